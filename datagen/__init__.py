@@ -1,0 +1,1 @@
+"""Input: a simulator with ground truth, players of recorded series, an agent for this machine."""

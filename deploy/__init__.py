@@ -1,0 +1,1 @@
+"""How Newnormal runs: embedded servers and the Java artefacts that the servers and Spark need."""

@@ -1,0 +1,106 @@
+"""The base of every record type: one pydantic definition from which the Arrow and Spark schemas and the JSON derive.
+
+A field's Python name is its column name; its alias is its name in JSON (ECS or Elastic ML vocabulary).
+"""
+
+from __future__ import annotations
+
+import types
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
+
+import orjson
+import pyarrow as pa
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
+
+
+class TimeMs:
+    """Marks an ``int`` field as an instant: UTC epoch milliseconds (a ``date`` in Elasticsearch)."""
+
+
+class Text:
+    """Marks a ``str`` field as prose to be searched in, not a keyword to be matched whole."""
+
+
+class Low:
+    """Marks a ``str`` field of few distinct values: dictionary-encoded in the columnar log."""
+
+
+Instant = Annotated[int, TimeMs(), Field(ge=-(2**53), le=2**53)]
+Prose = Annotated[str, Text()]
+Keyword = Annotated[str, Low()]
+Finite = Annotated[float, AllowInfNan(False)]
+
+_ARROW: dict[Any, pa.DataType] = {
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bool: pa.bool_(),
+    bytes: pa.binary(),
+}
+
+
+class Record(BaseModel):
+    """An immutable record; unknown fields are refused, so that a misspelt name is an error and no silent loss."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
+
+    identity: ClassVar[tuple[str, ...]] = ()
+    """The fields that make a record the same record when it is written again (a revision replaces it)."""
+
+    @classmethod
+    def arrow_schema(cls) -> pa.Schema:
+        """The columns of this record, in order of definition."""
+        return _arrow_schema(cls)
+
+    def to_json(self) -> bytes:
+        """One line of JSON, by alias; absent optional values are left out."""
+        return orjson.dumps(self.model_dump(by_alias=True, exclude_none=True, mode="json"))
+
+    @classmethod
+    def from_json(cls, raw: bytes | str) -> Self:
+        """Inverse of `to_json`.
+
+        Raises:
+            pydantic.ValidationError: If the text is not one such record.
+        """
+        return cls.model_validate_json(raw)
+
+
+@cache
+def _arrow_schema(record: type[Record]) -> pa.Schema:
+    return pa.schema([arrow_field(name, info) for name, info in record.model_fields.items()])
+
+
+def arrow_field(name: str, info: FieldInfo) -> pa.Field:
+    """The Arrow field of one pydantic field."""
+    kind, optional = unwrap(info.annotation)
+    low = any(isinstance(mark, Low) for mark in info.metadata)
+    return pa.field(name, _arrow_type(kind, low), nullable=optional or not info.is_required())
+
+
+def _arrow_type(kind: Any, low: bool) -> pa.DataType:
+    origin = get_origin(kind)
+    if origin is Literal or low:
+        return pa.dictionary(pa.int32(), pa.string())
+    if origin is dict:
+        key, value = get_args(kind)
+        return pa.map_(_arrow_type(key, False), _arrow_type(value, False))
+    if origin in (list, tuple):
+        return pa.list_(_arrow_type(get_args(kind)[0], False))
+    if isinstance(kind, type) and issubclass(kind, Record):
+        return pa.struct(list(kind.arrow_schema()))
+    return _ARROW[kind]
+
+
+def unwrap(annotation: Any) -> tuple[Any, bool]:
+    """The plain type below ``Annotated`` and ``| None``, and whether ``None`` was allowed."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return unwrap(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        rest = [a for a in get_args(annotation) if a is not type(None)]
+        kind, _ = unwrap(rest[0])
+        return kind, len(rest) < len(get_args(annotation))
+    return annotation, False

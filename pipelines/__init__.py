@@ -1,0 +1,1 @@
+"""The jobs (normalizer, extractor, detector, sink), their records and settings, and the `newnormal` command."""

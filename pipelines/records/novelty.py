@@ -1,0 +1,36 @@
+"""What the detector says of one series in one window."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.record import Finite, Instant, Keyword, Record
+from pipelines.records.telemetry import MetricKind
+
+NoveltyKind = Literal["normal", "anomaly", "state_change", "new_normal", "absence", "recovered", "learning"]
+
+
+class Novelty(Record):
+    """What the detector says of one series in one window: the `novelties` topic (JSON) and the index of that name."""
+
+    identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "window_start", "window_end")
+
+    entity: Keyword = Field(alias="host.name", description="the machine")
+    metric: Keyword = Field(description="the metric; `*` is the joined verdict over all metrics of the machine")
+    metric_kind: MetricKind = Field("gauge", description="what kind of quantity the metric is")
+    window_start: Instant = Field(description="first instant of the window")
+    window_end: Instant = Field(alias="@timestamp", description="end of the window, exclusive")
+    kind: NoveltyKind = Field(description="what kind of news it is")
+    record_score: Finite = Field(ge=0, le=100, description="calibrated novelty, 0 to 100, not rounded")
+    probability: Finite = Field(ge=0, le=1, description="chance of a value at least as extreme, were all as before")
+    actual: Finite | None = Field(None, description="the value judged")
+    typical: Finite | None = Field(None, description="the value expected")
+    lower: Finite | None = Field(None, description="lower bound of the band in which the value was expected")
+    upper: Finite | None = Field(None, description="upper bound of that band")
+    since: Instant | None = Field(None, description="onset of the anomaly or state change")
+    evidence: dict[str, float] = Field(default_factory=dict, description="each evidence channel by name")
+    influencers: dict[str, float] = Field(default_factory=dict, description="of `*`: each metric's share of the verdict")
+    ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
+    revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")

@@ -1,0 +1,162 @@
+"""All settings, in one tree: defaults < newnormal.toml < environment (NEWNORMAL_KAFKA__BOOTSTRAP, …) < command line.
+
+A bad setting stops the start with a message that names it and what is accepted.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from engine.errors import NewnormalError
+from engine.time import duration_ms
+
+
+def _duration(text: str) -> str:
+    try:
+        duration_ms(text)
+    except NewnormalError as error:
+        raise ValueError(f"{error.what}; accepted: {error.accepted}") from error
+    return text
+
+
+Duration = Annotated[str, AfterValidator(_duration)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class KafkaSettings(_Section):
+    bootstrap: str | None = Field(None, description="host:port of a broker; empty: the embedded one")
+    partitions: int = Field(4, ge=1, le=1024, description="partitions of a topic that we create; a multiple of engine.shards")
+    replication: int = Field(1, ge=1, le=7, description="replicas of a topic that we create")
+
+
+class ElasticsearchSettings(_Section):
+    url: str | None = Field(None, description="http://host:port; empty: the embedded one")
+    index: str = Field("novelties", pattern=r"^[a-z][a-z0-9_-]*$", description="alias that documents are read through")
+    refresh: Duration = Field("500ms", description="how soon a document is searchable")
+
+
+class EmbeddedSettings(_Section):
+    kafka_heap: str = Field("512m", pattern=r"^\d+[mg]$", description="heap of the embedded Kafka broker")
+    elasticsearch_heap: str = Field("768m", pattern=r"^\d+[mg]$", description="heap of the embedded Elasticsearch node")
+
+
+class EngineSettings(_Section):
+    shards: int = Field(2, ge=1, le=1024, description="shards of keyed state of each job; fixed at a job's first start")
+    cores: int = Field(4, ge=1, description="threads of the local Spark")
+    trigger: Duration = Field("200ms", description="shortest time between two micro-batches")
+    max_records: int = Field(2_000, ge=1, description="Kafka messages of one columnar micro-batch at the most")
+    max_messages: int = Field(400_000, ge=1, description="Kafka messages of one JSON micro-batch at the most")
+    driver_memory: str = Field("2g", pattern=r"^\d+[mg]$", description="heap of the Spark driver")
+
+
+class WatermarkSettings(_Section):
+    out_of_orderness: Duration = Field("5s", description="how far records of one input partition may be out of order")
+    idle_after: Duration = Field("10s", description="a partition silent for so long no longer holds the watermark back")
+    max_ahead: Duration = Field("1m", description="how far an event time may lie ahead of its arrival at Kafka")
+    earliest: str = Field("2000-01-01T00:00:00Z", description="event times before this are taken for a broken clock")
+
+
+class WindowSettings(_Section):
+    size: Duration = Field("10s", description="length of the feature windows")
+    every: Duration | None = Field(None, description="slide of the windows; empty: tumbling")
+    allowed_lateness: Duration = Field("10m", description="how long after the watermark a late record still revises its window")
+
+
+class DetectorSettings(_Section):
+    threshold: float = Field(50.0, ge=0, le=100, description="record_score from which a window is an anomaly: the sensitivity knob")
+    emit: Literal["all", "novel"] = Field("all", description="all: a verdict for each window; novel: only what is not normal")
+    timezone: str = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
+
+
+class ConsoleSettings(_Section):
+    host: str = Field("127.0.0.1", description="address the console listens on")
+    port: int = Field(8880, ge=0, le=65535, description="its port; the next free one when taken")
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, validated as a whole before anything starts."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="NEWNORMAL_", env_nested_delimiter="__", frozen=True, extra="forbid", toml_file="newnormal.toml"
+    )
+
+    namespace: str = Field("", pattern=r"^([a-z0-9-]+\.)?$", description="prefix of all topics, ends in a dot; empty: none")
+    state_dir: Path = Field(Path("~/.local/state/newnormal"), description="servers' data, checkpoints, logs")
+    kafka: KafkaSettings = KafkaSettings()
+    elasticsearch: ElasticsearchSettings = ElasticsearchSettings()
+    embedded: EmbeddedSettings = EmbeddedSettings()
+    engine: EngineSettings = EngineSettings()
+    watermark: WatermarkSettings = WatermarkSettings()
+    window: WindowSettings = WindowSettings()
+    detector: DetectorSettings = DetectorSettings()
+    console: ConsoleSettings = ConsoleSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Command line (init) over environment over newnormal.toml over defaults."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    def topic(self, name: str) -> str:
+        """The full name of a topic: with the namespace before it."""
+        return self.namespace + name
+
+    @property
+    def state(self) -> Path:
+        """The state directory, absolute."""
+        return self.state_dir.expanduser().resolve()
+
+
+def load(**overrides: Any) -> Settings:
+    """Reads the settings; ``overrides`` are dotted names (``kafka.bootstrap``) whose value is not ``None``.
+
+    Raises:
+        NewnormalError: ``SETTING_INVALID`` naming each wrong setting, its value and what is accepted.
+    """
+    tree: dict[str, Any] = {}
+    for dotted, value in overrides.items():
+        if value is not None:
+            *parents, leaf = dotted.split(".")
+            node = tree
+            for parent in parents:
+                node = node.setdefault(parent, {})
+            node[leaf] = value
+    try:
+        settings = Settings(**tree)
+    except ValidationError as error:
+        wrong = [f"{'.'.join(map(str, e['loc']))} = {e.get('input')!r}: {e['msg']}" for e in error.errors()]
+        raise NewnormalError("SETTING_INVALID", "; ".join(wrong), _sources(), "see docs/settings.md", "nothing was started") from None
+    except (OSError, ValueError) as error:
+        raise NewnormalError("SETTING_INVALID", str(error), _sources(), "TOML, see docs/settings.md", "nothing was started") from None
+    _check(settings)
+    return settings
+
+
+def _check(settings: Settings) -> None:
+    if settings.kafka.partitions % settings.engine.shards:
+        raise NewnormalError(
+            "SETTING_INVALID",
+            f"kafka.partitions = {settings.kafka.partitions} is no multiple of engine.shards = {settings.engine.shards}",
+            _sources(),
+            "a multiple: each topic partition is written by one shard",
+            "nothing was started",
+        )
+
+
+def _sources() -> str:
+    named = sorted(name for name in os.environ if name.startswith("NEWNORMAL_"))
+    return ", ".join(["command line", *named, "newnormal.toml"])
