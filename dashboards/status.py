@@ -1,0 +1,67 @@
+"""What a running pipeline tells of itself: filled by its driver, shown by the live view, the console and `/metrics`.
+
+Knows nothing of Spark, Kafka or Elasticsearch. All instants are UTC epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """One job at one moment; totals count from its start.
+
+    Attributes:
+        name: The job: normalizer, extractor, detector, sink, …
+        records_in: Records read.
+        records_out: Records written.
+        rate_in: Records a second read, lately.
+        late: Records that came after the allowed lateness and went to the late topic.
+        dead_lettered: Records that could not be handled and went to the dead-letter topic.
+        lag: Kafka messages not read yet, over all input partitions; ``None`` if unknown.
+        watermark: Event time up to which input is taken to be complete; ``None`` before the first.
+        state_bytes: Size of the keyed state.
+        keys: Keys (series, machines) in the state.
+        batch_ms: How long the last micro-batch took.
+    """
+
+    name: str
+    records_in: int = 0
+    records_out: int = 0
+    rate_in: float = 0.0
+    late: int = 0
+    dead_lettered: int = 0
+    lag: int | None = None
+    watermark: int | None = None
+    state_bytes: int = 0
+    keys: int = 0
+    batch_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class PipelineStatus:
+    """All jobs at one moment.
+
+    Attributes:
+        started: When the pipeline started.
+        jobs: Each job, in the order data flows.
+        novelties: The newest novelties, newest first, as documents (JSON names).
+        latency_ms: Window end to searchable: median of the last documents; ``None`` before the first.
+        indexed: Documents stored in Elasticsearch.
+    """
+
+    started: int
+    jobs: tuple[JobStatus, ...] = ()
+    novelties: tuple[dict[str, Any], ...] = ()
+    latency_ms: float | None = None
+    indexed: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON.
+
+        >>> PipelineStatus(started=0, jobs=(JobStatus("sink", records_in=3),)).to_dict()["jobs"][0]["records_in"]
+        3
+        """
+        return asdict(self)
