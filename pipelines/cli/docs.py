@@ -1,0 +1,37 @@
+"""`newnormal docs`: writes the generated reference pages, or checks that they are up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.errors import NewnormalError
+from pipelines.schemas.markdown import records_page, settings_page
+
+PAGES: dict[str, Callable[[], str]] = {"records.md": records_page, "settings.md": settings_page}
+
+
+def docs(
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a page is stale.")] = False,
+    folder: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs"),
+) -> None:
+    """Generate docs/records.md and docs/settings.md from the definitions in the code."""
+    stale = [name for name, page in PAGES.items() if _read(folder / name) != page()]
+    if check:
+        for name in stale:
+            typer.echo(f"{folder / name} is stale; run: newnormal docs", err=True)
+        raise typer.Exit(1 if stale else 0)
+    for name in stale:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(PAGES[name](), encoding="utf-8")
+        except OSError as error:
+            raise NewnormalError("DOCS_NOT_WRITTEN", str(error), str(folder), "a writable folder") from None
+        typer.echo(f"wrote {folder / name}")
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
