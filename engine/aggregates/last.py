@@ -1,0 +1,49 @@
+"""The value with the latest event time, and the value that is the same in all records of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.aggregates.base import TIME, Aggregate
+
+
+@dataclass(frozen=True)
+class Last(Aggregate):
+    """Value of a column in the record with the latest event time."""
+
+    column: str
+
+    def lift(self) -> dict[str, pl.Expr]:
+        return {"last_time": pl.col(TIME).max(), f"{self.column}.last": pl.col(self.column).max_by(TIME)}
+
+    def merge(self) -> dict[str, pl.Expr]:
+        last = f"{self.column}.last"
+        return {"last_time": pl.col("last_time").max(), last: pl.col(last).max_by("last_time")}
+
+    def finish(self) -> pl.Expr:
+        return pl.col(f"{self.column}.last")
+
+    def reference(self, records: Sequence[dict[str, object]]) -> object:
+        return records[-1][self.column]
+
+
+@dataclass(frozen=True)
+class Constant(Aggregate):
+    """A column that every record of a key carries alike, such as the kind or unit of a metric."""
+
+    column: str
+
+    def lift(self) -> dict[str, pl.Expr]:
+        return {self.column: pl.col(self.column).first()}
+
+    def merge(self) -> dict[str, pl.Expr]:
+        return self.lift()
+
+    def finish(self) -> pl.Expr:
+        return pl.col(self.column)
+
+    def reference(self, records: Sequence[dict[str, object]]) -> object:
+        return records[0][self.column]

@@ -1,0 +1,35 @@
+"""Dead letters: input that could not be used, with the reason and the place it came from. Nothing bad is dropped silently."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from engine.record import Instant, Keyword, Record
+
+PAYLOAD_BYTES = 1024
+
+
+class DeadLetter(Record):
+    """A message, or one record of it, that a job could not use: the `deadletter` topic (JSON)."""
+
+    identity: ClassVar[tuple[str, ...]] = ("job", "topic", "partition", "offset", "code")
+
+    time: Instant = Field(alias="@timestamp", description="when the message arrived at Kafka")
+    job: Keyword = Field(alias="service.name", description="the job that refused it")
+    code: Keyword = Field(alias="error.code", description="stable code of the reason")
+    reason: str = Field(alias="error.message", description="what is wrong and what is accepted")
+    topic: Keyword = Field(alias="kafka.topic", description="topic it came from")
+    partition: int = Field(alias="kafka.partition", description="partition of that topic")
+    offset: int = Field(alias="kafka.offset", description="offset in that partition")
+    payload: str = Field("", description="its first bytes, what is no UTF-8 escaped")
+
+
+def payload_text(raw: bytes | None) -> str:
+    r"""The first bytes of a message as text that any JSON reader takes.
+
+    >>> payload_text(b'{"a": \xff}')
+    '{"a": \\xff}'
+    """
+    return (raw or b"")[:PAYLOAD_BYTES].decode("utf-8", "backslashreplace")

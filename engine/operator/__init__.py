@@ -1,0 +1,1 @@
+"""The columnar sharded operator, without Spark: map side, shard, and what runs in it."""

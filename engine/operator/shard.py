@@ -1,0 +1,198 @@
+"""One shard of a job: takes the blobs of a micro-batch and its state, returns messages to write and what happened.
+
+The order within a batch: markers advance the watermark; records are processed against the watermark before and after;
+results are encoded; state is saved. Nothing here knows Spark or a clock.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from engine import columnar
+from engine.job import Job, Output, Progress
+from engine.operator.mapside import DATA, DEAD, MARKERS
+from engine.partitioning import slots
+from engine.record import Record
+from engine.state import Segments
+from engine.time import NEVER
+from engine.watermarks import Marker, WatermarkTracker
+
+ROWS_A_MESSAGE = 16_384
+STATS = "#stats"
+"""Topic name of the row in which a shard reports its `Stats`; it goes to the driver, not to Kafka."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One Kafka message to write."""
+
+    topic: str
+    partition: int
+    key: bytes
+    value: bytes
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What one shard did in one micro-batch."""
+
+    records_in: int
+    records_out: int
+    late: int
+    dead: int
+    watermark: int
+    state_bytes: int
+
+
+class ShardOperator:
+    """The logic of one job in one shard."""
+
+    def __init__(self, job: Job, shard: int, shards: int) -> None:
+        self.job, self.shard, self.shards = job, shard, shards
+        self.processor = job.processor.build()
+
+    def run(self, blobs: Iterable[tuple[str, bytes]], state: Segments) -> Iterator[Message]:
+        """Processes one micro-batch."""
+        tables, markers, dead = [], [], []
+        for kind, value in blobs:
+            if kind == DATA:
+                tables.append(pa.ipc.open_stream(value).read_all())
+            elif kind == MARKERS:
+                markers += [Marker(*row) for row in json.loads(value)]
+            elif kind == DEAD:
+                dead += value.split(b"\n")
+        metered = Metered(state)
+        tracker = WatermarkTracker.restore(self.job.source.watermark, json.loads(state.get("watermark") or b"{}"))
+        before = tracker.watermark
+        now = tracker.advance(markers)
+        batch = self._batch(tables)
+        results = self.processor.process(batch, metered, Progress(before, now))
+        metered.put("watermark", json.dumps(tracker.snapshot()).encode())
+        yield from encode(self.job.output, results.records, self.shard, self.shards, now if now > before else NEVER, now)
+        late = results.late.height if results.late is not None else 0
+        if late and self.job.late and results.late is not None:
+            yield from encode(self.job.late, results.late, self.shard, self.shards, NEVER, now)
+        for letter in dead:
+            yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
+        stats = Stats(batch.height, results.records.height, late, len(dead), now, metered.size())
+        yield Message(STATS, self.shard, b"", json.dumps(asdict(stats)).encode())
+
+    def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
+        schema = self.job.source.record.arrow_schema()
+        table = pa.concat_tables(tables).unify_dictionaries() if tables else schema.empty_table()
+        frame = pl.from_arrow(table)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+
+class Metered(Segments):
+    """Segments that know how many bytes they hold."""
+
+    def __init__(self, state: Segments) -> None:
+        self.state = state
+        self.sizes: dict[str, int] = json.loads(state.get("sizes") or b"{}")
+
+    def get(self, name: str) -> bytes | None:
+        return self.state.get(name)
+
+    def put(self, name: str, value: bytes) -> None:
+        self.sizes[name] = len(value)
+        self.state.put(name, value)
+
+    def remove(self, name: str) -> None:
+        self.sizes.pop(name, None)
+        self.state.remove(name)
+
+    def size(self) -> int:
+        """Total bytes; keeps the table of sizes for the next batch."""
+        self.state.put("sizes", json.dumps(self.sizes).encode())
+        return sum(self.sizes.values())
+
+
+def encode(
+    output: Output, records: pl.DataFrame, shard: int, shards: int, advanced: int, watermark: int
+) -> Iterator[Message]:
+    """Messages of some records, and heartbeats for the shard's partitions without any.
+
+    Args:
+        output: Where to and in which form.
+        records: May be without columns when empty.
+        shard: The shard that writes.
+        shards: Number of shards; partitions ≡ shard are its own.
+        advanced: The watermark if it moved, `NEVER` if there is no news of it.
+        watermark: The watermark.
+    """
+    own = range(shard, output.partitions, shards)
+    rows: dict[int, pl.DataFrame] = {}
+    if records.height:
+        where = pl.Series("__p", slots(records[first_key(output.record)], output.partitions))
+        parts = records.with_columns(where).partition_by("__p", as_dict=True, include_key=False)
+        rows = {int(p): part for (p,), part in parts.items()}
+    if output.format == "json":
+        for partition, part in rows.items():
+            for key, line in to_json_lines(part, output.record):
+                yield Message(output.topic, partition, key, line)
+        return
+    for partition in sorted({*rows, *(own if advanced > NEVER else ())}):
+        part = rows.get(partition)
+        table = to_table(part, output.record) if part is not None else output.record.arrow_schema().empty_table()
+        pieces = max(1, math.ceil(table.num_rows / ROWS_A_MESSAGE))
+        for i in range(pieces):
+            piece = table.slice(i * ROWS_A_MESSAGE, ROWS_A_MESSAGE)
+            vouched = watermark if i == pieces - 1 else NEVER
+            yield Message(output.topic, partition, b"", columnar.encode(piece, vouched))
+
+
+def first_key(record: type[Record]) -> str:
+    """The column that decides a record's partition."""
+    return record.identity[0]
+
+
+def to_table(records: pl.DataFrame, record: type[Record]) -> pa.Table:
+    """Columns of the record type, cast to its schema; optional ones that are missing are null."""
+    schema = record.arrow_schema()
+    table = records.select(c for c in schema.names if c in records.columns).to_arrow()
+    columns = []
+    for field in schema:
+        if field.name in table.schema.names:
+            columns.append(_cast(table.column(field.name), field.type))
+        else:
+            columns.append(pa.nulls(table.num_rows, field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(kind) and pa.types.is_dictionary(column.type):
+        return _compact(column, kind)
+    if pa.types.is_dictionary(kind):
+        return column.cast(pa.string()).dictionary_encode()
+    return column.cast(kind)
+
+
+def _compact(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A dictionary of just the values in use: Polars' own may hold all that the process has ever seen."""
+    array = column.unify_dictionaries().combine_chunks()
+    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    codes = array.indices.to_numpy(zero_copy_only=False)
+    if array.null_count or not len(codes):
+        return pa.chunked_array([array.cast(pa.string()).dictionary_encode()], kind)
+    used, dense = np.unique(codes, return_inverse=True)
+    values = array.dictionary.take(pa.array(used)).cast(pa.string())
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(dense, pa.int32()), values)], kind)
+
+
+def to_json_lines(records: pl.DataFrame, record: type[Record]) -> Iterator[tuple[bytes, bytes]]:
+    """Key and JSON of each record, by alias."""
+    fields = record.model_fields
+    renamed = records.select(pl.col(c).alias(fields[c].alias or c) for c in fields if c in records.columns)
+    lines = renamed.select(pl.struct(pl.all()).struct.json_encode()).to_series()
+    keys = records[first_key(record)].cast(pl.String)
+    for key, line in zip(keys, lines, strict=True):
+        yield key.encode(), line.encode()

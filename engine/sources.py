@@ -1,0 +1,177 @@
+"""From Kafka messages to checked columns. A decoder knows one format; the checks here hold for all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine import columnar
+from engine.deadletters import DeadLetter, payload_text
+from engine.errors import NewnormalError
+from engine.record import Record
+from engine.time import NEVER, duration_ms, epoch_ms, iso
+from engine.watermarks import BoundedOutOfOrderness, Marker
+
+LARGEST = 1e150
+"""Greatest absolute value of a number: its square must still be one."""
+
+ROW = "__row"
+"""Column of decoded records: index of the message each came from."""
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Some consecutive messages of one topic partition; arrays of one length."""
+
+    topic: str
+    partition: int
+    values: pa.Array
+    offsets: npt.NDArray[np.int64]
+    arrived: npt.NDArray[np.int64]
+
+
+@dataclass
+class Decoded:
+    """What a decoder makes of messages.
+
+    Attributes:
+        records: Columns of the record type and `ROW`.
+        refused: Index of the message, code and reason of each that could not be used.
+        vouched: Greatest watermark its writer put into the messages.
+    """
+
+    records: pa.Table
+    refused: list[tuple[int, str, str]] = field(default_factory=list)
+    vouched: int = NEVER
+
+
+class Decoder(ABC):
+    """One input format."""
+
+    @abstractmethod
+    def decode(self, messages: Messages) -> Decoded:
+        """Columns of the usable messages; never raises because of what a message holds."""
+
+
+@dataclass(frozen=True)
+class ColumnarDecoder(Decoder):
+    """The columnar log of one record type."""
+
+    record: type[Record]
+
+    def decode(self, messages: Messages) -> Decoded:
+        schema = self.record.arrow_schema()
+        tables, refused, vouched = [], [], NEVER
+        for row, value in enumerate(messages.values):
+            try:
+                table, watermark = columnar.decode(value.as_buffer() if value.is_valid else b"", schema)
+            except NewnormalError as error:
+                refused.append((row, error.code, error.what))
+                continue
+            vouched = max(vouched, watermark)
+            if table.num_rows:
+                tables.append(table.append_column(ROW, pa.array(np.full(table.num_rows, row, np.int32))))
+        empty = schema.append(pa.field(ROW, pa.int32())).empty_table()
+        return Decoded(pa.concat_tables(tables) if tables else empty, refused, vouched)
+
+
+@dataclass(frozen=True)
+class TimeBounds:
+    """Which event times are believed: a wrong clock must not push the watermark.
+
+    Args:
+        max_ahead: How far an event time may lie ahead of its message's arrival at Kafka.
+        earliest: Times before this are taken for a broken clock.
+    """
+
+    max_ahead: str = "1m"
+    earliest: str = "2000-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a job reads: topics of one record type, and how far their clocks are trusted.
+
+    Args:
+        formats: The decoder of each topic.
+        record: The type of all of them.
+        time: The event-time column.
+        columnar: Few large messages rather than many small ones.
+    """
+
+    formats: dict[str, Decoder]
+    record: type[Record]
+    time: str = "time"
+    watermark: BoundedOutOfOrderness = BoundedOutOfOrderness()
+    bounds: TimeBounds = TimeBounds()
+    columnar: bool = True
+
+    def read(self, messages: Messages, job: str) -> tuple[pa.Table, Marker, list[DeadLetter]]:
+        """Decodes and checks messages of one partition.
+
+        Returns:
+            The good records, what they tell of the partition's clock, and the dead letters.
+        """
+        decoded = self.formats[messages.topic].decode(messages)
+        records, refused = self._check(decoded.records, messages)
+        newest = int(messages.arrived.max())
+        marker = Marker(
+            messages.topic,
+            messages.partition,
+            pc.max(records.column(self.time)).as_py() if records.num_rows else NEVER,
+            min(decoded.vouched, newest + duration_ms(self.bounds.max_ahead)),
+            newest,
+        )
+        dead = [self._dead(job, messages, *refusal) for refusal in [*decoded.refused, *refused]]
+        return records.drop_columns([ROW]), marker, dead
+
+    def _check(self, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[tuple[int, str, str]]]:
+        rows = records.column(ROW).to_numpy()
+        times = records.column(self.time).to_numpy()
+        limit = messages.arrived[rows] + duration_ms(self.bounds.max_ahead)
+        late, early = times > limit, times < epoch_ms(self.bounds.earliest)
+        broken = np.zeros(len(rows), bool)
+        for name, column in zip(records.schema.names, records.columns, strict=True):
+            if pa.types.is_floating(column.type):
+                values = column.to_numpy()
+                broken |= ~(np.abs(values) <= LARGEST) & column.is_valid().to_numpy()
+            elif name in self.record.identity and pa.types.is_dictionary(column.type):
+                broken |= pc.equal(column, "").to_numpy()
+        bad = late | early | broken
+        if not bad.any():
+            return records, []
+        refused: dict[tuple[int, str], str] = {}
+        for index in np.flatnonzero(bad):
+            when = f"{self.time} = {_when(int(times[index]))}"
+            if late[index]:
+                why = ("TIME_AHEAD", f"{when} lies more than {self.bounds.max_ahead} ahead of its arrival: a wrong clock")
+            elif early[index]:
+                why = ("TIME_TOO_EARLY", f"{when} lies before {self.bounds.earliest}: a wrong clock")
+            else:
+                why = ("VALUE_INVALID", f"NaN, beyond ±{LARGEST:g}, or an empty key; accepted: finite numbers")
+            refused.setdefault((int(rows[index]), why[0]), why[1])
+        return records.filter(pa.array(~bad)), [(row, code, why) for (row, code), why in refused.items()]
+
+    def _dead(self, job: str, messages: Messages, row: int, code: str, reason: str) -> DeadLetter:
+        return DeadLetter(
+            time=int(messages.arrived[row]),
+            job=job,
+            code=code,
+            reason=reason,
+            topic=messages.topic,
+            partition=messages.partition,
+            offset=int(messages.offsets[row]),
+            payload=payload_text(messages.values[row].as_py()),
+        )
+
+
+def _when(ms: int) -> str:
+    try:
+        return iso(ms)
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms"
