@@ -1,0 +1,1 @@
+"""Spark as the distributed, checkpointed runtime of the sharded operator; it moves opaque blobs."""

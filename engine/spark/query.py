@@ -1,0 +1,144 @@
+"""A job as a Structured Streaming query: Kafka → map side → sharded operator → one Kafka transaction a micro-batch."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.query import StreamingQuery
+
+from engine.job import Job
+from engine.ledger import TransactionalWriter
+from engine.operator import mapside
+from engine.operator.shard import STATS, Message, Stats
+from engine.spark.stateful import OUTPUT, ShardProcessor
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where and how queries run.
+
+    Args:
+        bootstrap: Kafka's address.
+        checkpoints: Directory of the jobs' checkpoints.
+        shards: Shards of each job; fixed at its first batch.
+        trigger: Shortest time between micro-batches.
+        max_records: Messages of one columnar micro-batch at the most.
+        max_messages: Messages of one micro-batch of other topics at the most.
+        ledger: The ledger's topic.
+        namespace: Prefix of the transactional ids.
+    """
+
+    bootstrap: str
+    checkpoints: Path
+    shards: int = 2
+    trigger: str = "200ms"
+    max_records: int = 2_000
+    max_messages: int = 400_000
+    ledger: str = "newnormal.ledger"
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What one micro-batch did, over all shards.
+
+    Attributes:
+        seconds: Wall time from the plan to the committed transaction.
+    """
+
+    job: str
+    batch_id: int
+    stats: tuple[Stats, ...]
+    seconds: float
+
+
+Listener = Callable[[BatchReport], None]
+
+
+def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | None = None) -> StreamingQuery:
+    """Starts a job, or goes on where its checkpoint ends."""
+    writer: list[TransactionalWriter] = []
+
+    def write(frame: DataFrame, batch_id: int) -> None:
+        began = time.perf_counter()
+        if not writer:
+            writer.append(TransactionalWriter(runtime.bootstrap, runtime.namespace + job.name, runtime.ledger))
+        rows = frame.toArrow().to_pydict()
+        messages = [Message(*row) for row in zip(*(rows[name] for name in OUTPUT.names), strict=True)]
+        try:
+            writer[0].write(batch_id, (m for m in messages if m.topic != STATS))
+        except BaseException:
+            writer.pop().close()
+            raise
+        if listener:
+            stats = tuple(Stats(**json.loads(m.value)) for m in messages if m.topic == STATS)
+            listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
+
+    spark.conf.set("spark.sql.shuffle.partitions", str(runtime.shards))
+    return (
+        _stateful(_blobs(read(spark, list(job.source.formats), runtime, job.source.columnar), job, runtime), job, runtime)
+        .writeStream.queryName(job.name)
+        .option("checkpointLocation", str(runtime.checkpoints / job.name))
+        .outputMode("update")
+        .trigger(processingTime=runtime.trigger.replace("ms", " milliseconds") if "ms" in runtime.trigger else runtime.trigger)
+        .foreachBatch(write)
+        .start()
+    )
+
+
+def read(spark: SparkSession, topics: list[str], runtime: Runtime, columnar: bool) -> DataFrame:
+    """Kafka rows of committed messages: value, topic, partition, offset, arrived (epoch ms)."""
+    options = {
+        "kafka.bootstrap.servers": runtime.bootstrap,
+        "subscribe": ",".join(topics),
+        "startingOffsets": "earliest",
+        "failOnDataLoss": "true",
+        "maxOffsetsPerTrigger": str(runtime.max_records if columnar else runtime.max_messages),
+        "kafka.isolation.level": "read_committed",
+        "kafka.max.partition.fetch.bytes": str(16 << 20),
+        "kafka.fetch.max.bytes": str(64 << 20),
+        "kafka.max.poll.records": "20000",
+    }
+    return (
+        spark.readStream.format("kafka")
+        .options(**options)
+        .load()
+        .select("value", "topic", "partition", "offset", F.unix_millis("timestamp").alias("arrived"))
+    )
+
+
+def _blobs(rows: DataFrame, job: Job, runtime: Runtime) -> DataFrame:
+    labels = shard_labels(rows.sparkSession, runtime.shards)
+    return rows.coalesce(runtime.shards).mapInArrow(
+        partial(_map_side, job, runtime.shards, labels), "shard int, slot int, kind string, value binary"
+    )
+
+
+def _map_side(
+    job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    tables = (pa.Table.from_batches([batch]) for batch in batches)
+    for blob in mapside.run(job, shards, tables):
+        row = {"shard": [blob.shard], "slot": [labels[blob.shard]], "kind": [blob.kind], "value": [blob.value]}
+        schema = pa.schema([("shard", pa.int32()), ("slot", pa.int32()), ("kind", pa.string()), ("value", pa.binary())])
+        yield pa.RecordBatch.from_pydict(row, schema=schema)
+
+
+def shard_labels(spark: SparkSession, shards: int) -> list[int]:
+    """A number for each shard that Spark's hash sends to a partition of its own, so that shards run side by side."""
+    labels: dict[int, int] = {}
+    for row in spark.range(shards * 64).select("id", F.expr(f"pmod(hash(cast(id as int)), {shards}) as p")).collect():
+        labels.setdefault(row.p, row.id)
+    return [labels[p] for p in range(shards)]
+
+
+def _stateful(blobs: DataFrame, job: Job, runtime: Runtime) -> DataFrame:
+    return blobs.groupBy("slot").transformWithStateInPandas(ShardProcessor(job, runtime.shards), OUTPUT, "update", "None")

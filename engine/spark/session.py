@@ -1,0 +1,61 @@
+"""The local Spark session, tuned for small micro-batches of few large values."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+
+def spark_session(
+    jars: Sequence[Path], java_home: Path, cores: int, work_dir: Path, driver_memory: str = "2g", app: str = "newnormal"
+) -> SparkSession:
+    """Starts Spark in this process.
+
+    Args:
+        jars: Spark's Kafka connector and what it needs.
+        java_home: A Java ≥ 17.
+        cores: Threads; more than the machine's cores let small jobs overtake large ones.
+        work_dir: Scratch space.
+        driver_memory: Heap of the one JVM.
+        app: Name shown by Spark.
+    """
+    os.environ["JAVA_HOME"] = str(java_home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    os.environ.setdefault("ARROW_NUM_THREADS", "1")
+    work_dir.mkdir(parents=True, exist_ok=True)
+    conf = {
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.memory": driver_memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": str(work_dir),
+        "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.pyspark.python": sys.executable,
+        "spark.python.worker.reuse": "true",
+        "spark.scheduler.mode": "FAIR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.minBatchesToRetain": "10",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Dlog4j2.level=ERROR",
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

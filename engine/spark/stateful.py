@@ -1,0 +1,66 @@
+"""The sharded operator as one Spark stateful processor: a shard is a key, its segments are one map state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+
+from engine.job import Job
+from engine.operator.shard import ShardOperator
+from engine.state import Segments
+
+SEGMENT = StructType([StructField("name", StringType())])
+VALUE = StructType([StructField("value", BinaryType())])
+OUTPUT = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+    ]
+)
+
+
+class SparkSegments(Segments):
+    """Segments in Spark's map state; each call is a round trip to the JVM, so values are read and written once."""
+
+    def __init__(self, state: MapState) -> None:
+        self.state = state
+
+    def get(self, name: str) -> bytes | None:
+        value = self.state.getValue((name,))
+        return bytes(value[0]) if value is not None else None
+
+    def put(self, name: str, value: bytes) -> None:
+        self.state.updateValue((name,), (value,))
+
+    def remove(self, name: str) -> None:
+        self.state.removeKey((name,))
+
+
+class ShardProcessor(StatefulProcessor):
+    """Runs the `ShardOperator` of a job; all state lies in Spark's state store."""
+
+    def __init__(self, job: Job, shards: int) -> None:
+        self.job, self.shards = job, shards
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called by Spark once a task."""
+        self.segments = handle.getMapState("segments", SEGMENT, VALUE)
+
+    def handleInputRows(  # noqa: N802
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Called by Spark for each shard in each micro-batch."""
+        frame = pd.concat(rows)
+        blobs = list(zip(frame["kind"], frame["value"], strict=True))
+        operator = ShardOperator(self.job, int(frame["shard"].iloc[0]), self.shards)
+        messages = list(operator.run(blobs, SparkSegments(self.segments)))
+        yield pd.DataFrame([(m.topic, m.partition, m.key, m.value) for m in messages], columns=OUTPUT.names)
+
+    def close(self) -> None:
+        """Nothing is held open."""
