@@ -50,10 +50,17 @@ class Action:
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one bulk request; a single document larger than ``bytes`` goes alone."""
+    """Bounds of one bulk request.
+
+    Attributes:
+        documents: Documents in it.
+        bytes: Its size; a single document larger than this goes alone.
+        document_bytes: Size from which a document is rejected: a server with a small heap would refuse it for ever.
+    """
 
     documents: int = 1_000
     bytes: int = 5 * 2**20
+    document_bytes: int = 10 * 2**20
 
 
 @dataclass

@@ -76,6 +76,7 @@ class Sink:
 
     def __init__(self, config: SinkConfig, record: type[Record] = Novelty, stop: threading.Event | None = None) -> None:
         self._record, self._stop = record, stop or threading.Event()
+        self._largest = config.limits.document_bytes
         self._client = Elasticsearch(
             config.url, max_retries=0, retry_on_timeout=False, request_timeout=config.timeout_s
         )
@@ -142,4 +143,7 @@ class Sink:
             raise UnusableError("time_out_of_range", f"{at} ms is before 1970 or after {iso(4_102_444_800_000)}")
         if "ingested" in self._record.model_fields and getattr(record, "ingested") is None:  # noqa: B009
             record = record.model_copy(update={"ingested": now})
-        return Action(document, index, document_id(record), version(record), at, record.to_json())
+        body = record.to_json()
+        if len(body) > self._largest:
+            raise UnusableError("too_large", f"{len(body)} bytes; at most {self._largest} are stored")
+        return Action(document, index, document_id(record), version(record), at, body)
