@@ -1,0 +1,70 @@
+# Newnormal: everything starts here. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test browser lint format typecheck check services-up services-down services-status bench docs clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Make .venv, install everything pinned, get Java and the servers (once; then a matter of a moment)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("PYTHON_TOO_OLD: %s is Python %d.%d\n  accepted: 3.11 or newer, e.g. make setup PYTHON=python3.12\n  now: nothing was set up" % (sys.executable, *sys.version_info[:2]))'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	  rm -rf $(VENV); echo "VENV_FAILED: $(PYTHON) cannot make a virtual environment"; \
+	  echo "  accepted: a Python with venv (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(BIN)/python -m deploy.java
+	$(BIN)/python -m deploy.artifacts
+	@touch $@
+
+demo: setup ## See it work: simulated machines, faults, detections (options: ARGS="...")
+	$(BIN)/newnormal demo $(ARGS)
+
+test: check browser ## Everything that CI checks: lint, types, all tests (options for pytest: ARGS="...")
+	$(BIN)/python -m pytest $(ARGS)
+
+browser: # Chromium for the console's tests; they are skipped where it cannot be had
+	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  export DEBIAN_FRONTEND=noninteractive; echo "Installing Chromium"; \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null \
+	  || echo "Chromium could not be installed: the browser tests will be skipped"; fi
+
+lint: setup ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: setup ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+typecheck: setup ## Check types
+	$(BIN)/mypy
+
+check: lint typecheck ## All checks that run nothing
+
+services-up: setup ## Start Kafka and Elasticsearch in the background
+	$(BIN)/newnormal services up $(ARGS)
+
+services-down: setup ## Stop them; their data stay
+	$(BIN)/newnormal services down $(ARGS)
+
+services-status: setup ## Show what runs
+	$(BIN)/newnormal services status $(ARGS)
+
+bench: setup ## Measure speed and accuracy (tests/benchmarks)
+	$(BIN)/newnormal bench $(ARGS)
+
+docs: setup ## Write docs/records.md anew from the record types
+	$(BIN)/newnormal docs $(ARGS)
+
+clean: ## Remove what can be made again: caches, build output; not .venv, not the servers' data
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info.tmp
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,0 +1,154 @@
+"""The JVM side of Newnormal, pinned: Spark's Kafka connector, a Kafka broker, an Elasticsearch node.
+
+Each set is downloaded once into the user's cache; from then on nothing here needs a network or starts Ivy.
+``python -m deploy.artifacts`` downloads all.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+from deploy.ivy import Artifact, retrieve
+from deploy.java import cache_dir
+from deploy.locks import locked
+from engine.errors import NewnormalError
+
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class ArtifactSet:
+    """Artifacts that are used together, in a directory of their own; ``size`` is about what is downloaded, in bytes."""
+
+    name: str
+    version: str
+    size: int
+    artifacts: tuple[Artifact, ...]
+
+    @property
+    def directory(self) -> Path:
+        """Where the set lies when it is complete; it appears there at once or not at all."""
+        return cache_dir() / "jvm" / f"{self.name}-{self.version}"
+
+
+SPARK_KAFKA = ArtifactSet(
+    "spark-kafka",
+    "4.2.0",
+    9_900_000,
+    (
+        Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
+        Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
+        Artifact("org.apache.kafka", "kafka-clients", "3.9.1"),
+        Artifact("org.apache.commons", "commons-pool2", "2.12.1"),
+    ),
+)
+KAFKA = ArtifactSet(
+    "kafka",
+    "4.1.0",
+    44_200_000,
+    (
+        Artifact("org.apache.kafka", "kafka_2.13", "4.1.0", transitive=True),
+        Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),  # or the broker logs nothing
+    ),
+)
+ELASTICSEARCH = ArtifactSet(
+    "elasticsearch",
+    "8.19.21",
+    106_900_000,
+    (Artifact("org.elasticsearch.distribution.integ-test-zip", "elasticsearch", "8.19.21", type="zip"),),
+)
+ALL = (SPARK_KAFKA, KAFKA, ELASTICSEARCH)
+
+
+def spark_jars() -> list[Path]:
+    """The jars to hand to Spark as ``spark.jars``, for its Kafka source and sink.
+
+    Raises:
+        NewnormalError: ``DOWNLOAD_FAILED`` if they are not here and cannot be had; the same for the functions below.
+    """
+    return sorted(ensure(SPARK_KAFKA).glob("*.jar"))
+
+
+def kafka_classpath() -> str:
+    """The class path of the Kafka broker and its tools."""
+    return f"{ensure(KAFKA)}/*"
+
+
+def elasticsearch_home() -> Path:
+    """The directory with Elasticsearch's ``bin``, ``lib`` and ``config``; to be read only."""
+    return ensure(ELASTICSEARCH) / f"elasticsearch-{ELASTICSEARCH.version}"
+
+
+def ensure(wanted: ArtifactSet) -> Path:
+    """The directory of a set, after downloading it if it is not there yet; safe in several processes at once."""
+    if wanted.directory.is_dir():
+        return wanted.directory
+    with locked(cache_dir() / "jvm" / ".lock"):
+        if not wanted.directory.is_dir():
+            _download(wanted)
+    return wanted.directory
+
+
+def _download(wanted: ArtifactSet) -> None:
+    parent = wanted.directory.parent
+    parent.mkdir(parents=True, exist_ok=True)
+    if (free := shutil.disk_usage(parent).free) < 4 * wanted.size:
+        raise NewnormalError(
+            "DISK_FULL",
+            f"{free >> 20} MB free, {4 * wanted.size >> 20} MB needed to download {wanted.name} {wanted.version}",
+            str(parent),
+            "free space there, or XDG_CACHE_HOME naming another place",
+            "not downloaded",
+        )
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
+    title = f"Downloading {wanted.name} {wanted.version}"
+    if not console.is_terminal:
+        console.print(f"{title} ({wanted.size / 1e6:.0f} MB, once) ...", highlight=False)
+    work = parent / f".ivy-{wanted.name}"
+    with tempfile.TemporaryDirectory(dir=parent, prefix=f".{wanted.name}-") as temporary:
+        target = Path(temporary) / wanted.name
+        target.mkdir()
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+            task = progress.add_task(title, total=wanted.size)
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    retrieve(wanted.artifacts, target, work, lambda done: progress.update(task, completed=done))
+                    break
+                except NewnormalError as error:
+                    if error.code != "DOWNLOAD_FAILED" or attempt == _ATTEMPTS:
+                        raise
+        for archive in target.glob("*.zip"):
+            _unzip(archive, target)
+        target.rename(wanted.directory)
+    shutil.rmtree(work, ignore_errors=True)
+    console.print(f"{title}: done", highlight=False)
+
+
+def _unzip(archive: Path, target: Path) -> None:
+    with zipfile.ZipFile(archive) as opened:
+        opened.extractall(target)
+    archive.unlink()
+    for program in target.glob("*/bin/*"):  # zipfile drops the x bits
+        program.chmod(0o755)
+
+
+def main() -> None:
+    """Downloads every set that is not here yet."""
+    try:
+        for wanted in ALL:
+            print(ensure(wanted))
+    except NewnormalError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""A single Elasticsearch node: its settings, how it is started (also by root), and when it is ready.
+
+Elasticsearch refuses to run as root. Started by root it runs as uid 65534 (nobody), which may not be able to enter
+root's directories; so its data then lie in ``/var/tmp/newnormal-<hash>`` (of the state directory), and the state
+directory holds a link to them. If that link is gone (the state directory was deleted), the next start deletes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from deploy.embedded.kafka import LOG4J
+from deploy.embedded.ports import HOST
+from deploy.embedded.process import Launch
+from engine.errors import NewnormalError
+
+NOBODY = 65534
+
+_CONFIG = """\
+cluster.name: newnormal
+node.name: newnormal
+network.host: {host}
+http.port: {port}
+discovery.type: single-node
+xpack.security.enabled: false
+cluster.routing.allocation.disk.threshold_enabled: false
+path.data: {base}/data
+path.logs: {base}/logs
+"""
+_UNWANTED_OPTIONS = ("-Xlog", "-XX:+HeapDump", "-XX:HeapDump", "-XX:ErrorFile", "8:", "9-:-Xlog")
+
+
+@dataclass(frozen=True)
+class Elasticsearch:
+    """An embedded node; what it needs to know is decided before the supervisor starts."""
+
+    name: ClassVar[str] = "elasticsearch"
+    preferred: ClassVar[dict[str, int]] = {"port": 9200}
+    java: str
+    home: str
+    data: str
+    heap: str
+
+    def launch(self, ports: dict[str, int]) -> Launch:
+        """Writes the node's files, gives them to the user it will run as, and says how to start it on ``ports``."""
+        root = os.geteuid() == 0
+        link = Path(self.data)
+        base = _prepare(link, root)
+        home, java = Path(self.home), Path(self.java)
+        if root:
+            home, java = _readable(home, base), _readable(java, base)
+        config = base / "config"
+        for directory in (config, base / "data", base / "logs", base / "tmp"):
+            directory.mkdir(exist_ok=True)
+        options = (Path(self.home) / "config" / "jvm.options").read_text().splitlines()
+        kept = [o for o in options if o and not o.startswith(("#", *_UNWANTED_OPTIONS))]
+        kept += [f"-XX:ErrorFile={base}/logs/hs_err_pid%p.log"]
+        (config / "jvm.options").write_text("\n".join(kept) + "\n")
+        (config / "elasticsearch.yml").write_text(_CONFIG.format(host=HOST, base=base, **ports))
+        (config / "log4j2.properties").write_text(LOG4J)
+        if root:
+            for directory in (config, base / "data", base / "logs", base / "tmp"):
+                _give(directory)
+        environ = {name: value for name, value in os.environ.items() if name not in ("JAVA_TOOL_OPTIONS", "ES_HOME")}
+        environ |= {
+            "ES_JAVA_HOME": str(java),
+            "ES_PATH_CONF": str(config),
+            "ES_TMPDIR": str(base / "tmp"),
+            "ES_JAVA_OPTS": f"-Xms{self.heap} -Xmx{self.heap}",
+            "CLI_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -Xshare:auto",
+            "HOME": str(base / "tmp"),
+        }
+        return Launch([str(home / "bin" / "elasticsearch")], environ, base / "tmp", NOBODY if root else None)
+
+    def address(self, ports: dict[str, int]) -> str:
+        """The URL of the node."""
+        return f"http://{HOST}:{ports['port']}"
+
+    def is_ready(self, ports: dict[str, int]) -> bool:
+        """Whether the cluster is at least yellow: every index can be read and written."""
+        url = f"{self.address(ports)}/_cluster/health?wait_for_status=yellow&timeout=1s"
+        try:
+            with urllib.request.urlopen(url, timeout=3) as response:
+                return json.load(response)["status"] in ("yellow", "green")
+        except (OSError, ValueError, KeyError):  # refused, 408 while red, or cut off
+            return False
+
+
+def runtime_dir(data: Path) -> Path:
+    """Where the node's files really lie: ``data``, or for root a directory that other users can enter."""
+    if os.geteuid() != 0:
+        return data
+    return Path("/var/tmp") / f"newnormal-{hashlib.sha256(str(data.absolute()).encode()).hexdigest()[:12]}"
+
+
+def _prepare(data: Path, root: bool) -> Path:
+    base = runtime_dir(data)
+    if not root:
+        base.mkdir(parents=True, exist_ok=True)
+        return base
+    if not data.is_symlink() and base.exists():
+        _check_ours(base)
+        shutil.rmtree(base)
+    base.mkdir(mode=0o755, exist_ok=True)
+    base.chmod(0o755)
+    _check_ours(base)
+    data.parent.mkdir(parents=True, exist_ok=True)
+    if not data.is_symlink():
+        data.symlink_to(base)
+    return base
+
+
+def _check_ours(base: Path) -> None:
+    found = base.lstat()
+    if found.st_uid != 0 or not stat.S_ISDIR(found.st_mode):
+        raise NewnormalError(
+            "DIRECTORY_FOREIGN",
+            f"{base} is not a directory of root's",
+            str(base),
+            "remove it",
+            "Elasticsearch was not started",
+        )
+
+
+def _readable(tree: Path, base: Path) -> Path:
+    """``tree`` if every user can read it, else a copy (hard links where possible) in ``base``."""
+    enterable = all(place.stat().st_mode & stat.S_IXOTH for place in (tree, *tree.resolve().parents))
+    files = (path for path in tree.glob("lib/*") if path.exists())  # a system's Java may hold dangling links
+    if enterable and all(path.stat().st_mode & stat.S_IROTH for path in files):
+        return tree
+    copy = base / tree.name
+    if not copy.exists():
+        part = base / f".{tree.name}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(tree, part, symlinks=True, copy_function=_link_or_copy)
+        for directory, _, _ in os.walk(part):
+            Path(directory).chmod(0o755)
+        part.rename(copy)
+    return copy
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    mode = Path(source).stat().st_mode
+    if mode & stat.S_IROTH:
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except OSError:  # another file system
+            shutil.copy2(source, target)
+    else:
+        shutil.copy2(source, target)
+        Path(target).chmod(mode | 0o444 | (0o111 if mode & 0o100 else 0))
+
+
+def _give(directory: Path) -> None:
+    for parent, directories, files in os.walk(directory):
+        for name in (".", *directories, *files):
+            os.chown(Path(parent) / name, NOBODY, NOBODY, follow_symlinks=False)

@@ -1,0 +1,27 @@
+"""Where the servers can be reached: all that a client of them needs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.settings import Settings
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Addresses of the servers; empty where none was asked for.
+
+    Args:
+        bootstrap: ``host:port`` of a Kafka broker.
+        elasticsearch_url: ``http://host:port`` of an Elasticsearch node.
+    """
+
+    bootstrap: str = ""
+    elasticsearch_url: str = ""
+
+    def settings(self, settings: Settings) -> Settings:
+        """``settings`` with these addresses filled in, so that whoever gets them starts no servers of its own."""
+        kafka = settings.kafka.model_copy(update={"bootstrap": self.bootstrap or settings.kafka.bootstrap})
+        url = self.elasticsearch_url or settings.elasticsearch.url
+        elasticsearch = settings.elasticsearch.model_copy(update={"url": url})
+        return settings.model_copy(update={"kafka": kafka, "elasticsearch": elasticsearch})

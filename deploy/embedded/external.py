@@ -1,0 +1,46 @@
+"""Servers that someone else runs: makes sure that they answer before anything is built on them."""
+
+from __future__ import annotations
+
+from deploy.embedded.kafka import answers
+from engine.errors import NewnormalError
+
+
+def check_kafka(bootstrap: str, timeout: float = 10.0) -> None:
+    """Makes sure that a Kafka cluster answers.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``.
+    """
+    if not answers(bootstrap, timeout):
+        raise NewnormalError(
+            "KAFKA_UNREACHABLE",
+            f"no Kafka broker answers at {bootstrap!r} within {timeout:.0f} s",
+            "kafka.bootstrap",
+            "host:port of a running broker; empty to use the embedded one",
+            "nothing was started",
+        )
+
+
+def check_elasticsearch(url: str, timeout: float = 10.0) -> None:
+    """Makes sure that an Elasticsearch cluster answers and is not red.
+
+    Raises:
+        NewnormalError: ``ELASTICSEARCH_UNREACHABLE``.
+    """
+    from elasticsearch import ApiError, Elasticsearch, TransportError
+
+    try:
+        with Elasticsearch(url, request_timeout=timeout, max_retries=0) as client:
+            status = client.cluster.health()["status"]
+        reason = "its state is red: some indices cannot be used" if status == "red" else ""
+    except (ApiError, TransportError, ValueError) as error:
+        reason = str(error.message if isinstance(error, ApiError | TransportError) else error)
+    if reason:
+        raise NewnormalError(
+            "ELASTICSEARCH_UNREACHABLE",
+            f"Elasticsearch at {url!r} cannot be used: {reason}",
+            "elasticsearch.url",
+            "http://host:port of a running node; empty to use the embedded one",
+            "nothing was started",
+        )

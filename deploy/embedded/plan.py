@@ -1,0 +1,35 @@
+"""Decides, before anything starts, what servers will be started from what, and whether they fit on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deploy.artifacts import elasticsearch_home, kafka_classpath
+from deploy.embedded import preflight
+from deploy.embedded.elasticsearch import Elasticsearch, runtime_dir
+from deploy.embedded.kafka import Kafka
+from deploy.java import java_home
+from pipelines.settings import Settings
+
+AnyServer = Kafka | Elasticsearch
+
+
+def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
+    """The servers named in ``wanted``, with all they need; checked against what this machine has.
+
+    Raises:
+        NewnormalError: ``MEMORY_SHORT``, ``DISK_FULL``, ``JAVA_MISSING`` or ``DOWNLOAD_FAILED``.
+    """
+    state, sizes = settings.state, settings.embedded
+    heaps = {"kafka": sizes.kafka_heap, "elasticsearch": sizes.elasticsearch_heap}
+    data = {name: state / name for name in heaps}
+    preflight.check_memory({name: heaps[name] for name in wanted}, preflight.available_memory())
+    preflight.check_disk([state, runtime_dir(data["elasticsearch"])] if "elasticsearch" in wanted else [state])
+    java = str(java_home())
+    servers: list[AnyServer] = []
+    if "kafka" in wanted:
+        servers.append(Kafka(java, kafka_classpath(), str(data["kafka"]), heaps["kafka"]))
+    if "elasticsearch" in wanted:
+        home = str(elasticsearch_home())
+        servers.append(Elasticsearch(java, home, str(data["elasticsearch"]), heaps["elasticsearch"]))
+    return servers

@@ -1,0 +1,76 @@
+"""What runs for a state directory: a file that the supervisor writes, believed only while that very process lives."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from deploy.embedded.endpoints import Endpoints
+from deploy.embedded.process import is_same_process
+
+
+@dataclass(frozen=True)
+class Server:
+    """One running server; ``started`` is in epoch seconds and tells it from a later process of the same id."""
+
+    name: str
+    address: str
+    pid: int
+    started: float
+    restarts: int = 0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A supervisor and its servers. ``owner`` is the process they will end with, ``None`` if they are detached."""
+
+    pid: int
+    started: float
+    owner: int | None
+    servers: tuple[Server, ...] = field(default=())
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Where the servers can be reached."""
+        addresses = {server.name: server.address for server in self.servers}
+        return Endpoints(addresses.get("kafka", ""), addresses.get("elasticsearch", ""))
+
+
+def lock_path(state: Path) -> Path:
+    """The file whose lock a supervisor holds for as long as it lives."""
+    return state / "services.lock"
+
+
+def write(state: Path, running: Running) -> None:
+    """Records what runs, in one step."""
+    part = state / f".services.json.{os.getpid()}"
+    part.write_text(json.dumps(asdict(running), indent=2))
+    part.replace(_path(state))
+
+
+def remove(state: Path) -> None:
+    """Records that nothing runs."""
+    _path(state).unlink(missing_ok=True)
+
+
+def read(state: Path) -> Running | None:
+    """What runs now; ``None`` if nothing does, whatever an old file says."""
+    last = read_last(state)
+    return last if last and is_same_process(last.pid, last.started) else None
+
+
+def read_last(state: Path) -> Running | None:
+    """What was recorded last, be it alive or not."""
+    try:
+        tree = json.loads(_path(state).read_text())
+        return Running(
+            tree["pid"], tree["started"], tree["owner"], tuple(Server(**server) for server in tree["servers"])
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _path(state: Path) -> Path:
+    return state / "services.json"

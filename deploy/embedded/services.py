@@ -1,0 +1,141 @@
+"""Starts, finds and stops the servers of a state directory: for the length of a block, or until told otherwise."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from deploy.embedded import external, record
+from deploy.embedded.endpoints import Endpoints
+from deploy.embedded.owner import Owned
+from deploy.embedded.plan import plan
+from deploy.embedded.process import signal_group, wait_until_gone
+from deploy.embedded.supervisor import START_SECONDS, STOP_SECONDS
+from deploy.locks import try_lock
+from deploy.progress import Say, saying
+from engine.errors import NewnormalError
+from pipelines.settings import Settings
+
+
+@contextmanager
+def embedded(
+    settings: Settings, *, kafka: bool = True, elasticsearch: bool = True, say: Say | None = None
+) -> Iterator[Endpoints]:
+    """Servers for the length of a block; they die with this process, however it ends.
+
+    What ``settings`` names as running elsewhere is used (after a check); what runs already for the state directory is
+    used and left running; only the rest is started, and stopped at the end of the block.
+
+    Args:
+        settings: Addresses, state directory and heaps.
+        kafka: Whether a Kafka broker is wanted.
+        elasticsearch: Whether an Elasticsearch node is wanted.
+        say: Is told of progress; by default it is shown on stderr.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``, ``ELASTICSEARCH_UNREACHABLE``, ``SERVICES_PARTIAL``, ``JAVA_MISSING``,
+            ``MEMORY_SHORT``, ``DISK_FULL``, ``DOWNLOAD_FAILED`` or ``SERVER_FAILED``.
+    """
+    elsewhere = _elsewhere(settings, kafka, elasticsearch)
+    wanted = _wanted(elsewhere, kafka, elasticsearch)
+    if not wanted:
+        yield elsewhere
+        return
+    running, started = _join_or_start(settings, wanted, say)
+    found = running.endpoints
+    try:
+        yield Endpoints(
+            (elsewhere.bootstrap or found.bootstrap) if kafka else "",
+            (elsewhere.elasticsearch_url or found.elasticsearch_url) if elasticsearch else "",
+        )
+    finally:
+        if started:
+            started.stop()
+
+
+def up(settings: Settings, *, kafka: bool = True, elasticsearch: bool = True, say: Say | None = None) -> record.Running:
+    """Starts servers that go on running after this process; what runs already is left as it is.
+
+    Raises:
+        NewnormalError: As ``embedded``.
+    """
+    wanted = _wanted(Endpoints(), kafka, elasticsearch)
+    running, started = _join_or_start(settings, wanted, say)
+    return started.detach() if started else running
+
+
+def status(settings: Settings) -> record.Running | None:
+    """What runs for the state directory, or ``None``."""
+    return record.read(settings.state)
+
+
+def down(settings: Settings) -> bool:
+    """Stops what runs for the state directory, detached or not; ``False`` if nothing does."""
+    running = record.read(settings.state)
+    if running is None:
+        return False
+    os.kill(running.pid, signal.SIGTERM)
+    if not wait_until_gone(running.pid, running.started, STOP_SECONDS + 10):
+        for server in running.servers:
+            signal_group(server.pid, signal.SIGKILL)
+        os.kill(running.pid, signal.SIGKILL)
+        record.remove(settings.state)
+    return True
+
+
+def _elsewhere(settings: Settings, kafka: bool, elasticsearch: bool) -> Endpoints:
+    bootstrap = (settings.kafka.bootstrap or "") if kafka else ""
+    url = (settings.elasticsearch.url or "") if elasticsearch else ""
+    if bootstrap:
+        external.check_kafka(bootstrap)
+    if url:
+        external.check_elasticsearch(url)
+    return Endpoints(bootstrap, url)
+
+
+def _wanted(elsewhere: Endpoints, kafka: bool, elasticsearch: bool) -> list[str]:
+    wanted = ["kafka"] if kafka and not elsewhere.bootstrap else []
+    return wanted + (["elasticsearch"] if elasticsearch and not elsewhere.elasticsearch_url else [])
+
+
+def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tuple[record.Running, Owned | None]:
+    state = settings.state
+    try:
+        (state / "logs").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        accepted = "a directory that can be written to"
+        raise NewnormalError("STATE_DIR", str(error), "state_dir", accepted, "nothing was started") from None
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if running := record.read(state):
+            missing = set(wanted) - {server.name for server in running.servers}
+            if missing:
+                raise NewnormalError(
+                    "SERVICES_PARTIAL",
+                    f"the servers that run for {state} do not include {' and '.join(sorted(missing))}",
+                    f"process {running.pid}",
+                    "`newnormal services down`, then start again; or another state_dir",
+                    "what runs was left as it is",
+                )
+            return running, None
+        if _is_free(record.lock_path(state)):
+            started = Owned(state, plan(settings, wanted))
+            with saying(f"Starting {' and '.join(wanted)}") if say is None else nullcontext(say) as tell:
+                if running := started.wait(tell):
+                    return running, started
+        time.sleep(0.2)  # another process is starting or stopping the same servers
+    raise NewnormalError(
+        "SERVICES_BUSY", "another process has been starting or stopping the servers for minutes", str(state),
+        "another state_dir, or patience", "nothing was started",
+    )  # fmt: skip
+
+
+def _is_free(lock: Path) -> bool:
+    held = try_lock(lock)
+    if held:
+        held.close()
+    return held is not None

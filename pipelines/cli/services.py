@@ -1,0 +1,109 @@
+"""``newnormal services``: the embedded servers by hand. Commands only; the work is done in ``deploy.embedded``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import psutil
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from deploy.embedded import services
+from deploy.embedded.record import Running
+from engine.errors import NewnormalError
+from pipelines.settings import load
+
+app = typer.Typer(
+    help="Start, stop and inspect the embedded servers: a real Kafka broker and a real Elasticsearch node.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory of the servers' data and logs, one set of servers each. [default: the setting state_dir]"
+    ),
+]
+
+
+@app.command()
+def up(
+    state_dir: StateDir = None,
+    kafka: Annotated[bool, typer.Option(help="Start Kafka.")] = True,
+    elasticsearch: Annotated[bool, typer.Option(help="Start Elasticsearch.")] = True,
+    kafka_heap: Annotated[str | None, typer.Option(help="Heap of Kafka, e.g. 512m.")] = None,
+    elasticsearch_heap: Annotated[str | None, typer.Option(help="Heap of Elasticsearch, e.g. 768m.")] = None,
+) -> None:
+    """Start the servers in the background and wait until they are ready.
+
+    They listen on this machine only, on the usual ports (9092, 9200) or, where those are taken, on free ones. They keep
+    running until `newnormal services down`; all other commands with the same state directory use them. Where they run
+    already, nothing changes.
+    """
+    overrides = {"embedded.kafka_heap": kafka_heap, "embedded.elasticsearch_heap": elasticsearch_heap}
+    settings = load(state_dir=state_dir, **overrides)
+    _show(services.up(settings, kafka=kafka, elasticsearch=elasticsearch), settings.state)
+
+
+@app.command()
+def down(state_dir: StateDir = None) -> None:
+    """Stop the servers; their data stay."""
+    settings = load(state_dir=state_dir)
+    stopped = services.down(settings)
+    print("stopped" if stopped else f"nothing was running for {settings.state}")
+
+
+@app.command()
+def status(
+    state_dir: StateDir = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Show what runs, where, and how much memory it takes. Exit code 3 if nothing runs."""
+    settings = load(state_dir=state_dir)
+    running = services.status(settings)
+    if as_json:
+        print(json.dumps(asdict(running) if running else None))
+    elif running:
+        _show(running, settings.state)
+    else:
+        print(f"nothing is running for {settings.state}")
+    if not running:
+        raise typer.Exit(3)
+
+
+def _show(running: Running, state: Path) -> None:
+    until = "`newnormal services down`" if running.owner is None else f"process {running.owner} ends"
+    table = Table(caption=f"running until {until}; logs in {state / 'logs'}", caption_justify="left")
+    for column in ("server", "address", "pid", "memory", "up", "restarts"):
+        table.add_column(column, overflow="fold")
+    for server in running.servers:
+        minutes, seconds = divmod(int(time.time() - server.started), 60)
+        memory = f"{_memory(server.pid) >> 20} MB"
+        up_for = f"{minutes} min {seconds} s"
+        table.add_row(server.name, server.address, str(server.pid), memory, up_for, str(server.restarts))
+    Console().print(table)
+
+
+def _memory(pid: int) -> int:
+    total = 0
+    try:
+        leader = psutil.Process(pid)
+        for process in (leader, *leader.children(recursive=True)):
+            total += process.memory_info().rss
+    except psutil.NoSuchProcess:
+        pass
+    return total
+
+
+if __name__ == "__main__":
+    try:
+        app()
+    except NewnormalError as error:
+        sys.exit(str(error))
