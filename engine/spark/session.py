@@ -36,6 +36,7 @@ def spark_session(
         "spark.local.dir": str(work_dir),
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.pyspark.python": sys.executable,
         "spark.python.worker.reuse": "true",
         "spark.scheduler.mode": "FAIR",
@@ -51,7 +52,7 @@ def spark_session(
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Dlog4j2.level=ERROR",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss8m",
     }
     builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
     for name, value in conf.items():

@@ -36,7 +36,7 @@ class JsonDecoder(Decoder):
             if frame is None:
                 frame, bad = self._one_by_one(chunk)
                 refused += [(start + row, code, why) for row, code, why in bad]
-            good.append(frame.with_columns((pl.col(ROW) + start).cast(pl.Int32)))
+            good.append(frame.select(*self.record.model_fields, (pl.col(ROW) + start).cast(pl.Int32)))
         records = pl.concat(good) if good else self._one_by_one(messages.values)[0]
         return Decoded(_arrow(records, self.record), refused)
 
