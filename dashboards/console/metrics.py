@@ -1,0 +1,57 @@
+"""The pipeline's status as Prometheus metrics, read anew at each scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+_COUNTERS = {
+    "records_in": "Records read",
+    "records_out": "Records written",
+    "late": "Records after the allowed lateness",
+    "dead_lettered": "Records that could not be handled",
+}
+_GAUGES = {
+    "rate_in": ("rate_in", "Records a second read", 1.0),
+    "lag": ("lag_messages", "Kafka messages not read yet", 1.0),
+    "watermark": ("watermark_timestamp_seconds", "Event time up to which input is complete", 1e-3),
+    "state_bytes": ("state_bytes", "Size of the keyed state", 1.0),
+    "keys": ("state_keys", "Keys in the state", 1.0),
+    "batch_ms": ("batch_seconds", "Duration of the last micro-batch", 1e-3),
+}
+
+
+class _StatusCollector(Collector):
+    def __init__(self, status: Callable[[], dict[str, Any]]) -> None:
+        self._status = status
+
+    def collect(self) -> Iterable[Metric]:
+        status = self._status()
+        jobs = status.get("jobs") or ()
+        for name, text in _COUNTERS.items():
+            counter = CounterMetricFamily(f"newnormal_job_{name}", text, labels=["job"])
+            for job in jobs:
+                counter.add_metric([job["name"]], job[name])
+            yield counter
+        for field, (name, text, scale) in _GAUGES.items():
+            gauge = GaugeMetricFamily(f"newnormal_job_{name}", text, labels=["job"])
+            for job in jobs:
+                if job[field] is not None:
+                    gauge.add_metric([job["name"]], job[field] * scale)
+            yield gauge
+        if status:
+            yield CounterMetricFamily("newnormal_indexed", "Documents stored in Elasticsearch", value=status["indexed"])
+        if status.get("latency_ms") is not None:
+            text = "Window end to searchable, median of late"
+            yield GaugeMetricFamily("newnormal_latency_seconds", text, value=status["latency_ms"] / 1000)
+
+
+def metrics_text(status: Callable[[], dict[str, Any]]) -> bytes:
+    """The metrics in Prometheus' text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_StatusCollector(status))
+    return generate_latest(registry)

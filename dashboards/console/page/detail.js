@@ -1,0 +1,32 @@
+// One novelty: its plot, and why it was reported, in words and figures.
+import { el, num, time, words } from "./dom.js";
+import { plot } from "./plot.js";
+
+export function showDetail(place, { novelty, explanation, series, span }, zoom, rezoom) {
+  const levels = [1, 4, 16].map((level) => {
+    const button = el("button", { type: "button", "aria-pressed": level === zoom, title: `${level * 120} windows` }, `${level}×`);
+    button.addEventListener("click", () => rezoom(level));
+    return button;
+  });
+  const badge = el("span", { class: "kind", "data-kind": novelty.kind }, words(novelty.kind));
+  const where = `${novelty.metric === "*" ? "all metrics" : novelty.metric} · ${time(novelty["@timestamp"])} UTC · score ${num(novelty.record_score, 3)} `;
+  place.replaceChildren(
+    el("div", { class: "top" }, el("h2", {}, explanation.headline, ": ", novelty["host.name"]), el("div", { class: "zoom" }, ...levels)),
+    el("p", { class: "where" }, where, badge),
+    plot(series, novelty, span),
+    ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),
+    ...bars("Evidence", explanation.evidence),
+    ...bars("Influencers", explanation.influencers),
+  );
+}
+
+function bars(title, pairs) {
+  if (!pairs.length) return [];
+  const most = Math.max(...pairs.map(([, value]) => Math.abs(value))) || 1;
+  const lines = pairs.slice(0, 12).flatMap(([name, value]) => {
+    const bar = el("div", {});
+    bar.style.width = `${(100 * Math.abs(value)) / most}%`;
+    return [el("dt", {}, words(name)), el("div", { class: "bar" }, bar), el("dd", {}, num(value, 3))];
+  });
+  return [el("h3", {}, title), el("dl", { class: "bars" }, ...lines)];
+}

@@ -1,0 +1,80 @@
+"""Runs the console in a thread of this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import uvicorn
+from fastapi import FastAPI
+
+from engine.errors import NewnormalError
+
+_TRIES = 20
+
+
+class _Uvicorn(uvicorn.Server):
+    """A server that says when it is ready, or that it never will be."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+
+class Server:
+    """A console that is being served; `stop` ends it."""
+
+    def __init__(self, app: FastAPI, listener: socket.socket) -> None:
+        host, port = listener.getsockname()[:2]
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        self.url = f"http://{shown}:{port}"
+        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
+        self._uvicorn = _Uvicorn(config)
+        self._listener = listener
+        self._thread = threading.Thread(target=self._run, name="console", daemon=True)
+        self._thread.start()
+        self._uvicorn.ready.wait()
+
+    def stop(self) -> None:
+        """Ends the server; returns when it has ended."""
+        self._uvicorn.should_exit = True
+        self._thread.join()
+        self._listener.close()
+
+    def join(self) -> None:
+        """Waits until the server ends."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._uvicorn.run(sockets=[self._listener])
+        finally:
+            self._uvicorn.ready.set()
+
+
+def serve(app: FastAPI, host: str = "127.0.0.1", port: int = 8880) -> Server:
+    """Serves the app at ``port``, or the next free one when it is taken; returns when it answers.
+
+    Raises:
+        NewnormalError: ``PORT_TAKEN`` if none of the next ports is free or the address is not ours.
+    """
+    return Server(app, _listen(host, port))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for candidate in range(port, min(port + _TRIES, 65_536)) if port else [0]:
+        try:
+            return socket.create_server((host, candidate), family=family, backlog=128)
+        except OSError as error:
+            last = error
+    raise NewnormalError(
+        "PORT_TAKEN",
+        f"cannot listen at {host}:{port}: {last}",
+        "console.host, console.port",
+        "a free port of this machine",
+    )

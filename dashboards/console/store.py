@@ -1,0 +1,116 @@
+"""What the console asks Elasticsearch. Reads through the alias only; knows no HTTP and no page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from elastic_transport import TransportError
+from elasticsearch import ApiError, Elasticsearch
+
+from engine.errors import NewnormalError
+
+Document = dict[str, Any]
+
+POINTS = 1_500
+"""Points of one plot; a longer series is summarised to about as many."""
+
+
+class Store:
+    """The novelties in one Elasticsearch.
+
+    Args:
+        url: ``http://host:port``.
+        index: The alias they are read through.
+    """
+
+    def __init__(self, url: str, index: str = "novelties") -> None:
+        self._client = Elasticsearch(url, request_timeout=10, max_retries=1, retry_on_timeout=False)
+        self._index = index
+
+    def newest(
+        self, kinds: Sequence[str] = (), entity: str = "", min_score: float = 0.0, limit: int = 100
+    ) -> list[Document]:
+        """The newest novelties, newest first; ``entity`` is part of a machine's name, in any case.
+
+        Raises:
+            NewnormalError: ``ELASTICSEARCH_UNREACHABLE`` (so do all methods).
+        """
+        query = {"bool": {"filter": [*_kinds(kinds), *_entity(entity), _at_least("record_score", min_score)]}}
+        sort = [{"@timestamp": "desc"}, {"record_score": "desc"}, {"host.name": "asc"}, {"metric": "asc"}]
+        return self._hits(query=query, sort=sort, size=limit)
+
+    def one(self, identity: str) -> Document | None:
+        """The novelty with this `_id`."""
+        found = self._hits(query={"ids": {"values": [identity]}}, size=1)
+        return found[0] if found else None
+
+    def series(self, entity: str, metric: str, start: int, end: int) -> list[Document]:
+        """Actual, typical, lower, upper, score and kind of each window that ended from ``start`` to ``end``, in order.
+
+        Of more than `POINTS` windows, summaries of equal spans: means, the widest band, the highest score.
+        """
+        within = {"range": {"@timestamp": {"gte": start, "lte": end, "format": "epoch_millis"}}}
+        query = {"bool": {"filter": [{"term": {"host.name": entity}}, {"term": {"metric": metric}}, within]}}
+        found = self._hits(query=query, sort=[{"@timestamp": "asc"}], size=POINTS + 1)
+        if len(found) <= POINTS:
+            keep = ("@timestamp", "actual", "typical", "lower", "upper", "record_score", "kind")
+            return [{name: each.get(name) for name in keep} for each in found]
+        return self._summary(query, max(1, (end - start) // POINTS))
+
+    def _summary(self, query: Document, interval_ms: int) -> list[Document]:
+        functions = {"actual": "avg", "typical": "avg", "lower": "min", "upper": "max", "record_score": "max"}
+        buckets = {"date_histogram": {"field": "@timestamp", "fixed_interval": f"{interval_ms}ms", "min_doc_count": 1}}
+        values = {name: {function: {"field": name}} for name, function in functions.items()}
+        reply = self._search(query=query, size=0, aggs={"spans": {**buckets, "aggs": values}})
+        spans = reply.get("aggregations", {}).get("spans", {}).get("buckets", [])
+        return [
+            {"@timestamp": span["key"], "kind": None, **{name: span[name]["value"] for name in functions}}
+            for span in spans
+        ]
+
+    def entities(self, limit: int = 1_000) -> list[str]:
+        """Machines by name, those with most documents first kept."""
+        return sorted(bucket["key"] for bucket in self._terms("host.name", limit))
+
+    def counts(self, since: int | None = None) -> dict[str, int]:
+        """Documents of each kind, with an event time from ``since`` on."""
+        within = {"range": {"@timestamp": {"gte": since, "format": "epoch_millis"}}} if since is not None else None
+        return {bucket["key"]: bucket["doc_count"] for bucket in self._terms("kind", 50, within)}
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def _terms(self, field: str, size: int, query: Document | None = None) -> list[Document]:
+        aggs = {"groups": {"terms": {"field": field, "size": size}}}
+        reply = self._search(query=query or {"match_all": {}}, size=0, aggs=aggs)
+        return list(reply.get("aggregations", {}).get("groups", {}).get("buckets", []))
+
+    def _hits(self, **request: Any) -> list[Document]:
+        return [{"_id": hit["_id"], **hit["_source"]} for hit in self._search(**request)["hits"]["hits"]]
+
+    def _search(self, **request: Any) -> Document:
+        try:  # before the first document there is no index yet: no error, but nothing found
+            return dict(
+                self._client.search(index=self._index, ignore_unavailable=True, allow_no_indices=True, **request).body
+            )
+        except (TransportError, ApiError) as error:
+            now = "nothing is shown until it answers"
+            raise NewnormalError("ELASTICSEARCH_UNREACHABLE", str(error), "elasticsearch.url", now=now) from None
+
+
+def _kinds(kinds: Sequence[str]) -> list[Document]:
+    return [{"terms": {"kind": list(kinds)}}] if kinds else []
+
+
+def _entity(part: str) -> list[Document]:
+    if not part:
+        return []
+    literal = re.sub(r"([*?\\])", r"\\\1", part)
+    return [{"wildcard": {"host.name": {"value": f"*{literal}*", "case_insensitive": True}}}]
+
+
+def _at_least(name: str, value: float) -> Document:
+    return {"range": {name: {"gte": value}}}

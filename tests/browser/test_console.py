@@ -1,0 +1,233 @@
+"""The console in a real browser, on a real Elasticsearch, with documents that went through the sink."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from elasticsearch import Elasticsearch
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from dashboards.console import Server, Store, create_app, serve
+from dashboards.status import JobStatus, PipelineStatus
+from pipelines.records import Novelty
+from pipelines.sink import Sink, SinkConfig, SinkDocument
+
+pytestmark = [pytest.mark.servers, pytest.mark.browser]
+
+HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+WINDOW, WINDOWS = 10_000, 200
+END = int(time.time() * 1000) // WINDOW * WINDOW
+EXPECTED = ["web-1", "web-2", "db-1", HOSTILE]
+
+
+def series(entity: str, metric: str, level: float, news: dict[int, tuple[str, float]]) -> Iterator[Novelty]:
+    """A series with daily rhythm and noise; ``news`` says what happens in which window, and by how much."""
+    noise = random.Random(f"{entity} {metric}")
+    for i in range(WINDOWS):
+        end = END - (WINDOWS - 1 - i) * WINDOW
+        typical = level * (1 + 0.12 * math.sin(i / 25))
+        kind, shift = news.get(i, ("normal", 0.0))
+        actual = typical + noise.gauss(0, level * 0.03) + shift
+        novel = kind != "normal"
+        yield Novelty(
+            entity=entity, metric=metric, window_start=end - WINDOW, window_end=end, kind=kind,
+            record_score=min(99.0, 55 + 60 * abs(shift) / level) if novel else noise.uniform(0, 20),
+            probability=2e-5 if novel else noise.random(), actual=actual, typical=typical,
+            lower=typical - 0.1 * level, upper=typical + 0.1 * level, since=end - WINDOW if novel else None,
+            evidence={"value": 12.4, "change_of_level": 4.2, "cpu": 0.3, "cpu.rate": 1.1} if novel else {},
+        )  # type: ignore[call-arg]  # fmt: skip
+
+
+def records() -> list[Novelty]:
+    joined = Novelty(
+        entity="db-1", metric="*", window_start=END - 3 * WINDOW, window_end=END - 2 * WINDOW, kind="anomaly",
+        record_score=91.0, probability=1e-4, influencers={"disk.latency": 0.7, "cpu.user": 0.2, "net.rx": 0.1},
+    )  # type: ignore[call-arg]  # fmt: skip
+    return [
+        *series("web-1", "cpu.user", 40.0, {170: ("anomaly", 24.0), 171: ("anomaly", 27.0), 172: ("recovered", 0.5)}),
+        *series("web-2", "memory.used{node=0}", 8.1e9, dict.fromkeys(range(192, 194), ("new_normal", 2400000000.0))),
+        *series("db-1", "disk.latency", 0.0042, {198: ("anomaly", 0.0031), 150: ("state_change", -0.0009)}),
+        *series(HOSTILE, HOSTILE, 12.0, {195: ("anomaly", 3.0)}),
+        joined,
+    ]
+
+
+def pipeline() -> dict[str, Any]:
+    jobs = (
+        JobStatus("normalizer", 2_400_000, 2_399_988, 41_250.0, 0, 12, 340, END - 2_000, 0, 0, 310.0),
+        JobStatus("extractor", 2_399_988, 81_000, 40_900.0, 17, 0, 2, END - 4_000, 48_200_000, 10_000, 420.0),
+        JobStatus("detector", 81_000, 81_000, 1_350.0, 0, 0, 0, END - 5_000, 96_500_000, 10_000, 510.0),
+        JobStatus("sink", 81_000, 81_000, 1_350.0, 0, 0, 0, None, 0, 0, 220.0),
+    )
+    return PipelineStatus(started=END - 3_600_000, jobs=jobs, latency_ms=1_840.0, indexed=81_000).to_dict()
+
+
+@pytest.fixture(scope="module")
+def console(endpoints: Any) -> Iterator[Server]:
+    name = f"c{uuid.uuid4().hex[:12]}"
+    documents = [SinkDocument(record.to_json()) for record in records()]
+    outcome = Sink(SinkConfig(endpoints.elasticsearch_url, index=name, alias=name)).write(documents)
+    assert outcome.indexed == len(documents)
+    server = serve(create_app(Store(endpoints.elasticsearch_url, name), pipeline), port=0)
+    yield server
+    server.stop()
+    with Elasticsearch(endpoints.elasticsearch_url) as client:
+        for index in client.indices.get_alias(name=name):
+            client.indices.delete(index=index)
+        client.indices.delete_index_template(name=f"newnormal-{name}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, console: Server) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1440, "height": 860})
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith(console.url) else None)
+    page.goto(console.url)
+    expect(page.locator("#rows tr").first).to_be_visible()
+    yield page
+    assert page.evaluate("window.hacked") is None
+    page.close()
+    assert wrong == [], "errors in the page, or requests that leave it"
+
+
+def machines(page: Page) -> list[str]:
+    return page.locator("#rows td:nth-child(2)").all_inner_texts()
+
+
+def picture(page: Page, name: str) -> None:
+    """Keeps a screenshot where NEWNORMAL_SCREENSHOTS says, for people to look at."""
+    if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
+        page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+def test_it_shows_what_is_novel_newest_first_and_not_what_is_normal(page: Page) -> None:
+    expect(page.locator("#rows tr")).to_have_count(9)
+    assert set(machines(page)) == set(EXPECTED)
+    times = page.locator("#rows td:nth-child(1)").all_inner_texts()
+    assert times == sorted(times, reverse=True)
+    assert "normal" not in page.locator("#rows .kind").all_inner_texts()
+    picture(page, "list")
+
+
+def test_it_filters_by_kind_machine_and_score(page: Page) -> None:
+    page.get_by_role("button", name="anomaly").click()
+    expect(page.locator("#rows tr")).to_have_count(4)
+    page.get_by_role("button", name="anomaly").click()
+    page.locator("#entity").fill("WEB")
+    expect(page.locator("#rows tr")).to_have_count(5)
+    assert set(machines(page)) == {"web-1", "web-2"}
+    page.locator("#score").fill("90")
+    expect(page.locator("#rows tr")).to_have_count(2)
+    page.locator("#entity").fill("no*such?machine")
+    expect(page.locator("#none")).to_be_visible()
+
+
+def test_a_click_shows_the_series_with_its_band_and_the_reason(page: Page) -> None:
+    page.locator("#rows tr", has_text="cpu.user").filter(has_text="anomaly").first.click()
+    detail = page.locator("#detail")
+    expect(detail.locator("h2")).to_have_text("Something is wrong: web-1")
+    expect(detail.locator("svg .band")).to_have_count(1)
+    expect(detail.locator("svg .actual")).to_have_count(1)
+    expect(detail.locator("svg .marked")).to_have_count(1)
+    expect(detail.locator(".words").first).to_contain_text("above the band of")
+    expect(detail).to_contain_text("1 of 50,000 windows")
+    expect(detail.locator(".bars dt").first).to_have_text("value")
+    band = detail.locator("svg .band").bounding_box()
+    assert band is not None
+    assert band["width"] > 200
+    assert band["height"] > 10
+    picture(page, "detail")
+    detail.locator("svg").hover()
+    expect(detail.locator(".legend")).to_contain_text("typical")
+    detail.get_by_role("button", name="4×").click()
+    expect(detail.get_by_role("button", name="4×")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_joined_verdict_shows_its_score_and_influencers(page: Page) -> None:
+    page.locator("#rows tr", has_text="all metrics").click()
+    expect(page.locator("#detail .words").first).to_contain_text("db-1 as a whole")
+    expect(page.locator("#detail")).to_contain_text("It comes mostly from disk.latency, cpu.user, net.rx.")
+    picture(page, "joined")
+
+
+def test_a_hostile_name_is_shown_as_text_and_does_not_run(page: Page) -> None:
+    row = page.locator("#rows tr", has_text="onerror")
+    expect(row).to_have_count(1)
+    row.click()
+    expect(page.locator("#detail h2")).to_contain_text(HOSTILE)
+    page.locator("#entity").focus()
+    expect(page.locator("#entities option")).to_have_count(4)
+    assert page.locator("#list img, #detail img, main script").count() == 0
+    picture(page, "hostile")
+
+
+def test_a_link_opens_the_novelty_it_names(page: Page, console: Server) -> None:
+    page.locator("#rows tr", has_text="web-2").first.click()
+    expect(page.locator("#detail h2")).to_contain_text("web-2")
+    link = page.evaluate("location.href")
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator("#detail h2")).to_contain_text("web-2")
+
+
+def test_the_header_tells_how_the_pipeline_is_doing(page: Page) -> None:
+    expect(page.locator("#figures")).to_contain_text("1.8 s")
+    expect(page.locator(".job")).to_have_count(4)
+    expect(page.locator(".job .bad")).to_have_text("12 dead letters")
+
+
+def test_it_works_on_a_narrow_dark_screen(browser: Browser, console: Server) -> None:
+    page = browser.new_page(viewport={"width": 800, "height": 1200}, color_scheme="dark")
+    page.goto(console.url)
+    page.locator("#rows tr", has_text="web-2").first.click()
+    expect(page.locator("#detail svg .marked")).to_be_visible()
+    picture(page, "dark")
+    page.close()
+
+
+def test_metrics_health_and_headers(console: Server) -> None:
+    text = httpx.get(f"{console.url}/metrics").text
+    assert 'newnormal_job_records_in_total{job="normalizer"} 2.4e+06' in text
+    assert "newnormal_latency_seconds 1.84" in text
+    assert httpx.get(f"{console.url}/health").json() == {"status": "ok"}
+    assert "script-src 'self'" in httpx.get(console.url).headers["content-security-policy"]
+    assert httpx.get(f"{console.url}/api/novelties?kind=bogus").status_code == 422
+    assert httpx.get(f"{console.url}/api/novelty?id=none").status_code == 404
+
+
+def test_a_long_series_is_summarised(console: Server) -> None:
+    query = {"entity": "web-1", "metric": "cpu.user", "start": END - 10 * 365 * 86_400_000, "end": END}
+    assert len(httpx.get(f"{console.url}/api/series", params=query).json()["series"]) == WINDOWS
+
+
+def test_two_consoles_take_two_ports_and_a_dead_elasticsearch_is_said_so() -> None:
+    app = create_app(Store("http://127.0.0.1:9"))
+    first = serve(app, port=0)
+    second = serve(app, port=int(first.url.rsplit(":", 1)[1]))
+    try:
+        assert first.url != second.url
+        reply = httpx.get(f"{second.url}/health")
+        assert (reply.status_code, reply.json()["code"]) == (503, "ELASTICSEARCH_UNREACHABLE")
+    finally:
+        first.stop()
+        second.stop()
