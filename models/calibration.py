@@ -1,0 +1,93 @@
+"""Calibration of a statistic against the series' own history of it: how rare is a value so high *here*?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from models.arrays import Array, Columns, Flags, Rows
+
+TAIL = 0.02
+"""Share of the history that lies above the adaptive quantile."""
+
+LEAST_TAIL_LOG = float(-np.log(TAIL))
+
+
+class _Memo(NamedTuple):
+    statistic: Array
+    edge: Array
+    shape: Array
+    rate: Array
+
+
+@dataclass(frozen=True)
+class TailCalibration:
+    """An adaptive quantile and, above it, exponential excesses with a gamma prior on their rate: a Lomax tail.
+
+    The quantile follows the history by stochastic approximation; of excesses that lie far out only a bounded part is
+    learned, so that one outlier does not numb the series.
+
+    Args:
+        edge: The quantile before any history.
+        scale: Mean excess before any history.
+        strength: Excesses that the prior is worth.
+        forget: Share of the history forgotten a step.
+        least: The quantile never falls below this share of ``edge``.
+
+    Sources: H. Robbins, S. Monro, A stochastic approximation method (1951); peaks over a threshold as in A. Siffer et
+    al., Anomaly detection in streams with extreme value theory, KDD 2017, with the conjugate tail in place of the
+    fitted one; Lomax as the gamma mixture of exponentials: K. S. Lomax, JASA 49 (1954).
+
+    >>> calibration = TailCalibration(edge=3.912, scale=1.0)
+    >>> state = calibration.new_state(1)
+    >>> view = Rows(state, np.array([0]), "")
+    >>> calibration.evidence(view, np.array([3.912]))[0].round(3)  # the edge itself: -ln 0.02
+    array([3.912])
+    >>> calibration.evidence(view, np.array([10.0]))[0].round(3)  # + 5 ln(1 + 6.088 / 5)
+    array([7.894])
+    """
+
+    edge: float
+    scale: float
+    strength: float = 5.0
+    forget: float = 1 / 5000
+    least: float = 0.5
+
+    def new_state(self, n: int) -> Columns:
+        """The columns for n series without history."""
+        return {
+            "edge": np.full(n, self.edge),
+            "shape": np.full(n, self.strength),
+            "rate": np.full(n, self.strength * self.scale),
+            "count": np.zeros(n),
+        }
+
+    def evidence(self, state: Rows, statistic: Array) -> tuple[Array, _Memo]:
+        """-ln of the chance of a statistic at least so high, at least 0; and what `learn` wants back.
+
+        Args:
+            state: The columns of this calibration.
+            statistic: At least 0, shape (n,).
+        """
+        edge, shape, rate = state["edge"], state["shape"], state["rate"]
+        excess = np.maximum(statistic - edge, 0.0)
+        inside = np.minimum(statistic / edge, 1.0) * LEAST_TAIL_LOG
+        return inside + shape * np.log1p(excess / rate), _Memo(statistic, edge, shape, rate)
+
+    def learn(self, state: Rows, memo: _Memo, valid: Flags) -> None:
+        """Adds the statistic to the history where it is valid."""
+        count = state["count"] + 1
+        mean_excess = memo.rate / memo.shape
+        above = memo.statistic > memo.edge
+        pace = np.maximum(self.forget, 1 / (100 + count)) * mean_excess / TAIL
+        edge = np.maximum(memo.edge + pace * (above - TAIL), self.least * self.edge)
+        excess = np.minimum(memo.statistic - memo.edge, 10 * mean_excess)
+        keep, prior = 1 - self.forget, self.forget * self.strength
+        shape = keep * memo.shape + prior + above
+        rate = keep * memo.rate + prior * self.scale + np.where(above, excess, 0.0)
+        state["count"] = np.where(valid, count, count - 1)
+        state["edge"] = np.where(valid, edge, memo.edge)
+        state["shape"] = np.where(valid, shape, memo.shape)
+        state["rate"] = np.where(valid, rate, memo.rate)

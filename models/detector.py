@@ -1,0 +1,223 @@
+"""The Bayesian online novelty detector: pure scoring, separate learning, vectorised over series.
+
+Knows arrays only: no Spark, no Kafka, no clock. Its state is a dictionary of columns that it is handed each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from models.arrays import LARGEST, SMALLEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed
+from models.config import DetectorConfig
+from models.evidence.combine import combine, score
+from models.evidence.point import compress, point_calibration
+from models.evidence.record import Range, Record
+from models.evidence.repeats import NEVER, Repeats
+from models.evidence.window import WindowMean, window_calibration
+from models.experts.base import Expert, Lesson, Step
+from models.experts.hour_of_day import HourOfDay
+from models.experts.level import Level
+from models.experts.log_level import LogLevel
+from models.families.base import Predictive
+from models.mixture import Mixture, reweigh
+from models.verdicts import Kind, Verdicts
+
+_COARSE = 1e-6
+"""Differences below this share of the level mean nothing."""
+
+_FINE = 1e-3
+"""Nor do differences below this share of the range of all values."""
+
+_REACH = 2.0
+"""A value outside the band by more than this many half-widths (from the middle) is learned as if it lay there."""
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """A verdict and all that learning wants of the way to it."""
+
+    verdicts: Verdicts
+    valid: Flags
+    step: Step
+    mixture: Mixture
+    memos: list[Any]
+    lived: Range
+    level: Array
+    point: tuple[Array, Any]
+    window: tuple[Array, Any, Array]
+    evidence: Array
+    band: tuple[Array, Array, Array]
+
+
+class Detector:
+    """Judges one value each of any number of series, then learns from it.
+
+    Args:
+        config: The constants.
+
+    >>> detector = Detector(DetectorConfig())
+    >>> state, row = detector.new_state(1), np.array([0])
+    >>> rng = np.random.default_rng(0)
+    >>> for minute, value in enumerate([*rng.normal(50, 2, 500), 90.0]):
+    ...     verdict = detector.step(state, row, np.array([minute * 60_000]), np.array([value]))
+    >>> verdict.record_score.round(), list(Kind)[verdict.kind[0]].value
+    (array([71.]), 'anomaly')
+    >>> verdict.lower.round(), verdict.typical.round(), verdict.upper.round()
+    (array([43.]), array([50.]), array([57.]))
+    """
+
+    def __init__(self, config: DetectorConfig) -> None:
+        self.config = config
+        self.experts: list[Expert] = [
+            Level(config.level_forget, config.hurry),
+            LogLevel(config.level_forget, config.hurry),
+            HourOfDay(config.hour_forget, config.hour_forget_most, config.timezone),
+        ]
+        self.point = point_calibration(config.calibration_forget)
+        self.window = WindowMean(config.window_pace, config.window_clip)
+        self.window_calibration = window_calibration(config.window_pace, config.calibration_forget)
+        self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
+        self.repeats = Repeats(config.half, config.rest, config.damping, config.calm)
+        side = 0.5 * (1 - config.band)
+        self._ends = ndtri(np.array([[side], [1 - side]]))
+
+    def new_state(self, n: int) -> Columns:
+        """The columns for n series of which nothing is known; the first axis is the series."""
+        columns: Columns = {"seen": np.zeros(n), "time": np.zeros(n, np.int64)}
+        for expert in self.experts:
+            columns |= prefixed(f"{expert.name}.", expert.new_state(n))
+            columns[f"{expert.name}.log_weight"] = np.full(n, -np.log(len(self.experts)))
+        columns |= prefixed("point.", self.point.new_state(n))
+        columns |= prefixed("window.", self.window.new_state(n) | self.window_calibration.new_state(n))
+        columns |= prefixed("record.", self.record.new_state(n))
+        return columns | prefixed("repeats.", self.repeats.new_state(n))
+
+    def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> Verdicts:
+        """Verdicts on one value each of some series; pure.
+
+        Args:
+            state: As from `new_state`.
+            rows: Distinct rows of the state, shape (n,).
+            time: End of the window, epoch milliseconds, shape (n,).
+            value: NaN or infinite: missing; shape (n,).
+        """
+        return self._judge(state, rows, time, value).verdicts
+
+    def learn(self, state: Columns, rows: Ints, time: Ints, value: Array) -> None:
+        """Learns from one value each of some series; changes those rows of the state. Arguments as of `score`."""
+        self._learn(state, rows, self._judge(state, rows, time, value))
+
+    def step(self, state: Columns, rows: Ints, time: Ints, value: Array) -> Verdicts:
+        """`score`, then `learn`, at the cost of one. Arguments as of `score`."""
+        judgement = self._judge(state, rows, time, value)
+        self._learn(state, rows, judgement)
+        return judgement.verdicts
+
+    def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array) -> _Judgement:
+        own = Rows(state, rows, "")
+        seen, valid = own["seen"], np.isfinite(value)
+        mean = Rows(state, rows, "level.")["mean"]
+        present = np.where(valid, clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST), mean)
+        lived = self.record.read(Rows(state, rows, "record."), present, seen)
+        size = np.where(seen > 0, np.abs(mean), np.abs(present))
+        resolution = np.maximum(np.maximum(_COARSE * size, _FINE * (lived.high - lived.low)), SMALLEST)
+        gap = np.where(seen > 0, np.maximum(time - own["time"], 0), 0).astype(np.float64)
+        step = Step(present, seen, time, gap, resolution)
+
+        mixture, memos = self._predict(state, rows, step)
+        lower, upper = mixture.quantile(self._ends)
+        band = (lower, clamp(mixture.typical(), lower, upper), upper)
+        point, point_memo = self.point.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
+        calibration = Rows(state, rows, "window.")
+        mean_point = self.window.statistic(self.window.read(calibration), point)
+        window, window_memo = self.window_calibration.evidence(calibration, mean_point)
+        record = self.record.evidence(lived, present, seen, resolution)
+
+        trust = np.where(valid, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
+        channels = {"point": point * trust, "window": window * trust, "record": record * trust}
+        evidence = combine(list(channels.values()))
+        repeats = Rows(state, rows, "repeats.")
+        damped = self.repeats.damp(repeats, evidence)
+        points = score(damped, self.config.half)
+        kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
+        kind = np.where(valid, kind, Kind.NORMAL.code)
+        kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
+        since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, time), NEVER)
+        known = valid | (seen > 0)
+        lower, typical, upper = (np.where(known, edge, np.nan) for edge in band)
+        verdicts = Verdicts(points, np.exp(-damped), typical, lower, upper, kind, since, channels)
+        return _Judgement(
+            verdicts=verdicts,
+            valid=valid,
+            step=step,
+            mixture=mixture,
+            memos=memos,
+            lived=lived,
+            level=np.where(seen > 0, mean, present),
+            point=(point, point_memo),
+            window=(mean_point, window_memo, window),
+            evidence=evidence,
+            band=band,
+        )
+
+    def _predict(self, state: Columns, rows: Ints, step: Step) -> tuple[Mixture, list[Any]]:
+        parts: list[Predictive] = []
+        memos: list[Any] = []
+        weights: list[Array] = []
+        for expert in self.experts:
+            own = Rows(state, rows, f"{expert.name}.")
+            part, memo = expert.predict(own, step, parts[0] if parts else None)
+            parts.append(part)
+            memos.append(memo)
+            weights.append(own["log_weight"])
+        return Mixture(parts, np.array(weights)), memos
+
+    def _learn(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
+        if not judged.valid.all():
+            keep = judged.valid
+            if not keep.any():
+                return
+            before = rows[~keep]
+            saved = {name: column[before] for name, column in state.items()}
+            self._learn_all(state, rows, judged)
+            for name, column in saved.items():
+                state[name][before] = column
+            return
+        self._learn_all(state, rows, judged)
+
+    def _learn_all(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
+        step, mixture = judged.step, judged.mixture
+        lower, middle, upper = judged.band
+        reach_low, reach_high = middle - _REACH * (middle - lower), middle + _REACH * (upper - middle)
+        harmless = np.minimum(np.maximum(step.value, reach_low), reach_high)
+        harmless = np.where(step.seen > 0, harmless, step.value)
+        point, point_memo = judged.point
+        mean_point, window_memo, _ = judged.window
+        persists = clamp((mean_point - 0.8 * self.config.window_clip) / (0.18 * self.config.window_clip), 0.0, 1.0)
+        doubt = np.minimum(1.0, self.config.doubt / np.maximum(point, self.config.doubt))
+        settled = np.minimum(step.seen / self.config.warm_up, 1.0)
+        haste = persists * settled
+        lesson = Lesson(harmless, doubt + (1 - doubt) * haste, haste)
+
+        weights = reweigh(mixture.log_weights, mixture.each.log_density(harmless), self.config.weight_forget)
+        for expert, memo, weight in zip(self.experts, judged.memos, weights, strict=True):
+            own = Rows(state, rows, f"{expert.name}.")
+            expert.learn(own, step, lesson, memo)
+            own["log_weight"] = weight
+
+        everything = np.ones(len(rows), dtype=np.bool_)
+        warm = step.seen >= self.config.warm_up
+        self.point.learn(Rows(state, rows, "point."), point_memo, warm)
+        window = Rows(state, rows, "window.")
+        self.window_calibration.learn(window, window_memo, warm)
+        window["mean"] = np.where(warm, mean_point, window["mean"])
+        extent = self.record.learn(judged.lived, step.value, judged.level)
+        record = Rows(state, rows, "record.")
+        record["low"], record["high"] = extent.low, extent.high
+        self.repeats.learn(Rows(state, rows, "repeats."), judged.evidence, step.time, everything)
+        own = Rows(state, rows, "")
+        own["seen"], own["time"] = step.seen + 1, step.time

@@ -1,0 +1,33 @@
+"""One number from several channels, and its place on the scale from 0 to 100."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from models.arrays import Array, log_sum_exp
+
+
+def combine(channels: Sequence[Array]) -> Array:
+    """-ln of the harmonic mean of the channels' probabilities: valid however the channels depend on one another.
+
+    Args:
+        channels: Evidence of each, -ln p ≥ 0, shape (n,).
+
+    Source: D. J. Wilson, The harmonic mean p-value for combining dependent tests, PNAS 116 (2019).
+
+    >>> combine([np.array([12.0]), np.array([0.0]), np.array([3.0])]).round(2)
+    array([10.9])
+    """
+    result: Array = np.maximum(log_sum_exp(np.array(channels)) - np.log(float(len(channels))), 0.0)
+    return result
+
+
+def score(evidence: Array, half: float) -> Array:
+    """Evidence on the scale of `record_score`: 0 at none, 50 at ``half`` nats, 100 never quite.
+
+    >>> score(np.array([0.0, 8.0, 72.0]), 8.0)
+    array([ 0., 50., 90.])
+    """
+    return 100.0 * (evidence / (evidence + half))

@@ -1,0 +1,24 @@
+"""Point evidence: how rare is this one value, for this series?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Array
+from models.calibration import LEAST_TAIL_LOG, TailCalibration
+
+_KNEE, _SLOPE = 20.0, 10.0
+
+
+def compress(surprise: Array) -> Array:
+    """Surprise in nats, from 20 on logarithmic: a value 1000 scales out is rarer than one 100 out, but not tenfold.
+
+    >>> compress(np.array([5.0, 20.0, 1e6])).round(1)
+    array([  5. ,  20. , 135.1])
+    """
+    return np.minimum(surprise, _KNEE) + _SLOPE * np.log1p(np.maximum(surprise - _KNEE, 0.0) / _SLOPE)
+
+
+def point_calibration(forget: float) -> TailCalibration:
+    """Calibration of surprise: before any history a right model is assumed, whose surprise is exponential."""
+    return TailCalibration(edge=LEAST_TAIL_LOG, scale=1.0, forget=forget)

@@ -1,0 +1,40 @@
+"""The hour of the day on the wall clock of a time zone. Pure: the instant is always given."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from models.arrays import Array, Ints
+
+_QUARTER = 900_000
+_EARLIEST, _LATEST = -62_000_000_000_000 // _QUARTER, 253_000_000_000_000 // _QUARTER
+
+
+@lru_cache(maxsize=4096)
+def _offset(zone: str, quarter: int) -> int:
+    """Milliseconds that the zone is ahead of UTC; zones change only at whole quarters of an hour."""
+    when = datetime.fromtimestamp(min(max(quarter, _EARLIEST), _LATEST) * 900, UTC).astimezone(ZoneInfo(zone))
+    offset = when.utcoffset()
+    return round(offset.total_seconds() * 1000) if offset else 0
+
+
+def local_hour(time: Ints, zone: str = "UTC") -> Array:
+    """Hours since local midnight, in [0, 24), daylight saving time included.
+
+    Args:
+        time: Epoch milliseconds, shape (n,).
+        zone: IANA name of the time zone.
+
+    >>> local_hour(np.array([1784800800000]), "UTC")  # 2026-07-23 10:00 UTC
+    array([10.])
+    >>> local_hour(np.array([1784800800000]), "Europe/Stockholm")
+    array([12.])
+    """
+    if zone != "UTC":
+        quarters, index = np.unique(time // _QUARTER, return_inverse=True)
+        time = time + np.array([_offset(zone, int(q)) for q in quarters], dtype=np.int64)[index]
+    return (time % 86_400_000) / 3_600_000.0

@@ -1,0 +1,1 @@
+"""Conjugate families and their predictive distributions: one a file."""

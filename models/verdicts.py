@@ -1,0 +1,54 @@
+"""What a model says of one step of n series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from numpy.typing import NDArray
+
+from models.arrays import Array, Ints
+
+
+class Kind(StrEnum):
+    """What kind of news a verdict is; its code in arrays is its place here."""
+
+    NORMAL = "normal"
+    ANOMALY = "anomaly"
+    LEARNING = "learning"
+
+    @property
+    def code(self) -> int:
+        """The number that stands for the kind in `Verdicts.kind`."""
+        return list(Kind).index(self)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """One verdict a row, in the order of the rows asked for; every array has the shape (n,).
+
+    Args:
+        record_score: Novelty, 0 to 100.
+        probability: Chance of evidence at least so strong, were all as before; in (0, 1].
+        typical: Median of what was expected; NaN only if nothing was ever seen of the series.
+        lower: Lower end of the band in which the value was expected; NaN as above.
+        upper: Upper end of it.
+        kind: Codes of `Kind`, int64.
+        since: Onset of the anomaly, epoch milliseconds; -1 if there is none.
+        evidence: Each channel by name, in nats (-ln p).
+    """
+
+    record_score: Array
+    probability: Array
+    typical: Array
+    lower: Array
+    upper: Array
+    kind: Ints
+    since: Ints
+    evidence: dict[str, Array]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All arrays by name, the channels as ``evidence.<name>``."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "evidence"}
+        return plain | {f"evidence.{name}": channel for name, channel in self.evidence.items()}
