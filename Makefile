@@ -62,9 +62,9 @@ services-status: setup ## Show what runs
 bench: setup ## Measure speed and accuracy (tests/benchmarks)
 	$(BIN)/newnormal bench $(ARGS)
 
-docs: setup ## Write docs/records.md anew from the record types
+docs: setup ## Write docs/records.md and docs/settings.md anew from the code
 	$(BIN)/newnormal docs $(ARGS)
 
 clean: ## Remove what can be made again: caches, build output; not .venv, not the servers' data
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info.tmp
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -5,24 +5,27 @@ from __future__ import annotations
 from deploy.embedded.kafka import answers
 from engine.errors import NewnormalError
 
+TIMEOUT = 10.0
+"""Seconds within which an answer must come."""
 
-def check_kafka(bootstrap: str, timeout: float = 10.0) -> None:
+
+def check_kafka(bootstrap: str) -> None:
     """Makes sure that a Kafka cluster answers.
 
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``.
     """
-    if not answers(bootstrap, timeout):
+    if not answers(bootstrap, TIMEOUT):
         raise NewnormalError(
             "KAFKA_UNREACHABLE",
-            f"no Kafka broker answers at {bootstrap!r} within {timeout:.0f} s",
+            f"no Kafka broker answers at {bootstrap!r} within {TIMEOUT:.0f} s",
             "kafka.bootstrap",
             "host:port of a running broker; empty to use the embedded one",
             "nothing was started",
         )
 
 
-def check_elasticsearch(url: str, timeout: float = 10.0) -> None:
+def check_elasticsearch(url: str) -> None:
     """Makes sure that an Elasticsearch cluster answers and is not red.
 
     Raises:
@@ -31,7 +34,7 @@ def check_elasticsearch(url: str, timeout: float = 10.0) -> None:
     from elasticsearch import ApiError, Elasticsearch, TransportError
 
     try:
-        with Elasticsearch(url, request_timeout=timeout, max_retries=0) as client:
+        with Elasticsearch(url, request_timeout=TIMEOUT, max_retries=0) as client:
             status = client.cluster.health()["status"]
         reason = "its state is red: some indices cannot be used" if status == "red" else ""
     except (ApiError, TransportError, ValueError) as error:

@@ -1,0 +1,32 @@
+"""Fixtures that tests of every part share: settings of one's own, and real servers, started once when first needed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.embedded.elasticsearch import runtime_dir
+from deploy.embedded.endpoints import Endpoints
+from deploy.embedded.services import embedded
+from deploy.progress import silent
+from pipelines.settings import Settings, load
+
+
+@pytest.fixture(scope="session")
+def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
+    """A real Kafka and a real Elasticsearch for the whole session; name topics and indices so that they are yours."""
+    state = tmp_path_factory.mktemp("servers")
+    try:
+        with embedded(load(state_dir=state), say=silent) as started:
+            yield started
+    finally:
+        shutil.rmtree(runtime_dir(state / "elasticsearch"), ignore_errors=True)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Default settings with a state directory of the test's own; ``endpoints.settings(settings)`` adds the servers."""
+    return load(state_dir=tmp_path / "state")
