@@ -43,15 +43,22 @@ def number(value: float) -> str:
     """Four significant digits.
 
     >>> number(1234567.0), number(0.012345), number(93.0)
-    ('1,235,000', '0.01235', '93')
+    ('1.235 M', '0.01235', '93')
     """
     rounded = float(f"{value:.4g}")
+    for scale, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M")):
+        if abs(rounded) >= scale:
+            return f"{rounded / scale:.4g}{unit}"
     return f"{rounded:,.0f}" if abs(rounded) >= 1_000 else f"{rounded:g}"
 
 
 def _value(novelty: dict[str, Any]) -> str:
     entity, metric = novelty.get("host.name", "?"), novelty.get("metric", "?")
-    what = f"{entity} as a whole" if metric == "*" else f"{metric} of {entity}"
+    if metric == "*":
+        return (
+            f"Judged over all its metrics together, {entity} has a score of {number(novelty.get('record_score', 0.0))}."
+        )
+    what = f"{metric} of {entity}"
     actual, typical = novelty.get("actual"), novelty.get("typical")
     if actual is None:
         return f"{what} sent no value." if novelty.get("kind") == "absence" else f"{what}: no single value was judged."
@@ -80,7 +87,7 @@ def _chance(novelty: dict[str, Any]) -> str:
 
 def _since(novelty: dict[str, Any]) -> str:
     since = novelty.get("since")
-    return f"It began at {iso(since)}." if since is not None else ""
+    return f"It began at {iso(since)[:19].replace('T', ' ')} UTC." if since is not None else ""
 
 
 def _influencers(novelty: dict[str, Any]) -> str:

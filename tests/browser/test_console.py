@@ -123,9 +123,13 @@ def picture(page: Page, name: str) -> None:
 def test_it_shows_what_is_novel_newest_first_and_not_what_is_normal(page: Page) -> None:
     expect(page.locator("#rows tr")).to_have_count(9)
     assert set(machines(page)) == set(EXPECTED)
-    times = page.locator("#rows td:nth-child(1)").all_inner_texts()
+    times = [cell.get_attribute("title") or "" for cell in page.locator("#rows td:nth-child(1)").all()]
     assert times == sorted(times, reverse=True)
     assert "normal" not in page.locator("#rows .kind").all_inner_texts()
+    age, frame = page.locator("thead th").last.bounding_box(), page.locator("#list").bounding_box()
+    assert age is not None
+    assert frame is not None
+    assert age["x"] + age["width"] <= frame["x"] + frame["width"], "all columns fit"
     picture(page, "list")
 
 
@@ -165,7 +169,9 @@ def test_a_click_shows_the_series_with_its_band_and_the_reason(page: Page) -> No
 
 def test_a_joined_verdict_shows_its_score_and_influencers(page: Page) -> None:
     page.locator("#rows tr", has_text="all metrics").click()
-    expect(page.locator("#detail .words").first).to_contain_text("db-1 as a whole")
+    expect(page.locator("#detail .words").first).to_contain_text(
+        "over all its metrics together, db-1 has a score of 91"
+    )
     expect(page.locator("#detail")).to_contain_text("It comes mostly from disk.latency, cpu.user, net.rx.")
     picture(page, "joined")
 

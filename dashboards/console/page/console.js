@@ -1,5 +1,5 @@
 // The console: asks again every two seconds, shows the newest novelties, opens the one that is chosen.
-import { duration, el, num, time, words, KINDS, NOVEL } from "./dom.js";
+import { brief, count, duration, el, num, time, words, KINDS, NOVEL } from "./dom.js";
 import { showDetail } from "./detail.js";
 import { showStatus } from "./status.js";
 
@@ -43,7 +43,7 @@ function showKinds(counts) {
     const button = there ?? el("button", { type: "button", class: "kind", "data-kind": kind }, words(kind), " ", el("span"));
     if (!there) button.addEventListener("click", () => toggle(kind));
     button.setAttribute("aria-pressed", state.kinds.has(kind));
-    button.lastChild.textContent = num(counts[kind] ?? 0, 6);
+    button.lastChild.textContent = count(counts[kind] ?? 0);
     return button;
   });
   if (!$("kinds").children.length) $("kinds").append(...shown);
@@ -59,19 +59,21 @@ function showRows(novelties, now) {
   const old = new Map([...$("rows").children].map((row) => [row.dataset.key, row]));
   const rows = novelties.map((it) => {
     const key = `${it._id} ${it.revision}`;
-    const row = old.get(key) ?? newRow(it, key);
+    const row = old.get(key) ?? newRow(it, key, now);
     row.lastChild.textContent = duration(now - it["@timestamp"]);
     row.setAttribute("aria-selected", it._id === state.chosen);
     return row;
   });
+  const focused = document.activeElement;
   $("rows").replaceChildren(...rows);
+  if (rows.includes(focused)) focused.focus({ preventScroll: true });
   $("none").hidden = rows.length > 0;
 }
 
-function newRow(it, key) {
+function newRow(it, key, now) {
   const cell = (text, css = "") => el("td", { class: css, title: text }, text);
   const row = el("tr", { tabindex: 0 },
-    cell(time(it["@timestamp"])), cell(it["host.name"]), cell(it.metric === "*" ? "all metrics" : it.metric),
+    el("td", { title: time(it["@timestamp"]) }, brief(it["@timestamp"], now)), cell(it["host.name"]), cell(it.metric === "*" ? "all metrics" : it.metric),
     el("td", {}, el("span", { class: "kind", "data-kind": it.kind }, words(it.kind))),
     cell(num(it.record_score, 3), "n score"), cell(num(it.typical), "n soft"), cell(num(it.actual), "n"), cell("", "n soft"));
   row.dataset.key = key;
@@ -114,4 +116,6 @@ $("pause").addEventListener("click", () => {
 
 setInterval(() => { if (!state.paused && !document.hidden) refresh(); }, EVERY_MS);
 refresh();
-if (location.hash.length > 1) open(decodeURIComponent(location.hash.slice(1)), 1);
+if (location.hash.length > 1) {
+  try { open(decodeURIComponent(location.hash.slice(1)), 1); } catch { /* no link of ours */ }
+}

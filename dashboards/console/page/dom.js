@@ -18,9 +18,12 @@ export function num(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   const rounded = Number(value.toPrecision(digits));
   const size = Math.abs(rounded);
-  if (size !== 0 && (size >= 1e9 || size < 1e-4)) return rounded.toExponential(2);
-  return rounded.toLocaleString("en", { maximumFractionDigits: 6 });
+  if (size !== 0 && (size >= 1e15 || size < 1e-4)) return rounded.toExponential(2);
+  const [scale, unit] = [[1e12, "T"], [1e9, "G"], [1e6, "M"]].find(([limit]) => size >= limit) ?? [1, ""];
+  return `${(rounded / scale).toLocaleString("en", { maximumFractionDigits: 6 })}${unit && "\u202f"}${unit}`;
 }
+
+export const count = (value) => value.toLocaleString("en");
 
 export function bytes(value) {
   const units = ["B", "kB", "MB", "GB", "TB"];
@@ -40,6 +43,9 @@ export function duration(ms) {
 }
 
 export const time = (ms) => new Date(ms).toISOString().slice(0, 19).replace("T", " ");
+
+// Short enough for a column: the time of day within half a day, else the date; `time` is for the whole of it.
+export const brief = (ms, now) => (Math.abs(now - ms) < 43200000 ? time(ms).slice(11) : time(ms).slice(0, 10));
 export const words = (name) => name.replaceAll("_", " ");
 
 export const NOVEL = ["anomaly", "state_change", "new_normal", "absence", "recovered"];
