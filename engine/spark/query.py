@@ -19,6 +19,7 @@ from engine.ledger import TransactionalWriter
 from engine.operator import mapside
 from engine.operator.shard import STATS, Message, Stats
 from engine.spark.stateful import OUTPUT, ShardProcessor
+from engine.time import duration_ms
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,33 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
 
     spark.conf.set("spark.sql.shuffle.partitions", str(runtime.shards))
+    rows = read(spark, list(job.source.formats), runtime, job.source.columnar)
+    return _start(_stateful(_blobs(rows, job, runtime), job, runtime), job.name, runtime, write)
+
+
+def drain(
+    spark: SparkSession, name: str, topic: str, runtime: Runtime, write: Callable[[pa.Table, int], None]
+) -> StreamingQuery:
+    """Hands each micro-batch of a topic to ``write``, at least once and in order; it is repeated after a crash.
+
+    Args:
+        spark: The session.
+        name: The job's name.
+        topic: What to read.
+        runtime: How.
+        write: Takes Kafka rows (value, topic, partition, offset, arrived) and the number of the micro-batch.
+    """
+    rows = read(spark, [topic], runtime, columnar=False).coalesce(1)
+    return _start(rows, name, runtime, lambda frame, batch_id: write(frame.toArrow(), batch_id))
+
+
+def _start(frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataFrame, int], None]) -> StreamingQuery:
+    frame.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name)
     return (
-        _stateful(_blobs(read(spark, list(job.source.formats), runtime, job.source.columnar), job, runtime), job, runtime)
-        .writeStream.queryName(job.name)
-        .option("checkpointLocation", str(runtime.checkpoints / job.name))
+        frame.writeStream.queryName(name)
+        .option("checkpointLocation", str(runtime.checkpoints / name))
         .outputMode("update")
-        .trigger(processingTime=runtime.trigger.replace("ms", " milliseconds") if "ms" in runtime.trigger else runtime.trigger)
+        .trigger(processingTime=f"{duration_ms(runtime.trigger)} milliseconds")
         .foreachBatch(write)
         .start()
     )

@@ -1,0 +1,112 @@
+"""The board: what the running jobs report, kept as the status that the live view, the console and the summary read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dashboards.status import JobStatus, PipelineStatus
+from engine.spark.query import BatchReport
+from engine.time import NEVER
+from pipelines.sink.job import SinkReport
+
+_RATE_SECONDS = 10.0
+
+
+class _Tally:
+    """Totals of one job, and its rate over the last seconds."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.records_in = self.records_out = self.late = self.dead = self.state_bytes = 0
+        self.watermark: int | None = None
+        self.batch_ms = 0.0
+        self.recent: deque[tuple[float, int]] = deque()
+
+    def add(self, records_in: int, seconds: float) -> None:
+        now = time.monotonic()
+        self.records_in += records_in
+        self.batch_ms = seconds * 1000
+        self.recent.append((now, records_in))
+
+    def status(self, lag: int | None) -> JobStatus:
+        now = time.monotonic()
+        while self.recent and self.recent[0][0] < now - _RATE_SECONDS:
+            self.recent.popleft()
+        return JobStatus(
+            name=self.name,
+            records_in=self.records_in,
+            records_out=self.records_out,
+            rate_in=sum(n for _, n in self.recent) / _RATE_SECONDS,
+            late=self.late,
+            dead_lettered=self.dead,
+            lag=lag,
+            watermark=self.watermark,
+            state_bytes=self.state_bytes,
+            batch_ms=self.batch_ms,
+        )
+
+
+class Board:
+    """Thread-safe; one for all jobs of a driver.
+
+    Args:
+        jobs: Names of the jobs, in the order data flows.
+        live_from: Windows that end before this instant (epoch ms) are history that was filled in: they do not count
+            for the latency.
+        delay_ms: The bound of out-of-orderness, which a window waits for by design.
+    """
+
+    def __init__(self, jobs: list[str], live_from: int, delay_ms: int) -> None:
+        self.lock = threading.Lock()
+        self.tallies = {name: _Tally(name) for name in jobs}
+        self.started, self.live_from, self.delay_ms = int(time.time() * 1000), live_from, delay_ms
+        self.indexed = 0
+        self.latencies: deque[int] = deque(maxlen=100_000)
+
+    def batch(self, report: BatchReport) -> None:
+        """Takes in a micro-batch of a job on the sharded operator."""
+        with self.lock:
+            tally = self.tallies[report.job]
+            tally.add(sum(s.records_in for s in report.stats), report.seconds)
+            tally.records_out += sum(s.records_out for s in report.stats)
+            tally.late += sum(s.late for s in report.stats)
+            tally.dead += sum(s.dead for s in report.stats)
+            if report.stats:
+                tally.state_bytes = sum(s.state_bytes for s in report.stats)
+                watermark = min(s.watermark for s in report.stats)
+                tally.watermark = watermark if watermark > NEVER else tally.watermark
+
+    def sink(self, report: SinkReport) -> None:
+        """Takes in a micro-batch of the sink."""
+        with self.lock:
+            tally = self.tallies["sink"]
+            tally.add(report.records_in, report.seconds)
+            tally.records_out += report.outcome.indexed
+            tally.dead += len(report.outcome.rejected)
+            self.indexed += report.outcome.indexed
+            at = report.outcome.searchable_at_ms
+            if at is not None:
+                live = (time for time in report.outcome.times if time >= self.live_from)
+                self.latencies.extend(at - time - self.delay_ms for time in live)
+
+    def latency_ms(self) -> dict[str, float | None]:
+        """End of window + watermark delay → document searchable, of live windows: p50 and p99."""
+        with self.lock:
+            values = np.array(self.latencies)
+        if not len(values):
+            return {"p50": None, "p99": None}
+        return {"p50": float(np.percentile(values, 50)), "p99": float(np.percentile(values, 99))}
+
+    def status(self, lags: dict[str, int | None], newest: Callable[[], list[dict[str, Any]]]) -> PipelineStatus:
+        """The whole pipeline now."""
+        novelties = tuple(newest())
+        median = self.latency_ms()["p50"]
+        with self.lock:
+            jobs = tuple(tally.status(lags.get(name)) for name, tally in self.tallies.items())
+            return PipelineStatus(self.started, jobs, novelties, median, self.indexed)

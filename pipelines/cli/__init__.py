@@ -1,0 +1,1 @@
+"""The `newnormal` command; one module a command, work is done elsewhere."""

@@ -1,0 +1,59 @@
+"""`newnormal demo`: one command from a bare machine to live novelties."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.time import duration_ms
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.settings import load
+
+
+def demo(
+    duration: Annotated[str | None, typer.Option(help="Stop after so long, e.g. 120s. Default: Ctrl-C.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="Write what happened to this JSON file at the end.")] = None,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Watch this machine and a simulated site: real Kafka, Spark and Elasticsearch, all embedded.
+
+    Sends 45 minutes of history of 24 simulated machines, then both live. The terminal shows what is novel; the address in
+    the title is a web console with a plot of each novelty. Ctrl-C stops cleanly; the next start goes on from there.
+    """
+    from deploy.embedded.services import embedded
+    from pipelines.demo import Inputs, summarize
+    from pipelines.driver import Driver
+    from pipelines.watch import watching
+
+    limit = duration_ms(duration, "--duration") / 1000 if duration else None
+    settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
+    with embedded(settings) as servers:
+        settings = servers.settings(settings)
+        now = int(time.time() * 1000)
+        driver = Driver(settings, live_from=now)
+        with watching(driver) as watch:
+            inputs = Inputs(settings, int(time.time() * 1000))
+            driver.board.live_from = int(time.time() * 1000) + 10_000
+            inputs.start()
+            end = time.monotonic() + limit if limit else float("inf")
+            try:
+                watch.until(lambda: time.monotonic() >= end or inputs.failure is not None)
+            except KeyboardInterrupt:
+                if limit:
+                    raise
+            inputs.stop()
+            watch.drain()
+            result = summarize(driver, inputs)
+        if inputs.failure is not None:
+            raise inputs.failure
+    text = json.dumps(result, indent=2)
+    if summary:
+        summary.write_text(text + "\n")
+    typer.echo(text)

@@ -1,0 +1,31 @@
+"""Options that several commands share, and how they become settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Kafka = Annotated[str | None, typer.Option("--kafka", help="host:port of a Kafka broker. Default: the embedded one.")]
+Elasticsearch = Annotated[
+    str | None, typer.Option("--elasticsearch", help="http://host:port of an Elasticsearch. Default: the embedded one.")
+]
+StateDir = Annotated[
+    Path | None, typer.Option("--state-dir", help="Where data, checkpoints and logs are kept. Default: setting state_dir.")
+]
+Namespace = Annotated[
+    str | None, typer.Option("--namespace", help="Prefix of all topics, ends in a dot: a pipeline apart from others.")
+]
+
+
+def overrides(
+    kafka: str | None, elasticsearch: str | None, state_dir: Path | None, namespace: str | None
+) -> dict[str, object]:
+    """The shared options as dotted settings."""
+    return {
+        "kafka.bootstrap": kafka,
+        "elasticsearch.url": elasticsearch,
+        "state_dir": state_dir,
+        "namespace": namespace,
+    }

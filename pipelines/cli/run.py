@@ -1,0 +1,32 @@
+"""`newnormal run`: the jobs, all in one driver or one alone."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.settings import load
+
+
+def run(
+    jobs: Annotated[list[str] | None, typer.Argument(help="normalizer, extractor, detector, sink. Default: all.")] = None,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Run jobs until Ctrl-C; a second start goes on where the first stopped.
+
+    [bold]newnormal run[/bold] runs all jobs in one driver. [bold]newnormal run extractor[/bold] runs one alone: each has
+    its own checkpoint and topic. Servers that no setting names are started, and stopped at the end.
+    """
+    from deploy.embedded.services import embedded
+    from pipelines.driver import ALL, Driver
+    from pipelines.watch import watching
+
+    names = jobs or list(ALL)
+    settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
+    with embedded(settings) as servers, watching(Driver(servers.settings(settings), names)) as watch:
+        watch.until(lambda: False)

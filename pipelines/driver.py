@@ -1,0 +1,170 @@
+"""One driver for any choice of jobs: each its own query, checkpoint and topic, in one Spark session."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import structlog
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from deploy.artifacts import spark_jars
+from deploy.java import java_home
+from engine.errors import NewnormalError
+from engine.kafka_admin import ensure_topics
+from engine.ledger import LEDGER_TOPIC
+from engine.spark.query import Runtime, drain, start
+from engine.spark.session import spark_session
+from engine.time import duration_ms
+from pipelines import topics
+from pipelines.board import Board
+from pipelines.jobs import JOBS
+from pipelines.settings import Settings
+from pipelines.sink.job import SinkJob
+
+ALL = (*JOBS, "sink")
+_RESTARTS = 5
+_CALM_SECONDS = 60.0
+log = structlog.get_logger()
+
+
+class Driver:
+    """Runs jobs until it is stopped; a job that fails is started again from its checkpoint, a few times.
+
+    Args:
+        settings: The settings, with the servers' addresses filled in.
+        jobs: Names out of `ALL`.
+        live_from: See `Board`.
+
+    Raises:
+        NewnormalError: ``JOB_UNKNOWN``; ``KAFKA_UNREACHABLE``.
+    """
+
+    def __init__(self, settings: Settings, jobs: Sequence[str] = ALL, live_from: int | None = None) -> None:
+        unknown = [name for name in jobs if name not in ALL]
+        if unknown:
+            raise NewnormalError("JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(ALL), "nothing was started")
+        self.settings, self.names = settings, [name for name in ALL if name in jobs]
+        delay = duration_ms(settings.watermark.out_of_orderness)
+        self.board = Board(self.names, live_from if live_from is not None else int(time.time() * 1000), delay)
+        self.runtime = Runtime(
+            bootstrap=settings.kafka.bootstrap or "",
+            checkpoints=checkpoint_dir(settings),
+            shards=settings.engine.shards,
+            trigger=settings.engine.trigger,
+            max_records=settings.engine.max_records,
+            max_messages=settings.engine.max_messages,
+            ledger=settings.topic(LEDGER_TOPIC),
+            namespace=settings.namespace,
+        )
+        self.queries: dict[str, StreamingQuery] = {}
+        self.failures: dict[str, list[float]] = {name: [] for name in self.names}
+        self.sink: SinkJob | None = None
+        self.spark: SparkSession | None = None
+
+    def start(self) -> None:
+        """Makes the topics, starts Spark and the jobs."""
+        settings = self.settings
+        wanted = {settings.topic(name): config for name, config in topics.configs().items()}
+        ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
+        self._check_shards()
+        self.spark = spark_session(
+            spark_jars(), java_home(), settings.engine.cores, settings.state / "spark", settings.engine.driver_memory
+        )
+        for name in self.names:
+            self._launch(name)
+
+    def _check_shards(self) -> None:
+        """The number of shards is fixed when a checkpoint is made: keys would otherwise change shard and lose their state."""
+        mark = self.runtime.checkpoints / "layout.json"
+        layout = {"shards": self.runtime.shards}
+        if mark.exists():
+            kept = json.loads(mark.read_text())
+            if kept != layout:
+                what = f"engine.shards = {layout['shards']}, but the checkpoints hold {kept['shards']}"
+                raise NewnormalError("SHARDS_FIXED", what, str(mark), str(kept["shards"]), "nothing was started")
+            return
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(json.dumps(layout))
+
+    def _launch(self, name: str) -> None:
+        assert self.spark is not None
+        if name == "sink":
+            self.sink = SinkJob(self.settings, self.runtime, self.board.sink)
+            topic = self.settings.topic(topics.NOVELTIES)
+            self.queries[name] = drain(self.spark, name, topic, self.runtime, self.sink.write)
+        else:
+            self.queries[name] = start(self.spark, JOBS[name](self.settings), self.runtime, self.board.batch)
+        log.info("job runs", job=name, checkpoint=str(self.runtime.checkpoints / name))
+
+    def check(self) -> None:
+        """Starts failed jobs again; called every second or so.
+
+        Raises:
+            NewnormalError: ``JOB_FAILED`` if a job fails again and again.
+        """
+        for name, query in list(self.queries.items()):
+            if query.isActive:
+                continue
+            reason = _reason(query)
+            now = time.monotonic()
+            recent = [at for at in self.failures[name] if at > now - _CALM_SECONDS]
+            self.failures[name] = [*recent, now]
+            if len(recent) >= _RESTARTS:
+                what = f"{name} failed {len(recent) + 1} times within {_CALM_SECONDS:.0f} s: {reason}"
+                raise NewnormalError("JOB_FAILED", what, name, now="all jobs stop; a new start goes on from the checkpoints")
+            log.warning("job failed, started again from its checkpoint", job=name, reason=reason)
+            self._launch(name)
+
+    def lags(self) -> dict[str, int | None]:
+        """Kafka messages that each job has not read yet, as of its last micro-batch."""
+        return {name: _lag(query) for name, query in self.queries.items()}
+
+    def idle(self) -> bool:
+        """Whether no job has anything left to read."""
+        return all(query.isActive and not _busy(query) for query in self.queries.values())
+
+    def stop(self) -> None:
+        """Stops the jobs between micro-batches where possible, then Spark."""
+        if self.sink:
+            self.sink.stop()
+        for query in self.queries.values():
+            with suppress(Exception):
+                query.stop()
+        if self.spark:
+            self.spark.stop()
+
+
+def _busy(query: StreamingQuery) -> bool:
+    status: dict[str, Any] = query.status
+    return bool(status["isDataAvailable"] or status["isTriggerActive"])
+
+
+def _lag(query: StreamingQuery) -> int | None:
+    progress = query.lastProgress
+    if progress is None:
+        return None
+    source = progress["sources"][0]
+    latest, end = source.get("latestOffset"), source.get("endOffset")
+    return _offsets(latest) - _offsets(end) if latest and end else 0
+
+
+def _offsets(by_topic: Any) -> int:
+    parsed = json.loads(by_topic) if isinstance(by_topic, str) else by_topic
+    return sum(offset for partitions in parsed.values() for offset in partitions.values())
+
+
+def _reason(query: StreamingQuery) -> str:
+    lines = [line for line in str(query.exception() or "stopped").splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line or "Exception" in line]
+    return (telling or lines or ["stopped"])[-1].strip()[:300]
+
+
+def checkpoint_dir(settings: Settings) -> Path:
+    """Where the checkpoints of a namespace lie."""
+    return settings.state / "checkpoints" / (settings.namespace.rstrip(".") or "default")

@@ -1,0 +1,81 @@
+"""The sink as a job: each micro-batch of `novelties` to Elasticsearch, what cannot be stored to the dead letter."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from engine.deadletters import DeadLetter, payload_text
+from engine.ledger import TransactionalWriter
+from engine.operator.shard import Message
+from engine.spark.query import Runtime
+from pipelines import topics
+from pipelines.settings import Settings
+from pipelines.sink.document import Outcome, SinkDocument
+from pipelines.sink.sink import Sink, SinkConfig
+
+
+@dataclass(frozen=True)
+class SinkReport:
+    """What one micro-batch of the sink did."""
+
+    records_in: int
+    outcome: Outcome
+    seconds: float
+
+
+class SinkJob:
+    """Writes micro-batches; Elasticsearch's `_id` and versions make a repeated one harmless.
+
+    Args:
+        settings: The settings, with addresses.
+        runtime: How the queries run.
+        listener: Is told of each micro-batch.
+    """
+
+    def __init__(self, settings: Settings, runtime: Runtime, listener: Callable[[SinkReport], None]) -> None:
+        self.settings, self.runtime, self.listener = settings, runtime, listener
+        self.stopping = threading.Event()
+        self.sink = Sink(SinkConfig.of(settings, settings.elasticsearch.url or ""), stop=self.stopping)
+
+    def write(self, rows: pa.Table, batch_id: int) -> None:
+        """Stores a micro-batch; returns when nothing of it can get lost any more."""
+        began = time.perf_counter()
+        places = zip(rows["value"].to_pylist(), rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True)
+        documents = [SinkDocument(value or b"", f"{partition}@{offset}") for value, partition, offset in places]
+        if not documents:
+            return
+        outcome = self.sink.write(documents)
+        if outcome.rejected:
+            self._dead_letters(rows, documents, outcome, batch_id)
+        self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began))
+
+    def _dead_letters(self, rows: pa.Table, documents: list[SinkDocument], outcome: Outcome, batch_id: int) -> None:
+        at = {document.origin: row for row, document in enumerate(documents)}
+        letters = []
+        for rejected in outcome.rejected:
+            row = at[rejected.document.origin]
+            letters.append(
+                DeadLetter(
+                    time=rows["arrived"][row].as_py(),
+                    job="sink",
+                    code=rejected.code.upper(),
+                    reason=rejected.reason,
+                    topic=rows["topic"][row].as_py(),
+                    partition=rows["partition"][row].as_py(),
+                    offset=rows["offset"][row].as_py(),
+                    payload=payload_text(rejected.document.raw),
+                )
+            )
+        writer = TransactionalWriter(self.runtime.bootstrap, f"{self.runtime.namespace}sink", self.runtime.ledger)
+        topic = self.settings.topic(topics.DEADLETTER)
+        writer.write(batch_id, [Message(topic, 0, b"", letter.to_json()) for letter in letters])
+        writer.close()
+
+    def stop(self) -> None:
+        """Ends waiting for a server that is down; the micro-batch at hand is repeated at the next start."""
+        self.stopping.set()
