@@ -12,7 +12,7 @@ A whole request that is refused (400, 413) is halved until the culprit stands al
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
 from pipelines.sink.document import Rejected, SinkDocument
-from pipelines.sink.patience import Patience, Wait
+from pipelines.sink.patience import Patience
 
 _SERVERS_FAULT = frozenset({403, 408, 429, 502, 503, 504})
 _SERVERS_FAULT_TYPES = frozenset(
@@ -95,7 +95,9 @@ def chunks(actions: Iterable[Action], limits: Limits) -> Iterator[list[Action]]:
 class BulkWriter:
     """Stores actions; returns when each is stored, superseded or rejected."""
 
-    def __init__(self, client: Elasticsearch, limits: Limits, patience: Patience, recover: Any = None) -> None:
+    def __init__(
+        self, client: Elasticsearch, limits: Limits, patience: Patience, recover: Callable[[], object] | None = None
+    ) -> None:
         self._client, self._limits, self._patience, self._recover = client, limits, patience, recover
 
     def write(self, actions: Iterable[Action]) -> Stored:
@@ -124,12 +126,11 @@ class BulkWriter:
                 else:
                     parts.extendleft([part[len(part) // 2 :], part[: len(part) // 2]])
                 continue
-            again = [
-                action for action, item in zip(part, items, strict=True) if self._again(action, item, internal, done)
-            ]
+            again = [pair for pair in zip(part, items, strict=True) if self._again(*pair, internal, done)]
             if again:
-                self._pause(wait, again, items)
-                parts.appendleft(again)
+                reason = again[0][1].get("error", {}).get("reason", "no reason given")
+                wait.pause(f"{len(again)} documents to be sent again: {reason}")
+                parts.appendleft([action for action, _ in again])
         wait.over()
 
     def _send(self, part: list[Action]) -> list[dict[str, Any]]:
@@ -158,8 +159,3 @@ class BulkWriter:
         else:
             done.rejected.append(Rejected(action.document, code, reason))
         return False
-
-    @staticmethod
-    def _pause(wait: Wait, again: list[Action], items: list[dict[str, Any]]) -> None:
-        reasons = [item["error"].get("reason", "") for item in items if "error" in item and item["status"] != 409]
-        wait.pause(f"{len(again)} documents to be sent again: {reasons[0] if reasons else 'no reason given'}")

@@ -221,9 +221,16 @@ def test_metrics_health_and_headers(console: Server) -> None:
     assert httpx.get(f"{console.url}/api/novelty?id=none").status_code == 404
 
 
-def test_a_long_series_is_summarised(console: Server) -> None:
-    query = {"entity": "web-1", "metric": "cpu.user", "start": END - 10 * 365 * 86_400_000, "end": END}
-    assert len(httpx.get(f"{console.url}/api/series", params=query).json()["series"]) == WINDOWS
+def test_a_long_series_is_summarised_and_keeps_its_extremes(console: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = {"entity": "web-1", "metric": "cpu.user", "start": END - WINDOWS * WINDOW, "end": END}
+    whole = httpx.get(f"{console.url}/api/series", params=query).json()["series"]
+    assert len(whole) == WINDOWS
+    monkeypatch.setattr("dashboards.console.store.POINTS", 40)
+    short = httpx.get(f"{console.url}/api/series", params=query).json()["series"]
+    assert 40 <= len(short) <= 41
+    for name, extreme in (("record_score", max), ("upper", max), ("lower", min)):
+        assert extreme(point[name] for point in short) == extreme(point[name] for point in whole)
+    assert [point["@timestamp"] for point in short] == sorted(point["@timestamp"] for point in short)
 
 
 def test_two_consoles_take_two_ports_and_a_dead_elasticsearch_is_said_so() -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -271,6 +272,13 @@ def test_the_partition_is_decided_once_and_the_template_can_be_made_again(
         priority=body["priority"], meta=meta,
     )  # fmt: skip
     assert Sink(config).open() == replace(first, daily_from=meta["daily_from"])
+
+
+@servers
+def test_sinks_that_start_at_the_same_time_agree_on_the_partition(config: SinkConfig) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        partitions = list(pool.map(lambda _: Sink(config).open(), range(4)))
+    assert len(set(partitions)) == 1
 
 
 @servers
