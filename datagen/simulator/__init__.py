@@ -1,0 +1,8 @@
+"""A telco site of hosts and VMs: correlated metrics, logs, incidents with ground truth; a function of its config."""
+
+from datagen.simulator.config import SimulatorConfig, demo, resolve
+from datagen.simulator.frames import frames, logs
+from datagen.simulator.incidents import Incident
+from datagen.simulator.run import Summary, simulate
+
+__all__ = ["Incident", "SimulatorConfig", "Summary", "demo", "frames", "logs", "resolve", "simulate"]

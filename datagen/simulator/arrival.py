@@ -1,0 +1,53 @@
+"""When a machine's data are read, what its clock says, and when they arrive: jitter, skew, disorder, lateness, loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datagen.simulator.config import SimulatorConfig
+from datagen.simulator.noise import Noise
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Of each machine and step, shape (machines, steps): event time and arrival (epoch ms), whether it arrives."""
+
+    time: Ints
+    arrival: Ints
+    arrives: NDArray[np.bool_]
+
+
+class Network:
+    """What lies between the machines and us."""
+
+    def __init__(self, config: SimulatorConfig) -> None:
+        assert config.start is not None
+        self._config, self._start, self._noise = config, config.start, Noise(config.seed)
+        self._each = np.arange(config.size)[:, None]
+        self._phase = (self._noise.uniform("phase of scrape", self._each) * 0.95 * config.step).astype(np.int64)
+        wrong = self._noise.uniform("skewed", self._each) < config.skewed
+        by = 2 * self._noise.uniform("skew", self._each) - 1
+        self._skew = np.where(wrong, by * config.skew, 0).astype(np.int64)
+
+    def carry(self, steps: Ints, stream: str, phased: bool = True) -> Arrivals:
+        """The arrivals of what is read at ``steps``.
+
+        Args:
+            steps: The steps.
+            stream: Its name (metrics, logs); each has its own luck.
+            phased: Whether each machine reads at its own instant within the step; else at the step's beginning.
+        """
+        config, uniform = self._config, self._noise.uniform
+        read = self._start + steps * config.step + (self._phase if phased else np.zeros_like(self._phase))
+        delay = 15 + 40 * np.exp(0.8 * self._noise.normal(f"{stream} delay", self._each, steps))
+        luck = uniform(f"{stream} luck", self._each, steps)
+        more = uniform(f"{stream} more", self._each, steps)
+        delay += np.where(luck < config.delayed, 1_000 + 4_000 * more, 0)
+        delay += np.where(luck > 1 - config.late, config.late_by * more, 0)
+        arrives = uniform(f"{stream} lost", self._each, steps) >= config.missing
+        return Arrivals(read + self._skew, read + delay.astype(np.int64), arrives)

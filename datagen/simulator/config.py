@@ -1,0 +1,181 @@
+"""What site is simulated, from when, how long and how fast. Values only; reads no clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from datagen.simulator.incidents import Incident
+from datagen.simulator.topology import Topology
+from engine.errors import NewnormalError
+from engine.time import iso
+
+AHEAD_MS = 60_000
+"""How far the pipeline lets an event time run ahead of its arrival before it takes the clock for broken."""
+
+
+@dataclass(frozen=True)
+class SimulatorConfig:
+    """A site, and what happens there. The same config gives the same bytes.
+
+    Args:
+        seed: Of all randomness.
+        hosts: Physical machines.
+        vms: Virtual machines, spread evenly over the hosts.
+        spare: Further VMs that exist only once a `vms_added` incident brings them up.
+        metrics: Metrics a machine, 6 to 10.
+        start: Event time of the first step, epoch ms; ``None``: see `resolve`.
+        step: Milliseconds between two samples of a metric.
+        backfill: Milliseconds of history that are sent as fast as possible.
+        duration: Milliseconds of the live part; ``None``: until stopped.
+        speed: Event time a wall-clock time in the live part; 0: as fast as possible.
+        incident_rate: Random incidents a machine and day.
+        quiet: Milliseconds from the start without random incidents.
+        settle: Milliseconds for which a change of state counts as news.
+        incidents: Incidents that happen for certain, besides the random ones.
+        missing: Share of scrapes that are lost; a tenth of that, of single samples.
+        delayed: Share of scrapes that arrive some seconds late, out of order.
+        late: Share of scrapes that arrive up to ``late_by`` milliseconds late.
+        late_by: See ``late``.
+        skewed: Share of machines whose clock is wrong, by up to ``skew`` milliseconds.
+        skew: See ``skewed``.
+        log_rate: Log lines a machine and step, on average.
+    """
+
+    seed: int = 1
+    hosts: int = 20
+    vms: int = 80
+    spare: int = 4
+    metrics: int = 8
+    start: int | None = None
+    step: int = 10_000
+    backfill: int = 0
+    duration: int | None = None
+    speed: float = 1.0
+    incident_rate: float = 0.5
+    quiet: int = 900_000
+    settle: int = 600_000
+    incidents: tuple[Incident, ...] = ()
+    missing: float = 0.001
+    delayed: float = 0.02
+    late: float = 0.001
+    late_by: int = 120_000
+    skewed: float = 0.05
+    skew: int = 3_000
+    log_rate: float = 0.2
+
+    def __post_init__(self) -> None:
+        shares = {name: getattr(self, name) for name in ("missing", "delayed", "late", "skewed")}
+        wrong = {
+            "hosts": (self.hosts < 1, self.hosts, "at least 1"),
+            "vms": (self.vms < 0 or self.spare < 0, (self.vms, self.spare), "at least 0"),
+            "metrics": (not 6 <= self.metrics <= 10, self.metrics, "6 to 10"),
+            "step": (not 100 <= self.step <= 86_400_000, self.step, "100ms to 1d"),
+            "speed": (self.speed < 0, self.speed, "0 (as fast as possible) or more"),
+            "backfill": (self.backfill < 0, self.backfill, "at least 0"),
+            "duration": (self.duration is not None and self.duration < 0, self.duration, "at least 0, or none"),
+            "incident_rate": (self.incident_rate < 0, self.incident_rate, "at least 0"),
+            "log_rate": (not 0 <= self.log_rate <= 100, self.log_rate, "0 to 100 lines a machine and step"),
+            "skew": (not 0 <= self.skew < AHEAD_MS, self.skew, "less than a minute"),
+            **{name: (not 0 <= share <= 1, share, "0 to 1") for name, share in shares.items()},
+        }
+        for name, (bad, value, accepted) in wrong.items():
+            if bad:
+                raise NewnormalError("SIMULATOR_INVALID", f"{name} = {value!r}", f"simulator {name}", accepted)
+        for incident in self.incidents:
+            if reason := self._misplaced(incident):
+                raise NewnormalError("SIMULATOR_INVALID", f"{incident}: {reason}", "simulator incidents")
+
+    def _misplaced(self, incident: Incident) -> str:
+        on_vm = incident.entity >= self.hosts
+        if not all(0 <= machine < self.size for machine in (incident.entity, *incident.others)):
+            return "there is no such machine"
+        if incident.type in ("migration", "load_shift") and not on_vm:
+            return "this happens to VMs only"
+        if incident.type == "vms_added" and (on_vm or min(incident.others, default=0) < self.hosts + self.vms):
+            return "adds spare VMs to a host"
+        if incident.type == "migration" and not (incident.others and incident.others[0] < self.hosts):
+            return "moves a VM to a host"
+        if incident.type == "stuck" and not 0 <= incident.metric < self.metrics:
+            return "there is no such metric"
+        return "" if incident.end > incident.start else "ends before it starts"
+
+    @property
+    def size(self) -> int:
+        """Machines, spare ones included."""
+        return self.hosts + self.vms + self.spare
+
+    @property
+    def steps(self) -> int | None:
+        """Steps in all; ``None``: no end."""
+        return None if self.duration is None else -(-(self.backfill + self.duration) // self.step)
+
+    @property
+    def topology(self) -> Topology:
+        """The machines."""
+        return Topology(self.hosts, self.vms, self.spare)
+
+
+def resolve(config: SimulatorConfig, now: int) -> SimulatorConfig:
+    """The config with its start fixed, such that event time never runs ahead of the wall clock.
+
+    Up to real time, the backfill ends now; a faster run ends at the moment at which it ends.
+
+    Raises:
+        NewnormalError: ``START_AHEAD`` if the start that was given cannot be kept; ``SIMULATOR_INVALID`` for a run
+            faster than real time without an end.
+    """
+    fast = config.speed == 0 or config.speed > 1
+    if fast and config.duration is None:
+        accepted = "a duration, or speed 1 at the most"
+        raise NewnormalError("SIMULATOR_INVALID", f"speed {config.speed:g} without an end", "simulator speed", accepted)
+    live = config.duration or 0
+    wall = live if not fast else int(live / config.speed) if config.speed else 0
+    latest = now - config.backfill - (live - wall if fast else 0)
+    if config.start is None:
+        return replace(config, start=latest // config.step * config.step)
+    if config.start > latest + AHEAD_MS:
+        accepted = f"{iso(latest)} or earlier"
+        why = f"from {iso(config.start)} on, event time would run ahead of the clock and be refused downstream"
+        raise NewnormalError("START_AHEAD", why, "simulator start", accepted, "nothing was sent")
+    return config
+
+
+def demo(now: int, seed: int = 1) -> SimulatorConfig:
+    """Eight hosts, sixteen VMs, seven metrics each: 45 minutes of history that end now, then live.
+
+    In the last third of the history one of each clear kind of incident; 20 s and 40 s into the live part a surge of
+    load and an outage.
+
+    Args:
+        now: Epoch ms at which the live part begins; best the moment at which `simulate` is called.
+        seed: Of all randomness.
+    """
+    step, backfill = 10_000, 2_700_000
+    start = (now - backfill) // step * step
+    live = start + backfill
+    minute, settle = 60_000, 600_000
+    vm = 8  # index of the first VM; two on each host
+    incidents = (
+        Incident("spike", vm + 1, start + 31 * minute, start + 33 * minute, size=3.5),
+        Incident("release", vm + 4, start + 33 * minute, start + 33 * minute + settle, size=1.0),
+        Incident("latency", vm + 7, start + 35 * minute, start + 39 * minute, size=5.0),
+        Incident("outage", vm + 8, start + 37 * minute, start + 39 * minute),
+        Incident("migration", vm + 10, start + 38 * minute, start + 38 * minute + settle, others=(6,)),
+        Incident("log_storm", vm + 14, start + 40 * minute, start + 42 * minute, size=40.0),
+        Incident("spike", vm + 3, live + 20_000, live + 110_000, size=4.0),
+        Incident("outage", vm + 15, live + 40_000, live + 130_000),
+    )
+    return SimulatorConfig(
+        seed=seed,
+        hosts=8,
+        vms=16,
+        spare=0,
+        metrics=7,
+        start=start,
+        step=step,
+        backfill=backfill,
+        incident_rate=0.0,
+        incidents=incidents,
+        settle=settle,
+        log_rate=0.5,
+    )

@@ -1,0 +1,122 @@
+"""What can happen at a site, and the ground truth of it: one row for each machine that it touches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from pydantic import Field
+
+from datagen.simulator.catalogue import LATENCY, MEMORY, METRICS, Role
+from datagen.simulator.topology import Topology
+from engine.record import Instant, Record
+
+Anomaly = Literal["spike", "outage", "leak", "stuck", "latency", "log_storm", "new_message"]
+StateChange = Literal["vms_added", "release", "migration", "load_shift"]
+IncidentType = Literal[Anomaly, StateChange]
+ANOMALIES: tuple[str, ...] = get_args(Anomaly)
+STATE_CHANGES: tuple[str, ...] = get_args(StateChange)
+VISIBLE = 0.15
+"""A host counts as touched by what its VM does from this relative change of its own load on."""
+
+
+class GroundTruth(Record):
+    """What really happened to one machine: a line of the ground truth file, a message of the topic `groundtruth`."""
+
+    identity: ClassVar[tuple[str, ...]] = ("id",)
+
+    id: str = Field(description="the incident and the machine")
+    incident: str = Field(description="the incident; several machines may share one")
+    type: IncidentType = Field(description="what happened")
+    cls: Literal["anomaly", "state_change"] = Field(alias="class", description="wrong, or another normal")
+    entity: str = Field(description="the machine touched, as in host.name")
+    metrics: list[str] = Field(description="its metrics that show it; `logs` for its log lines")
+    start: Instant = Field(description="first instant that differs")
+    end: Instant = Field(description="anomaly: first instant after it; state change: until when it is news")
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One thing that happens, by indices into the topology.
+
+    Args:
+        type: What it is.
+        entity: Index of the machine it happens to (migration: the VM; vms_added: the host).
+        start: Event time in epoch ms.
+        end: Event time in epoch ms; of a state change: until when it is news (it lasts).
+        size: Factor on the load (spike, load_shift) or the latency (latency); growth of the memory (leak); lines a step
+            (log_storm); strength (release: 1 the usual, 0 rolled back); not used otherwise.
+        metric: Index of the metric that is stuck.
+        others: Indices: the host moved to (migration), the VMs added (vms_added), the VMs that go down with their host
+            (outage; empty: those that were there at the start).
+        host: The host a VM is on at that time; -1: the one it was on at the start.
+    """
+
+    type: IncidentType
+    entity: int
+    start: int
+    end: int
+    size: float = 1.0
+    metric: int = 0
+    others: tuple[int, ...] = ()
+    host: int = -1
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is a change of state."""
+        return self.type in STATE_CHANGES
+
+    def on(self, topology: Topology) -> int:
+        """The host that this VM is on."""
+        return self.host if self.host >= 0 else int(topology.home[self.entity - topology.hosts])
+
+    def down(self, topology: Topology) -> list[int]:
+        """Indices of the machines that an outage silences."""
+        if topology.role(self.entity) is Role.VM:
+            return [self.entity]
+        return [self.entity, *(self.others or topology.vms_of(self.entity).tolist())]
+
+    def rows(self, topology: Topology, count: int) -> list[GroundTruth]:
+        """The ground truth, given that each machine has ``count`` metrics."""
+        name = f"{self.type}-{topology.names[self.entity]}-{self.start}"
+        return [
+            GroundTruth(
+                id=f"{name}-{topology.names[entity]}" if entity != self.entity else name,
+                incident=name,
+                type=self.type,
+                cls="state_change" if self.lasts else "anomaly",
+                entity=topology.names[entity],
+                metrics=metrics,
+                start=self.start,
+                end=self.end,
+            )
+            for entity, metrics in self._touched(topology, count).items()
+        ]
+
+    def _touched(self, topology: Topology, count: int) -> dict[int, list[str]]:
+        role = topology.role(self.entity)
+        metrics = METRICS[role][:count]
+        single = {
+            "log_storm": ["logs"],
+            "new_message": ["logs"],
+            "stuck": [metrics[self.metric].name],
+            "latency": [metrics[LATENCY[role]].name],
+            "leak": [metrics[MEMORY].name],
+            "release": [metric.name for metric in metrics if metric.released != 1.0],
+        }
+        if self.type in single:
+            return {self.entity: single[self.type]}
+        loaded = {kind: [m.name for m in METRICS[kind][:count] if m.follows_load] for kind in Role}
+        if self.type == "migration":
+            return {self.on(topology): loaded[Role.HOST], self.others[0]: loaded[Role.HOST]}
+        if self.type == "vms_added":
+            return {self.entity: loaded[Role.HOST]}
+        if self.type == "outage":
+            touched = {e: [m.name for m in METRICS[topology.role(e)][:count]] for e in self.down(topology)}
+        else:
+            touched = {self.entity: loaded[role]}
+        if role is Role.VM:
+            host, change = self.on(topology), 1.0 if self.type == "outage" else abs(self.size - 1)
+            if change / topology.nominal[host] >= VISIBLE:
+                touched[host] = loaded[Role.HOST]
+        return touched

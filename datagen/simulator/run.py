@@ -1,0 +1,128 @@
+"""Runs a simulation into a sink: history as fast as it goes, then live at the pace of the clock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from datagen.clock import Clock, WallClock
+from datagen.simulator.config import SimulatorConfig, resolve
+from datagen.simulator.frames import Site, usual_chunk
+from datagen.simulator.incidents import GroundTruth
+from datagen.sinks import Sink
+
+_TICK_MS = 200
+"""Wall-clock milliseconds between two deliveries of the live part."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was sent: numbers of samples and log lines, and the ground truth of all that happened."""
+
+    records: int
+    logs: int
+    injected: tuple[GroundTruth, ...]
+
+
+def simulate(
+    config: SimulatorConfig,
+    sink: Sink,
+    stop: threading.Event | None = None,
+    clock: Clock | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Summary:
+    """Simulates until the end of the config or until ``stop`` is set; all that was sent is then flushed.
+
+    The history (``config.backfill``) is sent as fast as the sink takes it. In the live part a record is sent when it
+    arrives: at ``now + (arrival - end of the history) / speed``, where ``now`` is the moment of this call.
+
+    Args:
+        config: Its ``start`` may be ``None``: then the history ends now.
+        sink: Where to.
+        stop: Ends the run within a second.
+        clock: The wall clock, if nothing else is given.
+        progress: Is told, after each chunk, the records sent so far and the event time reached (epoch ms).
+
+    Raises:
+        NewnormalError: As `resolve`; or what the sink raises.
+    """
+    stop, clock = stop or threading.Event(), clock or WallClock()
+    now = clock.now()
+    config = resolve(config, now)
+    assert config.start is not None
+    return _Run(config, sink, stop, clock, now).run(progress or (lambda _records, _time: None))
+
+
+class _Run:
+    def __init__(self, config: SimulatorConfig, sink: Sink, stop: threading.Event, clock: Clock, now: int) -> None:
+        self._config, self._sink, self._stop, self._clock, self._now = config, sink, stop, clock, now
+        self._site = Site(config)
+        self._records = self._logs = 0
+        self._told: list[GroundTruth] = []
+        self._known = 0
+
+    def run(self, progress: Callable[[int, int], None]) -> Summary:
+        config, site = self._config, self._site
+        history, total = config.backfill // config.step, config.steps
+        largest, done = usual_chunk(config), 0
+        while not self._stop.is_set() and (total is None or done < total):
+            live = done >= history
+            size = self._live_chunk(largest) if live else min(largest, history - done)
+            size = size if total is None else min(size, total - done)
+            before = site.time
+            telemetry, logs = site.advance(size)
+            done += size
+            self._truth(site.time)
+            if live and config.speed:
+                self._pace(telemetry, logs, before)
+            else:
+                self._send(telemetry, logs)
+            progress(self._records, site.time)
+        if not self._stop.is_set():
+            self._send(*site.advance(0))
+        self._sink.flush()
+        return Summary(self._records, self._logs, tuple(self._told))
+
+    def _live_chunk(self, largest: int) -> int:
+        """Steps that last about a second of the wall clock, or one."""
+        if not self._config.speed:
+            return largest
+        return min(largest, max(1, int(1000 * self._config.speed) // self._config.step))
+
+    def _pace(self, telemetry: pl.DataFrame, logs: pl.DataFrame, before: int) -> None:
+        """Sends what arrives between ``before`` and now in slices, each when its last record is due."""
+        config = self._config
+        live = (config.start or 0) + config.backfill // config.step * config.step
+        tick = max(1, round(_TICK_MS * config.speed))
+        edges = np.append(np.arange(before + tick, self._site.time, tick), self._site.time)
+        cuts = [np.searchsorted(frame["arrival"].to_numpy(), edges) for frame in (telemetry, logs)]
+        first = (0, 0)
+        for edge, *last in zip(edges.tolist(), *(cut.tolist() for cut in cuts), strict=True):
+            self._clock.wait_until(self._now + round((edge - live) / config.speed), self._stop)
+            if self._stop.is_set():
+                return
+            self._send(telemetry[first[0] : last[0]], logs[first[1] : last[1]])
+            first = (last[0], last[1])
+
+    def _send(self, telemetry: pl.DataFrame, logs: pl.DataFrame) -> None:
+        if telemetry.height:
+            self._sink.telemetry(telemetry)
+        if logs.height:
+            self._sink.logs(logs)
+        self._records += telemetry.height
+        self._logs += logs.height
+
+    def _truth(self, until: int) -> None:
+        """Tells the sink of the incidents that started since the last time."""
+        known = self._site.schedule.until(until)
+        rows = [
+            row for incident in known[self._known :] for row in incident.rows(self._site.topology, self._config.metrics)
+        ]
+        self._known = len(known)
+        if rows:
+            self._sink.truth(rows)
+            self._told += rows

@@ -1,0 +1,39 @@
+"""The machines of a site: hosts first, then the VMs on them, then spare VMs that only an incident brings up."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datagen.simulator.catalogue import Role
+
+
+class Topology:
+    """Names and places. Indices: ``0 … hosts-1`` hosts, then ``vms`` VMs, then ``spare`` VMs.
+
+    >>> site = Topology(hosts=2, vms=4, spare=1)
+    >>> site.names
+    ['host-000', 'host-001', 'vm-00000', 'vm-00001', 'vm-00002', 'vm-00003', 'vm-00004']
+    >>> site.home.tolist(), site.vms_of(1).tolist()
+    ([0, 0, 1, 1, -1], [4, 5])
+    """
+
+    def __init__(self, hosts: int, vms: int, spare: int) -> None:
+        self.hosts, self.vms, self.spare = hosts, vms, spare
+        self.names = [f"host-{i:03d}" for i in range(hosts)] + [f"vm-{i:05d}" for i in range(vms + spare)]
+        self.home: NDArray[np.int64] = np.full(vms + spare, -1, dtype=np.int64)
+        self.home[:vms] = np.arange(vms) * hosts // max(vms, 1)
+        self.nominal: NDArray[np.int64] = np.maximum(np.bincount(self.home[:vms], minlength=hosts), 1)
+
+    @property
+    def size(self) -> int:
+        """Machines, spare ones included."""
+        return len(self.names)
+
+    def role(self, entity: int) -> Role:
+        """What a machine is."""
+        return Role.HOST if entity < self.hosts else Role.VM
+
+    def vms_of(self, host: int) -> NDArray[np.int64]:
+        """Indices of the VMs that are on a host at the start."""
+        return np.flatnonzero(self.home == host) + self.hosts

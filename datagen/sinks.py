@@ -1,0 +1,139 @@
+"""Where generated records go: to Kafka, to files, or into memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self, TextIO
+
+import polars as pl
+
+from datagen.jsonlines import to_json
+from datagen.kafka import KafkaWriter
+from datagen.simulator.incidents import GroundTruth
+from engine.errors import NewnormalError
+from pipelines import topics
+from pipelines.records import Log, Telemetry
+
+
+class Sink(Protocol):
+    """Takes frames in order of arrival; columns as `Telemetry` and `Log`, and perhaps more."""
+
+    def telemetry(self, frame: pl.DataFrame) -> None:
+        """Takes samples."""
+
+    def logs(self, frame: pl.DataFrame) -> None:
+        """Takes log lines."""
+
+    def truth(self, rows: list[GroundTruth]) -> None:
+        """Takes what was injected."""
+
+    def flush(self) -> None:
+        """Returns when all that was taken is safe."""
+
+
+class CollectSink:
+    """Keeps everything in memory."""
+
+    def __init__(self) -> None:
+        self.frames: list[pl.DataFrame] = []
+        self.lines: list[pl.DataFrame] = []
+        self.rows: list[GroundTruth] = []
+
+    def telemetry(self, frame: pl.DataFrame) -> None:
+        """Keeps samples."""
+        self.frames.append(frame)
+
+    def logs(self, frame: pl.DataFrame) -> None:
+        """Keeps log lines."""
+        self.lines.append(frame)
+
+    def truth(self, rows: list[GroundTruth]) -> None:
+        """Keeps ground truth."""
+        self.rows += rows
+
+    def flush(self) -> None:
+        """Has nothing to do."""
+
+
+class KafkaSink:
+    """Writes to `telemetry.json`, `logs.json` and `groundtruth`, keyed by machine; the topics must exist.
+
+    Args:
+        writer: The producer.
+        namespace: Prefix of the topics.
+        file: The ground truth is also written here, a JSON line a row.
+    """
+
+    def __init__(self, writer: KafkaWriter, namespace: str = "", file: TextIO | None = None) -> None:
+        self._writer, self._namespace, self._file = writer, namespace, file
+
+    def telemetry(self, frame: pl.DataFrame) -> None:
+        """Writes samples."""
+        self._write(topics.RAW_JSON, to_json(frame, Telemetry), frame["entity"])
+
+    def logs(self, frame: pl.DataFrame) -> None:
+        """Writes log lines."""
+        self._write(topics.LOGS_JSON, to_json(frame, Log), frame["entity"])
+
+    def truth(self, rows: list[GroundTruth]) -> None:
+        """Writes ground truth."""
+        lines = [truth_line(row) for row in rows]
+        self._writer.write(self._namespace + topics.GROUNDTRUTH, lines, [row.entity for row in rows])
+        if self._file:
+            self._file.writelines(line + "\n" for line in lines)
+
+    def flush(self) -> None:
+        """Waits for Kafka."""
+        self._writer.flush()
+        if self._file:
+            self._file.flush()
+
+    def _write(self, topic: str, values: pl.Series, keys: pl.Series) -> None:
+        self._writer.write(self._namespace + topic, values.to_list(), keys.cast(pl.String).to_list())
+
+
+class FileSink:
+    """Writes the same lines to ``telemetry.json``, ``logs.json`` and ``groundtruth.jsonl`` in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            names = (topics.RAW_JSON, topics.LOGS_JSON, topics.GROUNDTRUTH + ".jsonl")
+            self._telemetry, self._logs, self._truth = ((folder / name).open("w", encoding="utf-8") for name in names)
+        except OSError as error:
+            raise NewnormalError(
+                "OUTPUT_NOT_WRITABLE", str(error), str(folder), "a folder that can be written"
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in (self._telemetry, self._logs, self._truth):
+            file.close()
+
+    def telemetry(self, frame: pl.DataFrame) -> None:
+        """Writes samples."""
+        self._telemetry.writelines(line + "\n" for line in to_json(frame, Telemetry))
+
+    def logs(self, frame: pl.DataFrame) -> None:
+        """Writes log lines."""
+        self._logs.writelines(line + "\n" for line in to_json(frame, Log))
+
+    def truth(self, rows: list[GroundTruth]) -> None:
+        """Writes ground truth."""
+        self._truth.writelines(truth_line(row) + "\n" for row in rows)
+
+    def flush(self) -> None:
+        """Writes what is buffered."""
+        for file in (self._telemetry, self._logs, self._truth):
+            file.flush()
+
+
+def truth_line(row: GroundTruth) -> str:
+    """The JSON of a row of ground truth."""
+    return json.dumps(row.model_dump(by_alias=True), separators=(",", ":"))
