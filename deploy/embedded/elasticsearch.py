@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import stat
-import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +32,11 @@ http.port: {port}
 discovery.type: single-node
 xpack.security.enabled: false
 cluster.routing.allocation.disk.threshold_enabled: false
-path.data: {base}/data
-path.logs: {base}/logs
+path.data: {data}
+path.logs: {logs}
 """
-_UNWANTED_OPTIONS = ("-Xlog", "-XX:+HeapDump", "-XX:HeapDump", "-XX:ErrorFile", "8:", "9-:-Xlog")
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy knows nothing of our loopback
+_UNWANTED_OPTIONS = ("-Xlog", "-XX:+HeapDump", "-XX:ErrorFile")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ class Elasticsearch:
         kept = [o for o in options if o and not o.startswith(("#", *_UNWANTED_OPTIONS))]
         kept += [f"-XX:ErrorFile={base}/logs/hs_err_pid%p.log"]
         (config / "jvm.options").write_text("\n".join(kept) + "\n")
-        (config / "elasticsearch.yml").write_text(_CONFIG.format(host=HOST, base=base, **ports))
+        (config / "elasticsearch.yml").write_text(
+            _CONFIG.format(host=HOST, data=json.dumps(str(base / "data")), logs=json.dumps(str(base / "logs")), **ports)
+        )
         (config / "log4j2.properties").write_text(LOG4J)
         if root:
             for directory in (config, base / "data", base / "logs", base / "tmp"):
@@ -89,7 +91,7 @@ class Elasticsearch:
         """Whether the cluster is at least yellow: every index can be read and written."""
         url = f"{self.address(ports)}/_cluster/health?wait_for_status=yellow&timeout=1s"
         try:
-            with urllib.request.urlopen(url, timeout=3) as response:
+            with _DIRECT.open(url, timeout=3) as response:
                 return json.load(response)["status"] in ("yellow", "green")
         except (OSError, ValueError, KeyError):  # refused, 408 while red, or cut off
             return False

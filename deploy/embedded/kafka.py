@@ -19,7 +19,7 @@ listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller}
 advertised.listeners=PLAINTEXT://{host}:{port}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
-log.dirs={data}/log
+log.dirs=log
 auto.create.topics.enable=false
 default.replication.factor=1
 min.insync.replicas=1
@@ -73,7 +73,7 @@ class Kafka:
         """Writes the broker's files and says how to start it on ``ports``."""
         data = Path(self.data)
         data.mkdir(parents=True, exist_ok=True)
-        (data / "server.properties").write_text(_PROPERTIES.format(host=HOST, data=data, **ports))
+        (data / "server.properties").write_text(_PROPERTIES.format(host=HOST, **ports))
         (data / "log4j2.properties").write_text(LOG4J)
         environ = {
             **os.environ,

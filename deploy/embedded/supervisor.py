@@ -30,7 +30,7 @@ from deploy.embedded.process import ServerProcess, is_same_process, signal_group
 from deploy.locks import try_lock
 from engine.errors import NewnormalError
 
-START_SECONDS = 240
+START_SECONDS = 300
 STOP_SECONDS = 20
 _PORT_ATTEMPTS = 3
 _RESTARTS = 3
