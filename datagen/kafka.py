@@ -25,7 +25,7 @@ class KafkaWriter:
     def __init__(self, bootstrap: str, timeout: float = 30.0, extra: dict[str, Any] | None = None) -> None:
         self._bootstrap, self._timeout = bootstrap, timeout
         self._failed, self._reason = 0, ""
-        self.delivered = 0
+        self._written = 0
         settings: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "linger.ms": 20,
@@ -37,10 +37,16 @@ class KafkaWriter:
             "queue.buffering.max.kbytes": 512 * 1024,
             "batch.size": 1024 * 1024,
             "message.timeout.ms": int(timeout * 1000),
+            "delivery.report.only.error": True,  # or a Python call a message
             "log_level": 0,
             "error_cb": self._on_error,
         }
         self._producer = Producer({**settings, **(extra or {})})
+
+    @property
+    def delivered(self) -> int:
+        """Messages that Kafka has acknowledged."""
+        return self._written - self._failed - len(self._producer)
 
     def __enter__(self) -> KafkaWriter:
         return self
@@ -57,6 +63,7 @@ class KafkaWriter:
         """
         for first in range(0, len(values), _BATCH):
             part = slice(first, first + _BATCH)
+            self._written += len(values[part])
             messages = [{"value": v, "key": k} for v, k in zip(values[part], keys[part], strict=True)]
             while len(self._producer) + len(messages) > _QUEUE:
                 self._producer.poll(0.05)
@@ -90,9 +97,7 @@ class KafkaWriter:
         return message
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            self.delivered += 1
-        else:
+        if error is not None:
             self._failed, self._reason = self._failed + 1, f"{message.topic()}: {error.str()}"
 
     def _on_error(self, error: KafkaError) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
 import polars as pl
 
+from datagen.groundtruth import GroundTruth
 from datagen.jsonlines import to_json
 from datagen.kafka import KafkaWriter
-from datagen.simulator.incidents import GroundTruth
 from engine.errors import NewnormalError
 from pipelines import topics
 from pipelines.records import Log, Telemetry
@@ -79,7 +78,7 @@ class KafkaSink:
 
     def truth(self, rows: list[GroundTruth]) -> None:
         """Writes ground truth."""
-        lines = [truth_line(row) for row in rows]
+        lines = [row.line() for row in rows]
         self._writer.write(self._namespace + topics.GROUNDTRUTH, lines, [row.entity for row in rows])
         if self._file:
             self._file.writelines(line + "\n" for line in lines)
@@ -126,14 +125,9 @@ class FileSink:
 
     def truth(self, rows: list[GroundTruth]) -> None:
         """Writes ground truth."""
-        self._truth.writelines(truth_line(row) + "\n" for row in rows)
+        self._truth.writelines(row.line() + "\n" for row in rows)
 
     def flush(self) -> None:
         """Writes what is buffered."""
         for file in (self._telemetry, self._logs, self._truth):
             file.flush()
-
-
-def truth_line(row: GroundTruth) -> str:
-    """The JSON of a row of ground truth."""
-    return json.dumps(row.model_dump(by_alias=True), separators=(",", ":"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 import numpy as np
@@ -114,7 +114,7 @@ class _Held:
         return arrival[out], entity[out], when[out], values[out]
 
 
-def _enum(names: list[str]) -> pl.Series:
+def _enum(names: Sequence[str]) -> pl.Series:
     return pl.Series(names, dtype=pl.Enum(names))
 
 

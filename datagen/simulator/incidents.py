@@ -1,38 +1,15 @@
-"""What can happen at a site, and the ground truth of it: one row for each machine that it touches."""
+"""What can happen at a site, and which machines and metrics it touches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
 
-from pydantic import Field
-
+from datagen.groundtruth import STATE_CHANGES, GroundTruth, IncidentType
 from datagen.simulator.catalogue import LATENCY, MEMORY, METRICS, Role
 from datagen.simulator.topology import Topology
-from engine.record import Instant, Record
 
-Anomaly = Literal["spike", "outage", "leak", "stuck", "latency", "log_storm", "new_message"]
-StateChange = Literal["vms_added", "release", "migration", "load_shift"]
-IncidentType = Literal[Anomaly, StateChange]
-ANOMALIES: tuple[str, ...] = get_args(Anomaly)
-STATE_CHANGES: tuple[str, ...] = get_args(StateChange)
 VISIBLE = 0.15
 """A host counts as touched by what its VM does from this relative change of its own load on."""
-
-
-class GroundTruth(Record):
-    """What really happened to one machine: a line of the ground truth file, a message of the topic `groundtruth`."""
-
-    identity: ClassVar[tuple[str, ...]] = ("id",)
-
-    id: str = Field(description="the incident and the machine")
-    incident: str = Field(description="the incident; several machines may share one")
-    type: IncidentType = Field(description="what happened")
-    cls: Literal["anomaly", "state_change"] = Field(alias="class", description="wrong, or another normal")
-    entity: str = Field(description="the machine touched, as in host.name")
-    metrics: list[str] = Field(description="its metrics that show it; `logs` for its log lines")
-    start: Instant = Field(description="first instant that differs")
-    end: Instant = Field(description="anomaly: first instant after it; state change: until when it is news")
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Load:
         level: dict[int, float] = {}
         for incident in incidents:
             self._on_vm(vms, spare, level, time, incident)
-        host = self._placed @ vms
+        host: Floats = np.asarray(self._placed @ vms)
         for incident in incidents:
             self._on_host(host, vms, time, incident)
         host += _IDLE

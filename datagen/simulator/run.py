@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from datagen.clock import Clock, WallClock
+from datagen.groundtruth import GroundTruth
 from datagen.simulator.config import SimulatorConfig, resolve
 from datagen.simulator.frames import Site, usual_chunk
-from datagen.simulator.incidents import GroundTruth
 from datagen.sinks import Sink
 
 _TICK_MS = 200

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from datagen.groundtruth import IncidentType
 from datagen.simulator.catalogue import METRICS
 from datagen.simulator.config import SimulatorConfig
-from datagen.simulator.incidents import Incident, IncidentType
+from datagen.simulator.incidents import Incident
 from datagen.simulator.noise import key
 from datagen.simulator.topology import Topology
 
@@ -79,7 +80,8 @@ class Schedule:
         entity = int(random.integers(low, high))
         lasting = int(random.integers(seconds[0], seconds[1] + 1)) * 1_000 if seconds[1] else config.settle
         size = float(random.uniform(*sizes))
-        metric, others, host = 0, (), int(self._home[entity - hosts]) if entity >= hosts else -1
+        host = int(self._home[entity - hosts]) if entity >= hosts else -1
+        metric, others = 0, tuple[int, ...]()
         if name in ("release", "load_shift") and (name, entity) in self._changed:
             size = 0.0 if name == "release" else 1.0  # back to the old regime
         elif name == "load_shift" and random.random() < 0.4:
@@ -88,11 +90,11 @@ class Schedule:
             kinds = METRICS[self._topology.role(entity)][: config.metrics]
             metric = int(random.choice([i for i, m in enumerate(kinds) if m.kind not in ("counter", "count")]))
         elif name == "outage" and entity < hosts:
-            others = tuple((np.flatnonzero(self._home == entity) + hosts).tolist())
+            others = tuple(int(vm) + hosts for vm in np.flatnonzero(self._home == entity))
         elif name == "migration":
             others = (int(random.integers(0, hosts)),)
         elif name == "vms_added":
-            others = tuple((np.flatnonzero(self._home < 0) + hosts).tolist()[:1])
+            others = tuple(int(vm) + hosts for vm in np.flatnonzero(self._home < 0)[:1])
         if (name == "migration" and others[0] == host) or (name == "vms_added" and not others):
             return None
         return Incident(name, entity, start, start + lasting, size, metric, others, host)

@@ -1,0 +1,110 @@
+"""Plays recorded series from CSV files: each file a machine, each column a metric, in order of event time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from datagen.clock import Clock, WallClock
+from datagen.series import SeriesReport, read_series
+from datagen.sinks import Sink
+from engine.errors import NewnormalError
+
+_TICK_MS = 200
+_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Played:
+    """What was sent, and what each file was like."""
+
+    records: int
+    reports: tuple[SeriesReport, ...]
+
+
+def load(files: Sequence[str | Path]) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
+    """The columns of `Telemetry` of all files together, in order of event time; and the report of each file.
+
+    Raises:
+        NewnormalError: ``SERIES_UNREADABLE``.
+    """
+    frames, reports = [], []
+    for file, entity in zip(files, _entities([Path(file) for file in files]), strict=True):
+        frame, report = read_series(file)
+        reports.append(report)
+        frames.append(
+            frame.select(
+                "time",
+                pl.lit(entity).cast(pl.Categorical).alias("entity"),
+                pl.col("metric").cast(pl.Categorical),
+                "value",
+                pl.lit("gauge").alias("kind"),
+            )
+        )
+    if not frames:
+        raise NewnormalError("SERIES_UNREADABLE", "no file was named", "play", "one or more CSV files")
+    return pl.concat(frames).sort("time", maintain_order=True), tuple(reports)
+
+
+def play(
+    files: Sequence[str | Path],
+    sink: Sink,
+    speed: float = 0.0,
+    shift_to_now: bool = False,
+    *,
+    stop: threading.Event | None = None,
+    clock: Clock | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Played:
+    """Sends all files.
+
+    Args:
+        files: CSV files, see `read_series`; the name of a file without its ending becomes the machine's name.
+        sink: Where to.
+        speed: Event time a wall-clock time; 0: as fast as possible.
+        shift_to_now: Move all event times by the same amount, such that the series begins now; at more than real time,
+            such that it ends at the moment at which the playing ends.
+        stop: Ends it early.
+        clock: The wall clock, if nothing else is given.
+        progress: Is told the records sent and the records in all.
+    """
+    if not 0 <= speed < float("inf"):
+        raise NewnormalError("SPEED_INVALID", f"{speed:g}", "play --speed", "0 or max (as fast as possible), or more")
+    stop, clock = stop or threading.Event(), clock or WallClock()
+    frame, reports = load(files)
+    now, sent = clock.now(), 0
+    times = frame["time"].to_numpy()
+    since = times - times[0] if len(times) else times
+    due = now + (since / speed).astype(np.int64) if speed else np.full(len(times), now)
+    if shift_to_now and len(times):
+        first = int(due[-1] - since[-1]) if speed == 0 or speed > 1 else now
+        frame = frame.with_columns(pl.col("time") + (first - int(times[0])))
+    cuts = np.unique(np.concatenate([_ticks(due), np.arange(0, len(due), _ROWS), [len(due)]]))
+    for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+        clock.wait_until(int(due[end - 1]), stop)
+        if stop.is_set():
+            break
+        sink.telemetry(frame[begin:end])
+        sent = end
+        if progress:
+            progress(sent, frame.height)
+    sink.flush()
+    return Played(sent, reports)
+
+
+def _ticks(due: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Where a new tick of the wall clock begins."""
+    return np.flatnonzero(np.diff(due // _TICK_MS)) + 1
+
+
+def _entities(files: list[Path]) -> list[str]:
+    """A name for each file: its stem; with the folder before it where stems alone would not tell them apart."""
+    stems = [file.stem for file in files]
+    if len(set(stems)) == len(stems):
+        return stems
+    return [f"{file.resolve().parent.name}/{file.stem}" for file in files]
