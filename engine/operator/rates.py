@@ -10,6 +10,7 @@ from engine.aggregates import Rate
 from engine.aggregates.base import TIME
 from engine.operator.lift import PANE, SAMPLES, SUMS
 from engine.state import Segments, pack, unpack
+from engine.time import NEVER
 
 if TYPE_CHECKING:
     from engine.operator.window import PaneStore
@@ -22,6 +23,8 @@ class Rates:
 
     def __init__(self, rate: Rate, key: list[str], pane_ms: int) -> None:
         self.rate, self.key, self.pane_ms = rate, key, pane_ms
+        self.reach = -(-rate.lookback_ms // pane_ms) * pane_ms
+        """How far from a sample's pane that of its predecessor or successor may lie: the lookback, in whole panes."""
 
     def merges(self) -> dict[str, pl.Expr]:
         """The columns, as aggregations over a group of panes."""
@@ -31,6 +34,18 @@ class Rates:
         """The rate, from the columns."""
         rate = pl.col(INCREASE) * 1000 / pl.col(ELAPSED)
         return pl.when(pl.col(ELAPSED) > 0).then(rate).otherwise(None)
+
+    def carry(self, late: list[int], panes: PaneStore, state: Segments) -> None:
+        """Late samples may be their counters' last ones in closed panes."""
+        stored = state.get("carry")
+        samples = self._samples(late, panes)
+        if samples.width:
+            tables = [unpack(stored)[SAMPLES], samples] if stored else [samples]
+            self._keep(pl.concat(tables, how="diagonal_relaxed").sort(*self.key, TIME, self.rate.column), state)
+
+    def _keep(self, ordered: pl.DataFrame, state: Segments, since: int = NEVER) -> None:
+        last = ordered.group_by(self.key, maintain_order=True).last().select(*self.key, TIME, self.rate.column)
+        state.put("carry", pack({SAMPLES: last.filter(pl.col(TIME) >= since)}))
 
     def close(self, closed: list[int], panes: PaneStore, state: Segments) -> None:
         """Fixes the increase in panes that the watermark has just passed, and carries each counter's last sample on."""
@@ -47,9 +62,7 @@ class Rates:
             return
         steps = self.rate.steps(samples, self.key)
         self._store(steps, closed, panes)
-        last = steps.group_by(self.key, maintain_order=True).last().select(*self.key, TIME, self.rate.column)
-        last = last.filter(pl.col(TIME) >= max(closed) - self.rate.lookback_ms)
-        state.put("carry", pack({SAMPLES: last}))
+        self._keep(steps, state, since=max(closed) - self.rate.lookback_ms)
 
     def revise(self, changed: pl.DataFrame | None, panes: PaneStore, before: int) -> pl.DataFrame | None:
         """Redoes closed panes in which late samples came in, and those whose first increase starts in one of them.
@@ -59,8 +72,8 @@ class Rates:
         """
         if changed is None or not changed.height:
             return changed
-        low = min(changed[PANE].to_list()) - self.rate.lookback_ms
-        high = max(changed[PANE].to_list()) + self.rate.lookback_ms
+        first = min(changed[PANE].to_list())
+        low, high = first - self.reach, max(changed[PANE].to_list()) + self.reach
         near = [p for p in panes.starts if low <= p <= high and p + self.pane_ms <= before]
         samples = self._samples(near, panes)
         if not samples.width:
@@ -70,7 +83,7 @@ class Rates:
         mine = samples.join(changed.select(self.key).unique(), on=self.key, how="semi")
         totals = self._totals(self.rate.steps(mine, self.key))
         for pane in near:
-            if SUMS not in panes.get(pane):
+            if pane < first or SUMS not in panes.get(pane):
                 continue
             was = panes.get(pane)[SUMS]
             now = self._write(pane, totals.filter(pl.col(PANE) == pane).drop(PANE), panes, keep=True)

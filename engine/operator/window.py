@@ -41,7 +41,11 @@ class WindowProcessor(Processor):
         rates = {n: a for n, a in config.aggregates.items() if isinstance(a, Rate)}
         self.rate_name, rate = next(iter(rates.items()), ("", None))
         self.rates = Rates(rate, self.key, self.window.pane_ms) if rate else None
-        self.retention = self.lateness + (rate.lookback_ms if rate else 0)
+        self.retention = self.window.size_ms + self.lateness + self._reach()
+
+    def _reach(self) -> int:
+        """How far ahead of the pane of a late record the oldest pane lies that its windows are put together from."""
+        return max(self.window.size_ms - self.window.pane_ms, self.rates.reach if self.rates else 0)
 
     def process(self, batch: pl.DataFrame, state: Segments, progress: Progress) -> Results:
         """Merges the batch into its panes and returns the windows that the watermark closed or late data changed."""
@@ -55,13 +59,14 @@ class WindowProcessor(Processor):
         revised = self._revised(touched, panes, progress.before)
         closed = [p for p in panes.starts if progress.before < p + self.window.pane_ms <= progress.now]
         if self.rates:
+            self.rates.carry([p for p in touched if p + self.window.pane_ms <= progress.before], panes, state)
             self.rates.close(closed, panes, state)
             revised = self.rates.revise(revised, panes, progress.before)
         ends = sorted({e for p in panes.starts for e in self.window.ends_of(p) if progress.before < e <= progress.now})
         pieces = [self._windows(ends, None, panes)] if ends else []
         if revised is not None and revised.height:
             pieces.append(self._revise(revised, panes, state, progress.before))
-        panes.save(lambda p: p + self.window.size_ms + self.retention <= progress.now)
+        panes.save(lambda p: p + self.retention <= progress.now)
         return Results(pl.concat(pieces) if pieces else pl.DataFrame(), late)
 
     def _merge(self, batch: pl.DataFrame, panes: PaneStore) -> list[int]:
