@@ -59,6 +59,7 @@ class Elasticsearch:
         if root:
             home, java = _readable(home, base), _readable(java, base)
         config = base / "config"
+        shutil.rmtree(base / "tmp", ignore_errors=True)
         for directory in (config, base / "data", base / "logs", base / "tmp"):
             directory.mkdir(exist_ok=True)
         options = (Path(self.home) / "config" / "jvm.options").read_text().splitlines()
@@ -73,12 +74,13 @@ class Elasticsearch:
             for directory in (config, base / "data", base / "logs", base / "tmp"):
                 _give(directory)
         environ = {name: value for name, value in os.environ.items() if name not in ("JAVA_TOOL_OPTIONS", "ES_HOME")}
+        temporary = str(base / "tmp")  # also for the launcher, which litters; its options are split at spaces
         environ |= {
             "ES_JAVA_HOME": str(java),
             "ES_PATH_CONF": str(config),
             "ES_TMPDIR": str(base / "tmp"),
             "ES_JAVA_OPTS": f"-Xms{self.heap} -Xmx{self.heap}",
-            "CLI_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -Xshare:auto",
+            "CLI_JAVA_OPTS": "-XX:TieredStopAtLevel=1" + ("" if " " in temporary else f" -Djava.io.tmpdir={temporary}"),
             "HOME": str(base / "tmp"),
         }
         return Launch([str(home / "bin" / "elasticsearch")], environ, base / "tmp", NOBODY if root else None)
