@@ -14,10 +14,10 @@ from scipy.special import ndtri
 from models.arrays import LARGEST, SMALLEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed
 from models.config import DetectorConfig
 from models.evidence.combine import combine, score
-from models.evidence.point import compress, point_calibration
+from models.evidence.point import compress, nats_calibration
 from models.evidence.record import Range, Record
 from models.evidence.repeats import NEVER, Repeats
-from models.evidence.window import WindowMean, window_calibration
+from models.evidence.window import WindowMean
 from models.experts.base import Expert, Lesson, Step
 from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
@@ -48,7 +48,7 @@ class _Judgement:
     lived: Range
     level: Array
     point: tuple[Array, Any]
-    window: tuple[Array, Any, Array]
+    window: tuple[Array, Any]
     evidence: Array
     band: tuple[Array, Array, Array]
 
@@ -77,9 +77,8 @@ class Detector:
             LogLevel(config.level_forget, config.hurry),
             HourOfDay(config.hour_forget, config.hour_forget_most, config.timezone),
         ]
-        self.point = point_calibration(config.calibration_forget)
+        self.calibration = nats_calibration(config.calibration_forget)
         self.window = WindowMean(config.window_pace, config.window_clip)
-        self.window_calibration = window_calibration(config.window_pace, config.calibration_forget)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
         self.repeats = Repeats(config.half, config.rest, config.damping, config.calm)
         side = 0.5 * (1 - config.band)
@@ -91,8 +90,8 @@ class Detector:
         for expert in self.experts:
             columns |= prefixed(f"{expert.name}.", expert.new_state(n))
             columns[f"{expert.name}.log_weight"] = np.full(n, -np.log(len(self.experts)))
-        columns |= prefixed("point.", self.point.new_state(n))
-        columns |= prefixed("window.", self.window.new_state(n) | self.window_calibration.new_state(n))
+        columns |= prefixed("point.", self.calibration.new_state(n))
+        columns |= prefixed("window.", self.window.new_state(n) | self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
@@ -131,10 +130,10 @@ class Detector:
         mixture, memos = self._predict(state, rows, step)
         lower, upper = mixture.quantile(self._ends)
         band = (lower, clamp(mixture.typical(), lower, upper), upper)
-        point, point_memo = self.point.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
+        point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
         calibration = Rows(state, rows, "window.")
-        mean_point = self.window.statistic(self.window.read(calibration), point)
-        window, window_memo = self.window_calibration.evidence(calibration, mean_point)
+        mean_point = self.window.mean(self.window.read(calibration), point)
+        window, window_memo = self.calibration.evidence(calibration, compress(self.window.surprise(mean_point)))
         record = self.record.evidence(lived, present, seen, resolution)
 
         trust = np.where(valid, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
@@ -159,7 +158,7 @@ class Detector:
             lived=lived,
             level=np.where(seen > 0, mean, present),
             point=(point, point_memo),
-            window=(mean_point, window_memo, window),
+            window=(mean_point, window_memo),
             evidence=evidence,
             band=band,
         )
@@ -196,7 +195,7 @@ class Detector:
         harmless = np.minimum(np.maximum(step.value, reach_low), reach_high)
         harmless = np.where(step.seen > 0, harmless, step.value)
         point, point_memo = judged.point
-        mean_point, window_memo, _ = judged.window
+        mean_point, window_memo = judged.window
         persists = clamp((mean_point - 0.8 * self.config.window_clip) / (0.18 * self.config.window_clip), 0.0, 1.0)
         doubt = np.minimum(1.0, self.config.doubt / np.maximum(point, self.config.doubt))
         settled = np.minimum(step.seen / self.config.warm_up, 1.0)
@@ -211,9 +210,9 @@ class Detector:
 
         everything = np.ones(len(rows), dtype=np.bool_)
         warm = step.seen >= self.config.warm_up
-        self.point.learn(Rows(state, rows, "point."), point_memo, warm)
+        self.calibration.learn(Rows(state, rows, "point."), point_memo, warm)
         window = Rows(state, rows, "window.")
-        self.window_calibration.learn(window, window_memo, warm)
+        self.calibration.learn(window, window_memo, warm)
         window["mean"] = np.where(warm, mean_point, window["mean"])
         extent = self.record.learn(judged.lived, step.value, judged.level)
         record = Rows(state, rows, "record.")

@@ -17,7 +17,7 @@ LEAST_WEIGHT = 1e-6
 _STEP = 25.0
 """A single value moves the balance between two experts by at most this log likelihood ratio."""
 
-_TURNS = 3
+_TURNS = 1
 """Steps of the root finder after the ends are known (test: how right the probability then is)."""
 
 _ALMOST_ALL = 1 - 1e-9
@@ -94,14 +94,16 @@ class Mixture(Predictive):
     def quantile(self, normal: Array) -> Array:
         """See `Predictive`; ``normal`` of shape (m, 1), in the tails: near the middle the root finder may stop early.
 
-        A root by secants and a halving, between bounds that are close in the tails: a mixture of k parts of weights w
+        A root by secants between bounds that are close in the tails: a mixture of k parts of weights w
         has mass p in its lower tail no further out than the outermost of the parts' quantiles at p / (k w), no further
         in than the outermost of those at p / w, and nowhere outside of the parts' quantiles at p.
         """
         low, high = self._bounds(normal)
-        miss_low, miss_high = self._miss(low, normal), self._miss(high, normal)
-        for turn in range(_TURNS):
-            middle = 0.5 * low + 0.5 * high if turn == 1 else _secant(low, high, miss_low, miss_high)
+        count = len(normal)
+        misses = self._miss(np.concatenate([low, high]), np.concatenate([normal, normal]))
+        miss_low, miss_high = misses[:count], misses[count:]
+        for _ in range(_TURNS):
+            middle = _secant(low, high, miss_low, miss_high)
             miss = self._miss(middle, normal)
             under = miss < 0
             low, miss_low = np.where(under, middle, low), np.where(under, miss, miss_low)

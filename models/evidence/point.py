@@ -19,6 +19,6 @@ def compress(surprise: Array) -> Array:
     return np.minimum(surprise, _KNEE) + _SLOPE * np.log1p(np.maximum(surprise - _KNEE, 0.0) / _SLOPE)
 
 
-def point_calibration(forget: float) -> TailCalibration:
-    """Calibration of surprise: before any history a right model is assumed, whose surprise is exponential."""
+def nats_calibration(forget: float) -> TailCalibration:
+    """Calibration of any surprise in nats: before any history, that of a right model is assumed, which is Exp(1)."""
     return TailCalibration(edge=LEAST_TAIL_LOG, scale=1.0, forget=forget)

@@ -3,44 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from models.arrays import Array, Columns, Rows
-from models.calibration import TailCalibration
+from models.evidence.mean import mean_surprise
 
 
 @dataclass(frozen=True)
 class WindowMean:
     """Exponentially weighted mean of clipped point evidence.
 
-    Under a right model point evidence is Exp(1), so that the mean has mean 1 and standard deviation √(α / (2 - α)).
+    Under a right model point evidence is Exp(1), so that the mean is about that of (2 - α) / α independent ones.
 
     Args:
         pace: Weight α of the newest point.
         clip: Evidence of one point counts at most this, in nats.
 
-    >>> WindowMean(0.03, 5.0).statistic(np.array([1.0]), np.array([50.0]))
+    >>> window = WindowMean(0.03, 5.0)
+    >>> window.mean(np.array([1.0]), np.array([50.0]))
     array([1.12])
+    >>> window.surprise(np.array([1.0, 1.5, 4.0])).round(1)
+    array([  0.7,   8.6, 106.1])
     """
 
     pace: float
     clip: float
 
+    @cached_property
+    def _worth(self) -> float:
+        return (2 - self.pace) / self.pace
+
     def new_state(self, n: int) -> Columns:
         """The column for n series of which nothing is known."""
         return {"mean": np.ones(n)}
-
-    def statistic(self, mean: Array, point: Array) -> Array:
-        """The mean after one more point of evidence each."""
-        return mean + self.pace * (np.minimum(point, self.clip) - mean)
 
     def read(self, state: Rows) -> Array:
         """The mean so far."""
         return state["mean"]
 
+    def mean(self, before: Array, point: Array) -> Array:
+        """The mean after one more point of evidence each."""
+        return before + self.pace * (np.minimum(point, self.clip) - before)
 
-def window_calibration(pace: float, forget: float) -> TailCalibration:
-    """Calibration of the window mean; before any history 98 % of it lie below 1 + 2.2 standard deviations."""
-    deviation = float(np.sqrt(pace / (2 - pace)))
-    return TailCalibration(edge=1 + 2.2 * deviation, scale=0.5 * deviation, forget=forget)
+    def surprise(self, mean: Array) -> Array:
+        """-ln of the chance of a mean so high, were the points independent; they are not, so calibrate it."""
+        return mean_surprise(mean, self._worth)

@@ -1,0 +1,26 @@
+"""How surprising a mean of pieces of evidence is."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from models.arrays import Array
+
+
+def mean_surprise(mean: Array, pieces: Array | float) -> Array:
+    """-ln of the chance that the mean of independent Exp(1) pieces is at least ``mean``.
+
+    The mean of k such pieces has the distribution Gamma(k, 1/k), whose cube root is close to normal.
+
+    Args:
+        mean: At least 0, shape (n,).
+        pieces: How many pieces k, at least 1.
+
+    Source: E. B. Wilson, M. M. Hilferty, The distribution of chi-square, PNAS 17 (1931).
+
+    >>> mean_surprise(np.array([1.0, 2.0, 3.0]), 10.0).round(2)  # exact: 0.78, 5.3, 11.86
+    array([ 0.78,  5.29, 11.68])
+    """
+    spread = 1 / (9 * pieces)
+    return -log_ndtr((1 - spread - np.cbrt(mean)) / np.sqrt(spread))

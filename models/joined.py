@@ -1,0 +1,111 @@
+"""One verdict on an entity from the verdicts on its metrics at one time: is the machine as a whole unusual?
+
+Knows nothing of what the metrics have to do with one another; models of several metrics at once are to replace it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.config import DetectorConfig
+from models.evidence.combine import combine, score
+from models.evidence.mean import mean_surprise
+from models.evidence.point import compress, nats_calibration
+from models.evidence.repeats import NEVER, Repeats
+from models.verdicts import Kind, Verdicts
+
+_CLIP = 12.0
+"""Evidence of one metric counts at most this in the mean, in nats."""
+
+
+@dataclass(frozen=True)
+class JoinedVerdicts:
+    """Verdicts on m entities, and what each row that went in contributed.
+
+    Args:
+        entities: Row of the state of each entity, ascending, shape (m,).
+        verdicts: One an entity; typical, lower and upper are NaN.
+        shares: Of each row that went in, its share of its entity's verdict; they add up to 1; shape (n,).
+    """
+
+    entities: Ints
+    verdicts: Verdicts
+    shares: Array
+
+
+class Joined:
+    """Mean evidence over the metrics, calibrated on the entity's own history, and the strongest one of them.
+
+    Evidence channels: ``metrics``, the mean over the metrics of clipped evidence; ``strongest``, the largest of them
+    less ln of the number of metrics (Bonferroni).
+
+    Args:
+        config: The constants, as of the detector.
+
+    >>> joined = Joined(DetectorConfig())
+    >>> state = joined.new_state(1)
+    >>> quiet, loud, none = np.full(20, 0.5), np.full(20, 14.0), np.zeros(20, np.int64)
+    >>> for minute in range(20):
+    ...     verdict = joined.join(state, none, np.int64(minute * 60_000), quiet, none == 0)
+    >>> joined.join(state, none, np.int64(1_200_000), loud, none == 0).verdicts.record_score.round()
+    array([64.])
+    """
+
+    def __init__(self, config: DetectorConfig) -> None:
+        self.config = config
+        self.calibration = nats_calibration(config.calibration_forget)
+        self.repeats = Repeats(config.half, config.rest, config.damping, config.calm)
+
+    def new_state(self, n: int) -> Columns:
+        """The columns for n entities of which nothing is known."""
+        columns = prefixed("metrics.", self.calibration.new_state(n)) | prefixed("repeats.", self.repeats.new_state(n))
+        return columns | {"seen": np.zeros(n)}
+
+    def join(self, state: Columns, rows: Ints, time: np.int64, evidence: Array, judged: Flags) -> JoinedVerdicts:
+        """Joins the verdicts of one time and learns how unusual they were together.
+
+        Args:
+            state: As from `new_state`; its rows of the entities named are changed.
+            rows: The row of the entity of each verdict; the rows of one entity stand together in the same order each
+                time (by metric), shape (n,).
+            time: End of the window, epoch milliseconds.
+            evidence: Each metric's evidence in nats, at least 0, shape (n,).
+            judged: Whether the metric had a value and is no longer being learned, shape (n,).
+        """
+        entities, place = np.unique(rows, return_inverse=True)
+        m = len(entities)
+        counted = np.where(judged, evidence, 0.0)
+        metrics = np.bincount(place, weights=judged, minlength=m)
+        mean = np.bincount(place, weights=np.minimum(counted, _CLIP), minlength=m) / np.maximum(metrics, 1.0)
+        strongest = np.zeros(m)
+        np.maximum.at(strongest, place, counted)
+        strongest = np.maximum(strongest - np.log(np.maximum(metrics, 1.0)), 0.0)
+
+        own, calibration = Rows(state, entities, ""), Rows(state, entities, "metrics.")
+        repeats = Rows(state, entities, "repeats.")
+        seen = own["seen"]
+        together, memo = self.calibration.evidence(calibration, compress(mean_surprise(mean, np.maximum(metrics, 1.0))))
+        trust = np.where(metrics > 0, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
+        channels = {"metrics": together * trust, "strongest": strongest * trust}
+        both = combine(list(channels.values()))
+        damped = self.repeats.damp(repeats, both)
+        points = score(damped, self.config.half)
+        kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
+        kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
+        times = np.full(m, time, np.int64)
+        since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, times), NEVER)
+
+        unknown = np.full(m, np.nan)
+        verdicts = Verdicts(points, np.exp(-damped), unknown, unknown, unknown, kind, since, channels)
+        valid = metrics > 0
+        self.calibration.learn(calibration, memo, valid & (seen >= self.config.warm_up))
+        self.repeats.learn(repeats, both, times, valid)
+        own["seen"] = seen + valid
+
+        whole = np.bincount(place, weights=evidence, minlength=m)[place]
+        equal = 1.0 / np.bincount(place, minlength=m)[place]
+        shares = np.where(whole > 0, evidence / np.where(whole > 0, whole, 1.0), equal)
+        return JoinedVerdicts(entities, verdicts, shares)

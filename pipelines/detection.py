@@ -1,0 +1,223 @@
+"""Verdicts on frames of values: the one code path of the streaming detector and of `newnormal score`.
+
+Applies the models window end by window end, vectorised over the series in each; knows neither Spark nor Kafka.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from models.arrays import Array, Columns, Flags, Ints
+from models.config import DetectorConfig
+from models.detector import Detector
+from models.evidence.combine import combine
+from models.joined import Joined, JoinedVerdicts
+from models.verdicts import Kind
+from pipelines.detection_state import DetectionState
+from pipelines.settings import DetectorSettings
+
+JOINED = "*"
+"""The metric of the joined verdict on an entity."""
+
+CHANNELS = ("point", "window", "record")
+"""Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
+
+_LEAST_SHARE = 0.01
+"""Metrics that contribute less to a joined verdict are not named among its influencers."""
+
+_NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
+_EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
+_INFLUENCERS = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
+
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "entity": pl.String,
+    "metric": pl.String,
+    "metric_kind": pl.String,
+    "window_start": pl.Int64,
+    "window_end": pl.Int64,
+    "kind": pl.String,
+    **dict.fromkeys(_NUMBERS, pl.Float64),
+    "since": pl.Int64,
+    "evidence": _EVIDENCE,
+    "influencers": _INFLUENCERS,
+    "ingested": pl.Int64,
+    "revision": pl.Int64,
+}
+"""Columns of the verdicts: those of `Novelty`, in its order."""
+
+
+class _Turn(NamedTuple):
+    """The joined verdicts of one window end: first row of each entity, all rows that went in, what came out."""
+
+    first: Ints
+    rows: Ints
+    made: JoinedVerdicts
+
+
+class Detection:
+    """Judges and learns frames of values; holds no state, which is handed in and back.
+
+    Args:
+        settings: The detector's settings.
+    """
+
+    def __init__(self, settings: DetectorSettings) -> None:
+        config = DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
+        self.detector, self.joined = Detector(config), Joined(config)
+
+    def new_state(self) -> DetectionState:
+        """The state before anything was seen."""
+        return DetectionState(self.detector.new_state, self.joined.new_state)
+
+    def from_tables(self, tables: dict[str, pa.Table]) -> DetectionState:
+        """Inverse of `DetectionState.to_tables`; columns that are missing get their defaults.
+
+        Raises:
+            NewnormalError: ``STATE_INVALID`` if a table is not of this kind.
+        """
+        state = self.new_state()
+        if "series" in tables:
+            state.series.fill(tables["series"])
+        if "entities" in tables:
+            state.entities.fill(tables["entities"])
+        return state
+
+    def process(self, frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, DetectionState]:
+        """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
+
+        A revision above 0 is judged by what is known now, and not learned. An entity with two or more metrics at a
+        window end gets a joined verdict there, metric `*`.
+
+        Args:
+            frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there
+                ``kind`` (of the metric) and ``revision``, in any order. A null, NaN or infinite value is missing.
+            state: As from `new_state` or an earlier call; it is used up: go on with the one returned.
+
+        Returns:
+            A frame of `SCHEMA`, and the state.
+        """
+        frame = _in_order(frame)
+        if frame.is_empty():
+            return pl.DataFrame(schema=SCHEMA), state
+        series, entities = _rows(frame, state)
+        time, value = frame["window_end"].to_numpy(), frame["value"].to_numpy()
+        turn, learns = frame["_turn"].to_numpy(), frame["revision"].to_numpy() == 0
+        numbers = {name: np.empty(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
+        codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
+        joined: list[_Turn | None] = []
+
+        starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]]))
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
+            part = slice(start, end)
+            judge = self.detector.step if learns[start] else self.detector.score
+            verdicts = judge(state.series.columns, series[part], time[part], value[part])
+            for name in ("record_score", "probability", "typical", "lower", "upper"):
+                numbers[name][part] = getattr(verdicts, name)
+            for name in CHANNELS:
+                numbers[name][part] = verdicts.evidence[name]
+            codes[part], since[part] = verdicts.kind, verdicts.since
+            if learns[start] and end - start > 1:
+                evidence = combine(list(verdicts.evidence.values()))
+                judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
+                columns, own = state.entities.columns, entities[part]
+                turned = self._join(columns, own, time[start], evidence=evidence, judged=judged, start=start)
+                joined.append(turned)
+
+        kinds = np.array([kind.value for kind in Kind])
+        result = frame.select(
+            "entity", "metric", metric_kind="kind", window_start="window_start", window_end="window_end"
+        )
+        result = result.with_columns(
+            kind=pl.Series(kinds[codes], dtype=pl.String),
+            actual=frame["value"],
+            since=pl.Series(since),
+            evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
+            influencers=pl.lit(None, _INFLUENCERS),
+            ingested=pl.lit(None, pl.Int64),
+            revision=frame["revision"],
+            **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
+        )
+        result = pl.concat([result.select(*SCHEMA), *_joined_frame(frame, [made for made in joined if made], kinds)])
+        clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
+        known = pl.when(pl.col("since") >= 0).then("since").alias("since")
+        finite = pl.when(pl.col("actual").is_finite()).then("actual").alias("actual")
+        result = result.with_columns(*clean, known, finite)
+        return result.sort("window_end", "entity", "metric", "revision", maintain_order=True), state
+
+    def _join(
+        self, columns: Columns, own: Ints, time: np.int64, *, evidence: Array, judged: Flags, start: int
+    ) -> _Turn | None:
+        """Joined verdicts on the entities with two or more metrics in one turn."""
+        starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
+        sizes = np.diff(np.concatenate([starts, [len(own)]]))
+        several = np.repeat(sizes > 1, sizes)
+        if not several.any():
+            return None
+        rows = np.flatnonzero(several)
+        made = self.joined.join(columns, own[rows], time, evidence[rows], judged[rows])
+        first = np.unique(own[rows], return_index=True)[1]
+        return _Turn(rows[first] + start, rows + start, made)
+
+
+def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Sorted so that the rows of one turn stand together: one window end, one row a series, all learned or none."""
+    if "kind" not in frame.columns:
+        frame = frame.with_columns(kind=pl.lit("gauge"))
+    if "revision" not in frame.columns:
+        frame = frame.with_columns(revision=pl.lit(0, pl.Int64))
+    text = [pl.col(name).cast(pl.String) for name in ("entity", "metric", "kind")]
+    whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end", "revision")]
+    frame = frame.select(*text, *whole, pl.col("value").cast(pl.Float64).fill_null(float("nan")))
+    frame = frame.sort("window_end", "revision", "entity", "metric", maintain_order=True)
+    late = pl.col("revision") > 0
+    again = pl.int_range(pl.len()).over("window_end", "entity", "metric", late)
+    frame = frame.with_columns(_late=late, _again=again)
+    frame = frame.sort("window_end", "_late", "_again", "entity", "metric", maintain_order=True)
+    return frame.with_columns(_turn=pl.struct("window_end", "_late", "_again").rle_id()).drop("_late", "_again")
+
+
+def _rows(frame: pl.DataFrame, state: DetectionState) -> tuple[Ints, Ints]:
+    """The state's row of the series, and of the entity, of each row of the frame."""
+    keys = frame.select("entity", "metric").unique(maintain_order=True)
+    names = keys.rows()
+    keys = keys.with_columns(
+        series=pl.Series(state.series.rows(names)), owner=pl.Series(state.entities.rows((name[0],) for name in names))
+    )
+    found = frame.select("entity", "metric").join(keys, on=["entity", "metric"], how="left", maintain_order="left")
+    return found["series"].to_numpy(), found["owner"].to_numpy()
+
+
+def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -> list[pl.DataFrame]:
+    if not joined:
+        return []
+    first = np.concatenate([turn.first for turn in joined])
+    verdicts = [turn.made.verdicts for turn in joined]
+
+    def gather(name: str) -> pl.Series:
+        return pl.Series(np.concatenate([getattr(verdict, name) for verdict in verdicts]))
+
+    def channel(name: str) -> pl.Series:
+        return pl.Series(np.concatenate([verdict.evidence[name] for verdict in verdicts]))
+
+    strongest, metrics = channel("strongest"), channel("metrics")
+    evidence = pl.DataFrame({"point": strongest, "window": metrics, "record": pl.zeros(len(first), eager=True)})
+    named = frame[np.concatenate([turn.rows for turn in joined])].select("window_end", "entity", key="metric")
+    named = named.with_columns(value=pl.Series(np.concatenate([turn.made.shares for turn in joined])))
+    shares = named.filter(pl.col("value") >= _LEAST_SHARE).sort("value", descending=True, maintain_order=True)
+    by_entity = shares.group_by("window_end", "entity", maintain_order=True).agg(influencers=pl.struct("key", "value"))
+    base = frame[first].select("entity", "window_start", "window_end")
+    made = base.join(by_entity, on=["window_end", "entity"], how="left", maintain_order="left").with_columns(
+        metric=pl.lit(JOINED),
+        metric_kind=pl.lit("gauge"),
+        kind=pl.Series(kinds[gather("kind").to_numpy()], dtype=pl.String),
+        **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
+        actual=pl.lit(None, pl.Float64),
+        evidence=evidence.to_struct(),
+        ingested=pl.lit(None, pl.Int64),
+        revision=pl.lit(0, pl.Int64),
+    )
+    return [made.select(*SCHEMA)]

@@ -1,0 +1,113 @@
+"""The state of the detection of many series: columns that grow, and their form as Arrow tables.
+
+A row a series (entity and metric) and a row an entity. Tables carry every column by its name: a column that a table
+lacks gets the default of a series of which nothing is known, one that is no longer known is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.errors import NewnormalError
+from models.arrays import Columns, Ints
+
+Key = tuple[str, ...]
+
+
+class Table:
+    """Columns of state by key; rows are handed out in order of first appearance and never move.
+
+    Args:
+        names: Names of the key's parts.
+        fresh: The columns for n rows of which nothing is known.
+
+    >>> table = Table(("entity", "metric"), lambda n: {"mean": np.zeros(n)})
+    >>> table.rows([("a", "cpu"), ("b", "cpu"), ("a", "cpu")])
+    array([0, 1, 0])
+    >>> table.to_arrow().column("entity").to_pylist()
+    ['a', 'b']
+    """
+
+    def __init__(self, names: Sequence[str], fresh: Callable[[int], Columns]) -> None:
+        self.names, self._fresh = tuple(names), fresh
+        self._row_of: dict[Key, int] = {}
+        self.columns: Columns = fresh(0)
+        self._capacity = 0
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def keys(self) -> list[Key]:
+        """All keys, in order of their rows."""
+        return list(self._row_of)
+
+    def rows(self, keys: Iterable[Key]) -> Ints:
+        """The row of each key; new keys get new rows, at a capacity that doubles."""
+        row_of = self._row_of
+        found = np.array([row_of.setdefault(key, len(row_of)) for key in keys], dtype=np.int64)
+        if len(row_of) > self._capacity:
+            more = max(len(row_of), 2 * self._capacity) - self._capacity
+            added = self._fresh(more)
+            self.columns = {name: np.concatenate([old, added[name]]) for name, old in self.columns.items()}
+            self._capacity += more
+        return found
+
+    def to_arrow(self) -> pa.Table:
+        """The key's parts and every column; two-dimensional columns as lists of a fixed size."""
+        keys = list(zip(*self._row_of, strict=True)) or [()] * len(self.names)
+        parts = {name: pa.array(part, pa.string()) for name, part in zip(self.names, keys, strict=True)}
+        return pa.table(parts | {name: _to_arrow(column[: len(self)]) for name, column in self.columns.items()})
+
+    def fill(self, table: pa.Table) -> None:
+        """Takes over all rows of a table into an empty one.
+
+        Raises:
+            NewnormalError: ``STATE_INVALID`` if a part of the key is missing or a column has another shape.
+        """
+        missing = [name for name in self.names if name not in table.column_names]
+        if missing:
+            raise _invalid(f"the table has no column {', '.join(missing)}", self.names)
+        self.rows(zip(*(table.column(name).to_pylist() for name in self.names), strict=True))
+        for name, column in self.columns.items():
+            if name in table.column_names:
+                values = _to_numpy(table.column(name))
+                if values.shape[1:] != column.shape[1:]:
+                    raise _invalid(f"column {name} has {values.shape[1:]} values a row, not {column.shape[1:]}", [name])
+                column[: len(self)] = values
+
+
+class DetectionState:
+    """What the detection knows of all series and entities it has met.
+
+    Args:
+        new_series: The detector's columns for n new series.
+        new_entities: The joined detector's columns for n new entities.
+    """
+
+    def __init__(self, new_series: Callable[[int], Columns], new_entities: Callable[[int], Columns]) -> None:
+        self.series = Table(("entity", "metric"), new_series)
+        self.entities = Table(("entity",), new_entities)
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        """All state, as ``series`` and ``entities``."""
+        return {"series": self.series.to_arrow(), "entities": self.entities.to_arrow()}
+
+
+def _to_arrow(column: np.ndarray) -> pa.Array:
+    if column.ndim == 1:
+        return pa.array(column)
+    return pa.FixedSizeListArray.from_arrays(pa.array(column.reshape(-1)), column.shape[1])
+
+
+def _to_numpy(column: pa.ChunkedArray) -> np.ndarray:
+    array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    size = array.type.list_size if pa.types.is_fixed_size_list(array.type) else None
+    values: np.ndarray = (array.flatten() if size else array).to_numpy(zero_copy_only=False)
+    return values.reshape(len(array), size) if size else values
+
+
+def _invalid(what: str, where: Sequence[str]) -> NewnormalError:
+    return NewnormalError("STATE_INVALID", what, ", ".join(where), "tables as from to_tables", "nothing was restored")
