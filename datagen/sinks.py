@@ -82,6 +82,7 @@ class KafkaSink:
         self._writer.write(self._namespace + topics.GROUNDTRUTH, lines, [row.entity for row in rows])
         if self._file:
             self._file.writelines(line + "\n" for line in lines)
+            self._file.flush()  # rows are few, and someone may be reading along
 
     def flush(self) -> None:
         """Waits for Kafka."""

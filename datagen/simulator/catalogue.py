@@ -46,7 +46,7 @@ class Metric:
 
 
 def _util(load: Floats, z: Floats, scale: Floats) -> Floats:
-    return np.clip(1 - np.exp(-1.1 * scale * load) + 0.008 * z, 0.001, 0.999)
+    return np.clip(1 - np.exp(-1.1 * scale * load) + 0.005 * z, 0.001, 0.999)
 
 
 def _noisy(base: float, offset: float, spread: float) -> Callable[[Floats, Floats, Floats], Floats]:

@@ -54,7 +54,7 @@ class Load:
         for incident in incidents:
             self._on_host(host, vms, time, incident)
         host += _IDLE
-        host *= np.exp(0.02 * self._noise.smooth("host", np.arange(hosts)[:, None], steps, self._fast))
+        host *= np.exp(0.015 * self._noise.smooth("host", np.arange(hosts)[:, None], steps, self._fast))
         for incident in incidents:
             if self._topology.role(incident.entity) is Role.HOST:
                 span = slice(*np.searchsorted(time, (incident.start, incident.end)))
@@ -72,7 +72,7 @@ class Load:
         day = (time / _DAY + 3) % 7  # 0: Monday, 0:00
         weekend = 1 / (1 + np.exp((5 - day) * 12)) - 1 / (1 + np.exp((7 - day) * 12)) + 1 / (1 + np.exp(day * 12))
         rough = 0.05 * self._noise.smooth("slow", self._each, steps, self._slow)
-        rough += 0.03 * self._noise.smooth("fast", self._each, steps, self._fast)
+        rough += 0.06 * self._noise.smooth("fast", self._each, steps, self._fast)
         out: Floats = self._base * (1 + self._amplitude * daily) * (1 - self._weekend * weekend) * np.exp(rough)
         return out
 

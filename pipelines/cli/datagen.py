@@ -69,6 +69,7 @@ def simulate(
     speed: Annotated[
         str, typer.Option(help="Event time a real time in the live part; max: as fast as possible.")
     ] = "1",
+    quiet: Annotated[str, typer.Option(help="Time from the start without random incidents.")] = "15m",
     incident_rate: Annotated[float, typer.Option(min=0, help="Random incidents a machine and day.")] = 0.5,
     log_rate: Annotated[float, typer.Option(min=0, max=100, help="Log lines a machine and step.")] = 0.2,
     missing: Annotated[float, typer.Option(min=0, max=1, help="Share of samples that are lost.")] = 0.001,
@@ -107,6 +108,7 @@ def simulate(
             duration=length,
             speed=pace,
             incident_rate=incident_rate,
+            quiet=duration_ms(quiet, "--quiet"),
             log_rate=log_rate,
             missing=missing,
             late=late,
@@ -115,11 +117,11 @@ def simulate(
     assert config.start is not None
     total = None if config.steps is None else config.steps * config.step
     say = Console(stderr=True, highlight=False)
-    say.print(
-        f"{config.hosts} hosts, {config.vms} VMs, {config.metrics} metrics each, "
-        f"from {iso(config.start)}, seed {config.seed}"
-    )
     with _sink(kafka, namespace, state_dir, to, truth) as sink, _stopping() as stop, _progress(say, total) as tell:
+        say.print(
+            f"{config.hosts} hosts, {config.vms} VMs, {config.metrics} metrics each, "
+            f"from {iso(config.start)}, seed {config.seed}"
+        )
         begin = config.start
         summary = run_simulation(config, sink, stop, progress=lambda sent, at: tell(sent, at - begin))
     say.print(
@@ -145,8 +147,8 @@ def agent(
         raise NewnormalError("SETTING_INVALID", f"{every}", "agent --every", "100ms or more", "nothing was started")
     length = duration_ms(duration, "--duration") if duration is not None else None
     reader = Agent(entity)
-    say.print(f"{reader.entity}: a sample every {every}, until {'Ctrl-C' if length is None else duration}")
     with _sink(kafka, namespace, state_dir, to, None) as sink, _stopping() as stop, _progress(say, length) as tell:
+        say.print(f"{reader.entity}: a sample every {every}, until {'Ctrl-C' if length is None else duration}")
         begin = clock.now()
         until = None if length is None else begin + length
         sent = run_agent(
@@ -197,7 +199,7 @@ def play(
             progress=lambda sent, total: tell(sent, sent * 1000 // max(total, 1)),
         )
     for report in played.reports:
-        say.print(str(report), markup=False)
+        say.print(str(report), markup=False, soft_wrap=True)
     say.print(f"{played.records} samples sent")
 
 
