@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ import structlog
 from elasticsearch import Elasticsearch
 
 from datagen.agent import run_agent
-from datagen.simulator import KafkaSink, demo, simulate
-from pipelines import topics
+from datagen.kafka import KafkaWriter
+from datagen.simulator import SimulatorConfig, demo, simulate
+from datagen.sinks import KafkaSink
 from pipelines.driver import Driver
 from pipelines.settings import Settings
-from pipelines.watch import Watch
 
 log = structlog.get_logger()
 _GRACE_MS = 60_000
@@ -27,15 +27,18 @@ _NOVEL = ["anomaly", "state_change", "new_normal", "absence"]
 class Inputs:
     """The demo's sources, each in a thread of its own: the simulated site, then the agent of this machine.
 
+    A second start goes on where the first stopped: history that was sent before is not sent again.
+
     Args:
         settings: With addresses.
         now: Epoch ms at which the live part begins.
     """
 
     def __init__(self, settings: Settings, now: int) -> None:
-        self.settings, self.stopping = settings, threading.Event()
-        self.truth = settings.state / "groundtruth.jsonl"
-        self.config = demo(now)
+        self.settings, self.stopping, self.live = settings, threading.Event(), threading.Event()
+        self.truth, self.mark = settings.state / "groundtruth.jsonl", settings.state / "demo.json"
+        self.config = self._go_on(demo(now))
+        self.reached = self.config.start or now
         self.failure: BaseException | None = None
         self.threads = [self._thread(self._simulate), self._thread(self._agent)]
 
@@ -47,16 +50,37 @@ class Inputs:
     def stop(self) -> None:
         """Stops to send; returns when all that was sent has arrived."""
         self.stopping.set()
+        self.live.set()
         for thread in self.threads:
             thread.join(30)
+        self.mark.write_text(json.dumps({"until": self.reached}))
+
+    def _go_on(self, config: SimulatorConfig) -> SimulatorConfig:
+        start = config.start or 0
+        if not self.mark.exists():
+            return config
+        until = int(json.loads(self.mark.read_text())["until"])
+        later = max(start, -(-until // config.step) * config.step)
+        kept = tuple(incident for incident in config.incidents if incident.start >= later)
+        return replace(config, start=later, backfill=max(0, start + config.backfill - later), incidents=kept)
 
     def _simulate(self) -> None:
-        bootstrap = self.settings.kafka.bootstrap or ""
-        with KafkaSink(bootstrap, self.settings.namespace, self.truth) as sink:
-            simulate(self.config, sink, self.stopping)
+        with (
+            self.truth.open("a", encoding="utf-8") as truth,
+            KafkaWriter(self.settings.kafka.bootstrap or "") as writer,
+        ):
+            sink = KafkaSink(writer, self.settings.namespace, truth)
+            simulate(self.config, sink, self.stopping, progress=self._progress)
+
+    def _progress(self, _records: int, reached: int) -> None:
+        self.reached = reached
+        if reached >= (self.config.start or 0) + self.config.backfill:
+            self.live.set()
 
     def _agent(self) -> None:
-        run_agent(self.settings.kafka.bootstrap or "", self.settings.topic(topics.RAW_JSON), self.stopping)
+        self.live.wait()
+        with KafkaWriter(self.settings.kafka.bootstrap or "") as writer:
+            run_agent(KafkaSink(writer, self.settings.namespace), stop=self.stopping)
 
     def _thread(self, work: Callable[[], None]) -> threading.Thread:
         def guarded() -> None:

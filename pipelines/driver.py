@@ -155,8 +155,8 @@ def _lag(query: StreamingQuery) -> int | None:
 
 
 def _offsets(by_topic: Any) -> int:
-    parsed = json.loads(by_topic) if isinstance(by_topic, str) else by_topic
-    return sum(offset for partitions in parsed.values() for offset in partitions.values())
+    parsed = (json.loads(by_topic) if isinstance(by_topic, str) else by_topic) or {}
+    return sum(offset for partitions in parsed.values() for offset in (partitions or {}).values())
 
 
 def _reason(query: StreamingQuery) -> str:

@@ -71,5 +71,6 @@ class Std(Aggregate):
 
 
 def _merged_mean(column: str) -> pl.Expr:
-    weight = pl.col("n") / pl.col("n").sum()
-    return (pl.col(f"{column}.mean") * weight).sum()
+    mean = pl.col(f"{column}.mean")
+    known = pl.col("n") * mean.is_not_null()  # a state from before the job had this aggregate holds no mean
+    return ((mean * known).sum() / known.sum()).fill_nan(None)

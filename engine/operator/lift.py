@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from engine.aggregates import AnyAggregate, Quantile, Rate
+from engine.aggregates import AnyAggregate, Count, Quantile, Rate
 from engine.aggregates.base import TIME
 from engine.aggregates.quantile import BUCKET_SPAN, to_bucket
 from engine.state import Tables
@@ -31,11 +31,12 @@ def lift(records: pl.DataFrame, key: list[str], aggregates: Iterable[AnyAggregat
         aggregates: What is wanted.
 
     Returns:
-        Table `SUMS`, one row a key and pane; a sketch table for each column with quantiles; `SAMPLES` for a rate.
+        Table `SUMS`, one row a key and pane, at least with the count; a sketch table for each column with quantiles;
+        `SAMPLES` for a rate.
     """
     aggregates = list(aggregates)
     grouped, group, groups = _packed(records, [*key, PANE])
-    lifts: dict[str, pl.Expr] = {}
+    lifts: dict[str, pl.Expr] = Count().lift()
     for aggregate in aggregates:
         if not isinstance(aggregate, Quantile | Rate):
             lifts |= aggregate.lift()

@@ -194,7 +194,7 @@ def to_json_lines(records: pl.DataFrame, record: type[Record]) -> Iterator[tuple
     """Key and JSON of each record, by alias and without nulls; row by row, for the topics that people read."""
     names = {c: info.alias or c for c, info in record.model_fields.items() if c in records.columns}
     keys = records[first_key(record)].cast(pl.String).to_list()
-    for key, row in zip(keys, records.select(names).iter_rows(named=True), strict=True):
+    for key, row in zip(keys, records.select(list(names)).iter_rows(named=True), strict=True):
         line = {names[c]: _plain(value) for c, value in row.items() if value is not None}
         yield key.encode(), orjson.dumps(line)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from engine.aggregates import Aggregate, Quantile, Rate
+from engine.aggregates import Aggregate, Count, Quantile, Rate
 from engine.aggregates.quantile import quantiles
 from engine.job import Processor, Progress, Results, WindowAggregate
 from engine.operator.lift import PANE, SAMPLES, SUMS, lift, sketch_name
@@ -31,7 +31,7 @@ class WindowProcessor(Processor):
         self.key = list(config.key)
         self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
         self.scalars = {n: a for n, a in config.aggregates.items() if isinstance(a, Aggregate)}
-        self.merges: dict[str, pl.Expr] = {}
+        self.merges: dict[str, pl.Expr] = Count().merge()
         for aggregate in self.scalars.values():
             self.merges |= aggregate.merge()
         self.quantiles: dict[str, dict[str, float]] = {}
@@ -67,7 +67,7 @@ class WindowProcessor(Processor):
         if revised is not None and revised.height:
             pieces.append(self._revise(revised, panes, state, progress.before))
         panes.save(lambda p: p + self.retention <= progress.now)
-        return Results(pl.concat(pieces) if pieces else pl.DataFrame(), late)
+        return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late)
 
     def _merge(self, batch: pl.DataFrame, panes: PaneStore) -> list[int]:
         """Adds the batch's partials to their panes; returns the panes touched."""
@@ -147,6 +147,7 @@ class WindowProcessor(Processor):
         by = [*self.key, END]
         sums = over(SUMS)
         assert sums is not None
+        sums = sums.with_columns(pl.lit(None).alias(name) for name in self.merges if name not in sums.columns)
         if self.window.panes_per_window > 1:
             sums = sums.group_by(by).agg(e.alias(n) for n, e in self._merges(sums).items())
         result = sums.select(
@@ -205,8 +206,7 @@ class PaneStore:
         new, old = self.now[start][SUMS], self.was[start].get(SUMS)
         if old is None:
             return new.select(self.key)
-        counted = [c for c in ("n",) if c in new.columns] or [c for c in new.columns if c not in self.key]
-        return new.join(old, on=[*self.key, *counted], how="anti", nulls_equal=True).select(self.key)
+        return new.join(old, on=[*self.key, "n"], how="anti", nulls_equal=True).select(self.key)
 
     def save(self, expired: Callable[[int], bool]) -> None:
         """Writes what changed and forgets what expired."""

@@ -9,9 +9,16 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+_QUICK = "-XX:TieredStopAtLevel=1"
+
 
 def spark_session(
-    jars: Sequence[Path], java_home: Path, cores: int, work_dir: Path, driver_memory: str = "2g", app: str = "newnormal"
+    jars: Sequence[Path],
+    java_home: Path,
+    cores: int,
+    work_dir: Path,
+    driver_memory: str = "2g",
+    quick_start: bool = True,
 ) -> SparkSession:
     """Starts Spark in this process.
 
@@ -21,7 +28,7 @@ def spark_session(
         cores: Threads; more than the machine's cores let small jobs overtake large ones.
         work_dir: Scratch space.
         driver_memory: Heap of the one JVM.
-        app: Name shown by Spark.
+        quick_start: Compile the JVM's code once and simply: the JVM moves blobs only, and starts in half the time.
     """
     os.environ["JAVA_HOME"] = str(java_home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -39,6 +46,8 @@ def spark_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.pyspark.python": sys.executable,
         "spark.python.worker.reuse": "true",
+        "spark.python.daemon.module": "engine.spark.daemon",
+        "spark.python.authenticate.socketTimeout": "300s",
         "spark.scheduler.mode": "FAIR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
@@ -52,9 +61,9 @@ def spark_session(
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss8m",
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Xss8m {_QUICK if quick_start else ''}".strip(),
     }
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(app)
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
     for name, value in conf.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -36,11 +36,10 @@ def demo(
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
     with embedded(settings) as servers:
         settings = servers.settings(settings)
-        now = int(time.time() * 1000)
-        driver = Driver(settings, live_from=now)
+        driver = Driver(settings)
         with watching(driver) as watch:
             inputs = Inputs(settings, int(time.time() * 1000))
-            driver.board.live_from = int(time.time() * 1000) + 10_000
+            driver.board.live_from = int(time.time() * 1000) + duration_ms(settings.window.size)
             inputs.start()
             end = time.monotonic() + limit if limit else float("inf")
             try:

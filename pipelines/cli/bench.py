@@ -1,0 +1,58 @@
+"""`newnormal bench`: speed and accuracy, measured from a checkout (tests/benchmarks)."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+
+from engine.errors import NewnormalError
+from pipelines.cli.options import Kafka, StateDir
+
+app = typer.Typer(help="Measure speed and accuracy; figures are kept in docs/benchmarks.md.", no_args_is_help=True)
+_FOLDER = Path(__file__).parents[2] / "tests" / "benchmarks"
+
+
+@app.command()
+def throughput(
+    records: Annotated[int, typer.Option(help="Records of the measured load.")] = 2_000_000,
+    keys: Annotated[int, typer.Option(help="Series they are spread over.")] = 10_000,
+    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Extractor and normalizer beside a hand-written Structured Streaming job of the same aggregation, outputs compared."""
+    _report(_module("throughput").run(records, keys, kafka, state_dir), out)
+
+
+@app.command()
+def latency(
+    rate: Annotated[int, typer.Option(help="Records a second.")] = 20_000,
+    seconds: Annotated[int, typer.Option(help="Length of the measured part.")] = 60,
+    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    state_dir: StateDir = None,
+) -> None:
+    """The whole chain under a steady load: window end + watermark bound → feature, and → searchable document."""
+    _report(_module("latency").run(rate, seconds, state_dir), out)
+
+
+def _module(name: str) -> ModuleType:
+    path = _FOLDER / f"{name}.py"
+    if not path.exists():
+        raise NewnormalError("BENCH_ABSENT", f"{path} is missing", "newnormal bench", "a checkout of the repository")
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _report(figures: dict[str, object], out: Path | None) -> None:
+    text = json.dumps(figures, indent=2)
+    if out:
+        out.write_text(text + "\n")
+    typer.echo(text)
