@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Rows
+from models.arrays import SMALLEST, Array, Columns, Rows
 from models.experts.base import Expert, Lesson, Step
 from models.experts.level import vague
 from models.families.base import Predictive
@@ -20,13 +20,13 @@ class _Memo(NamedTuple):
 
 
 def unit_of(value: Array) -> Array:
-    """An eighth of the magnitude of a value, as a power of two; 0 for 0.
+    """An eighth of the magnitude of a value, as a power of two; 0 for (next to) nothing.
 
     >>> unit_of(np.array([100.0, -0.5, 0.0]))
     array([16.   ,  0.125,  0.   ])
     """
     _, exponent = np.frexp(value)
-    return np.where(value == 0, 0.0, np.ldexp(1.0, exponent - 3))
+    return np.where(np.abs(value) < SMALLEST, 0.0, np.ldexp(1.0, exponent - 3))
 
 
 class LogLevel(Expert):

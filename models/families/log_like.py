@@ -23,9 +23,9 @@ class LogLike(Predictive):
     >>> from models.families.student_t import StudentT
     >>> one = np.array([1.0])
     >>> LogLike(StudentT(5 * one, 0.5 * one, 100 * one), one).quantile(np.array([[-3.0], [0.0], [3.0]])).round(1)
-    array([[ 16. ],
+    array([[ 15.9],
            [ 74.2],
-           [344.7]])
+           [345.6]])
     """
 
     inner: Predictive

@@ -1,0 +1,118 @@
+"""What the parts of the model are right about, and the detector as a whole."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtri
+
+from models.config import DetectorConfig
+from models.detector import Detector
+from models.families.log_like import LogLike
+from models.families.normal_inverse_gamma import NormalInverseGamma
+from models.families.student_t import StudentT
+from models.mixture import Mixture
+from models.verdicts import Kind, Verdicts
+
+STEP = 300_000
+
+
+def _run(values: np.ndarray) -> list[Verdicts]:
+    detector = Detector(DetectorConfig())
+    state, row = detector.new_state(1), np.array([0])
+    return [detector.step(state, row, np.array([i * STEP]), values[i : i + 1]) for i in range(len(values))]
+
+
+def test_tails_of_student_t_are_within_three_per_cent_of_the_exact_surprise() -> None:
+    for dof in (3.0, 5.0, 10.0, 50.0, 1000.0):
+        p = np.logspace(-6, np.log10(0.4), 50)
+        value = stats.t.isf(p, dof)
+        t = StudentT(np.zeros(50), np.ones(50), np.full(50, dof))
+        np.testing.assert_allclose(-t.log_tails(value)[1], -np.log(p), rtol=0.03)
+
+
+def test_density_of_student_t_is_exact() -> None:
+    value = np.linspace(-30, 30, 61)
+    t = StudentT(np.full(61, 1.5), np.full(61, 2.0), np.full(61, 4.0))
+    np.testing.assert_allclose(t.log_density(value), stats.t.logpdf(value, 4.0, 1.5, 2.0), rtol=1e-10)
+
+
+def test_a_density_on_the_log_like_axis_integrates_to_one() -> None:
+    value = np.sinh(np.linspace(-12, 12, 200_001))
+    one = np.ones(len(value))
+    density = np.exp(LogLike(StudentT(one, 0.5 * one, 8 * one), 3 * one).log_density(value))
+    assert np.trapezoid(density, value) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_without_forgetting_the_statistics_are_those_of_the_sample() -> None:
+    values = np.random.default_rng(0).normal(1e6, 1.0, 500)
+    known = NormalInverseGamma(np.zeros(1), np.zeros(1), np.zeros(1))
+    for value in values:
+        known = known.learn(np.array([value]), 1.0, 0.0)
+    assert known.mean[0] == pytest.approx(values.mean(), rel=1e-12)
+    assert known.squares[0] == pytest.approx(((values - values.mean()) ** 2).sum(), rel=1e-6)
+
+
+def test_the_ends_of_the_band_have_the_stated_mass_outside() -> None:
+    rng, n = np.random.default_rng(0), 5000
+    shape = (3, n)
+    location, scale, dof = rng.normal(0, 3, shape), np.exp(rng.normal(0, 1, shape)), np.exp(rng.uniform(1, 7, shape))
+    parts = [StudentT(*triple) for triple in zip(location, scale, dof, strict=True)]
+    weights = rng.dirichlet([0.3] * 3, n).T * 0.999 + 0.001 / 3
+    mixture, ends = Mixture(parts, np.log(weights)), ndtri(np.array([[0.0005], [0.9995]]))
+    miss = np.abs(ndtri(mixture.cdf(mixture.quantile(ends))) - ends)
+    assert np.quantile(miss, 0.95) < 0.05, "in standard deviations"
+    assert miss.max() < 0.4
+
+
+def test_on_gaussian_noise_the_band_holds_nearly_all_and_alarms_are_as_rare_as_they_say() -> None:
+    values = np.random.default_rng(0).normal(100, 10, 3000)
+    verdicts = _run(values)[200:]
+    outside = [not (v.lower[0] <= x <= v.upper[0]) for v, x in zip(verdicts, values[200:], strict=True)]
+    assert np.mean(outside) < 0.004
+    assert np.mean([v.record_score[0] >= 50 for v in verdicts]) < 0.002
+    assert np.mean([v.upper[0] - v.lower[0] for v in verdicts]) < 90
+
+
+def test_an_outlier_does_not_poison_the_statistics() -> None:
+    values = np.random.default_rng(0).normal(100, 10, 500)
+    values[300] = 1e9
+    verdicts = _run(values)
+    assert verdicts[300].kind[0] == Kind.ANOMALY.code
+    before, after = verdicts[299], verdicts[302]
+    assert after.upper[0] - after.lower[0] < 1.5 * (before.upper[0] - before.lower[0])
+
+
+def test_a_new_level_alarms_and_is_accepted_in_the_end() -> None:
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(100, 5, 600), rng.normal(300, 5, 700)])
+    verdicts = _run(values)
+    assert verdicts[600].kind[0] == Kind.ANOMALY.code
+    assert verdicts[600].since[0] == 600 * STEP
+    last = verdicts[-50:]
+    assert max(v.record_score[0] for v in last) < 50
+    assert all(v.lower[0] < 300 < v.upper[0] for v in last)
+
+
+def test_a_change_of_a_constant_series_alarms() -> None:
+    values = np.full(300, 4.0)
+    values[250] = 5.0
+    scores = [v.record_score[0] for v in _run(values)]
+    assert scores[250] >= 50
+    assert max(scores[:250]) == 0
+
+
+def test_a_daily_pattern_is_learned_and_the_wrong_hour_is_noticed() -> None:
+    rng, day = np.random.default_rng(0), 288
+    t = np.arange(8 * day)
+    values = 100 + 50 * np.sin(2 * np.pi * t / day) + rng.normal(0, 2, len(t))
+    verdicts = _run(values)
+    last = verdicts[-day]
+    assert last.upper[0] - last.lower[0] < 60
+    detector = Detector(DetectorConfig())
+    state, row = detector.new_state(1), np.array([0])
+    for i in range(len(t)):
+        detector.step(state, row, np.array([i * STEP]), values[i : i + 1])
+    peak_value = np.array([150.0])
+    at_peak = detector.score(state, row, np.array([(8 * day + 72) * STEP]), peak_value)
+    at_trough = detector.score(state, row, np.array([(8 * day + 216) * STEP]), peak_value)
+    assert at_peak.evidence["point"][0] < 5 < at_trough.evidence["point"][0]

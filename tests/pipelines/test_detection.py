@@ -1,0 +1,136 @@
+"""Detection on frames: one code path for the stream and for files, whatever the batches."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from engine.errors import NewnormalError
+from pipelines.detection import JOINED, SCHEMA, Detection
+from pipelines.records.novelty import Novelty
+from pipelines.settings import DetectorSettings
+
+DETECTION = Detection(DetectorSettings())
+
+
+def _frame(steps: int = 60, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    ends = (np.arange(steps) + 1) * 10_000
+    series = [("a", "cpu"), ("a", "mem"), ("a", "net"), ("b", "cpu"), ("c", "cpu"), ("c", "mem")]
+    frames = []
+    for entity, metric in series:
+        value = rng.normal(50, 5, steps)
+        if entity == "a":
+            value[50:] += 400
+        columns = {"window_start": ends - 10_000, "window_end": ends, "value": value}
+        frames.append(pl.DataFrame(columns).with_columns(entity=pl.lit(entity), metric=pl.lit(metric)))
+    return pl.concat(frames).with_columns(kind=pl.lit("gauge"), revision=pl.lit(0, pl.Int64))
+
+
+def _judge(*frames: pl.DataFrame) -> pl.DataFrame:
+    state, results = DETECTION.new_state(), []
+    for frame in frames:
+        verdicts, state = DETECTION.process(frame, state)
+        results.append(verdicts)
+    return pl.concat(results)
+
+
+WHOLE = _judge(_frame())
+
+
+def test_the_columns_are_those_of_a_novelty() -> None:
+    assert list(SCHEMA) == list(Novelty.model_fields)
+    assert dict(WHOLE.schema) == SCHEMA
+
+
+def test_every_row_gets_a_verdict_and_every_entity_of_several_metrics_a_joined_one() -> None:
+    assert WHOLE.filter(pl.col("metric") != JOINED).height == _frame().height
+    joined = WHOLE.filter(pl.col("metric") == JOINED)
+    assert set(joined["entity"]) == {"a", "c"}
+    assert joined.height == 2 * 60
+
+
+def test_a_shift_of_all_metrics_is_an_anomaly_of_the_machine_with_its_metrics_as_influencers() -> None:
+    joined = WHOLE.filter((pl.col("metric") == JOINED) & (pl.col("entity") == "a"))
+    onset = joined.filter(pl.col("window_end") == 510_000).row(0, named=True)
+    assert onset["kind"] == "anomaly"
+    assert onset["since"] == 510_000
+    shares = {row["key"]: row["value"] for row in onset["influencers"]}
+    assert set(shares) == {"cpu", "mem", "net"}
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert joined.filter(pl.col("window_end") < 510_000)["kind"].is_in(["learning", "normal"]).all()
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.integers(1, 60), max_size=4), st.randoms(use_true_random=False))
+def test_any_batches_and_any_order_of_rows_give_the_same_verdicts_bit_for_bit(cuts: list[int], random: object) -> None:
+    edges = [0, *sorted({10_000 * cut for cut in cuts}), 10**9]
+    shuffled = _frame().sample(fraction=1.0, shuffle=True, seed=random.randrange(1000))  # type: ignore[attr-defined]
+    parts = [
+        shuffled.filter((pl.col("window_end") > low) & (pl.col("window_end") <= high))
+        for low, high in itertools.pairwise(edges)
+    ]
+    assert_frame_equal(_judge(*parts), WHOLE, check_exact=True)
+
+
+def test_the_state_goes_through_tables_without_a_change() -> None:
+    frame = _frame()
+    early, late = frame.filter(pl.col("window_end") <= 300_000), frame.filter(pl.col("window_end") > 300_000)
+    first, state = DETECTION.process(early, DETECTION.new_state())
+    tables = {name: pl.from_arrow(table).to_arrow() for name, table in state.to_tables().items()}  # type: ignore[union-attr]
+    second, _ = DETECTION.process(late, DETECTION.from_tables(tables))
+    assert_frame_equal(pl.concat([first, second]), WHOLE, check_exact=True)
+
+
+def test_a_column_that_old_state_lacks_gets_its_default() -> None:
+    _, state = DETECTION.process(_frame(), DETECTION.new_state())
+    tables = state.to_tables()
+    tables["series"] = tables["series"].drop_columns(["record.low"])
+    restored = DETECTION.from_tables(tables)
+    assert (restored.series.columns["record.low"] == 0).all()
+    assert DETECTION.process(_frame(), restored)[0].height == WHOLE.height
+
+
+def test_a_table_without_its_keys_is_refused() -> None:
+    tables = DETECTION.new_state().to_tables()
+    with pytest.raises(NewnormalError, match="STATE_INVALID"):
+        DETECTION.from_tables({"series": tables["series"].drop_columns(["metric"])})
+
+
+def test_a_late_revision_is_judged_and_not_learned() -> None:
+    _, state = DETECTION.process(_frame(), DETECTION.new_state())
+    before = state.to_tables()
+    late = _frame().filter((pl.col("window_end") == 300_000) & (pl.col("entity") == "a"))
+    revised = late.with_columns(revision=pl.lit(2, pl.Int64), value=pl.lit(1e6))
+    verdicts, state = DETECTION.process(revised, state)
+    assert verdicts["revision"].to_list() == [2, 2, 2]
+    assert (verdicts["record_score"] > 50).all()
+    assert state.to_tables() == before
+
+
+def test_missing_values_and_missing_optional_columns_are_taken() -> None:
+    frame = (
+        _frame()
+        .drop("kind", "revision")
+        .with_columns(value=pl.when(pl.col("window_end") % 30_000 == 0).then(None).otherwise("value"))
+    )
+    verdicts = _judge(frame)
+    missing = verdicts.filter(pl.col("window_end") % 30_000 == 0, pl.col("metric") != JOINED)
+    assert missing["actual"].is_null().all()
+    assert (missing["record_score"] == 0).all()
+    assert verdicts["typical"].is_nan().sum() == 0
+
+
+def test_no_rows_give_no_verdicts() -> None:
+    verdicts, _ = DETECTION.process(_frame().clear(), DETECTION.new_state())
+    assert dict(verdicts.schema) == SCHEMA
+    assert verdicts.is_empty()
+
+
+def test_two_values_of_one_series_at_one_time_are_both_judged_in_their_order() -> None:
+    verdicts = _judge(pl.concat([_frame(20), _frame(20, seed=1)]))
+    assert verdicts.filter(pl.col("metric") != JOINED).height == 2 * _frame(20).height

@@ -1,0 +1,96 @@
+"""`newnormal score`: a recorded file through the production detector at production settings."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from pipelines import settings
+from pipelines.cli.score import app
+from pipelines.score import COLUMNS, score_file
+
+DETECTOR = settings.load().detector
+NAB = Path("/work/shared/data/nab/data")
+
+
+def _write(path: Path, columns: dict[str, np.ndarray], order: np.ndarray | None = None) -> Path:
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    steps = len(next(iter(columns.values())))
+    times = [(start + timedelta(minutes=5 * i)).strftime("%Y-%m-%d %H:%M:%S") for i in range(steps)]
+    frame = pl.DataFrame({"timestamp": times, **columns})
+    (frame if order is None else frame[order]).write_csv(path)
+    return path
+
+
+def _noise(steps: int = 400, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(50.0, 5.0, steps)
+
+
+def test_one_row_comes_out_for_each_value_in_order_of_time_and_only_the_outlier_is_an_anomaly(tmp_path: Path) -> None:
+    value = _noise()
+    value[300] = 150.0
+    out = tmp_path / "out.csv"
+    file = _write(tmp_path / "in.csv", {"value": value, "label": np.zeros(400)})
+    result = CliRunner().invoke(app, [str(file), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    verdicts = pl.read_csv(out)
+    assert verdicts.columns == list(COLUMNS)
+    assert verdicts["metric"].unique().to_list() == ["value"]
+    assert verdicts["actual"].to_list() == pytest.approx(value.tolist())
+    assert verdicts["time"].is_sorted()
+    assert verdicts.with_row_index().filter(pl.col("kind") == "anomaly")["index"].to_list() == [300]
+    assert verdicts["record_score"].n_unique() > 350, "scores are not rounded"
+
+
+def test_a_prefix_of_a_file_is_scored_as_the_whole_file_was(tmp_path: Path) -> None:
+    value = _noise()
+    value[250:] += 100
+    whole, _ = score_file(_write(tmp_path / "whole.csv", {"value": value}), DETECTOR)
+    part, _ = score_file(_write(tmp_path / "part.csv", {"value": value[:270]}), DETECTOR)
+    assert whole[:270].equals(part)
+
+
+def test_several_metrics_get_a_joined_verdict_at_each_time(tmp_path: Path) -> None:
+    file = _write(tmp_path / "in.csv", {"cpu": _noise(100), "mem": _noise(100, 1)})
+    verdicts, _ = score_file(file, DETECTOR)
+    assert verdicts.group_by("metric").len().sort("metric").rows() == [("*", 100), ("cpu", 100), ("mem", 100)]
+
+
+def test_rows_out_of_order_and_missing_values_are_handled_and_reported(tmp_path: Path) -> None:
+    value = _noise(100)
+    value[50] = np.nan
+    order = np.arange(100)
+    order[[20, 21]] = order[[21, 20]]
+    verdicts, report = score_file(_write(tmp_path / "in.csv", {"value": value}, order), DETECTOR)
+    assert (report.missing, report.unsorted) == (1, 1)
+    assert verdicts.height == 99
+    assert verdicts["time"].is_sorted()
+
+
+def test_the_sensitivity_changes_kinds_and_no_scores(tmp_path: Path) -> None:
+    value = _noise()
+    value[300] = 150.0
+    file = _write(tmp_path / "in.csv", {"value": value})
+    usual, _ = score_file(file, DETECTOR)
+    sharp, _ = score_file(file, settings.load(**{"detector.threshold": 20.0}).detector)
+    assert sharp["record_score"].equals(usual["record_score"])
+    assert (sharp["kind"] == "anomaly").sum() > (usual["kind"] == "anomaly").sum()
+
+
+@pytest.mark.skipif(not NAB.exists(), reason="needs the NAB data")
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [
+        ("realKnownCause/ec2_request_latency_system_failure.csv", "2014-03-14T03:00", "2014-03-14T21:00"),
+        ("realAWSCloudwatch/ec2_cpu_utilization_ac20cd.csv", "2014-04-14T00:00", "2014-04-16T00:00"),
+    ],
+)
+def test_known_faults_score_above_the_threshold_and_little_else_does(name: str, first: str, last: str) -> None:
+    verdicts, _ = score_file(NAB / name, DETECTOR)
+    low, high = (round(datetime.fromisoformat(t + "+00:00").timestamp() * 1000) for t in (first, last))
+    inside = pl.col("time").is_between(low, high)
+    assert verdicts.filter(inside)["record_score"].max() >= 50  # type: ignore[operator]
+    assert (verdicts.filter(~inside)["record_score"] >= 50).mean() < 0.01  # type: ignore[operator]
