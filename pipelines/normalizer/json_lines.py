@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
@@ -50,7 +51,8 @@ class JsonDecoder(Decoder):
             return None
         try:
             lines = pl.Series(values=pl.from_arrow(chunk)).cast(pl.String).str.strip_chars()
-            if not (lines.str.starts_with("{") & lines.str.ends_with("}")).all():
+            objects = lines.str.starts_with("{") & lines.str.ends_with("}")
+            if not objects.all() or lines.str.contains(_suspicious(self.record)).any():
                 return None
             parsed = lines.str.json_decode(_json_type(self.record))
         except pl.exceptions.PolarsError:
@@ -97,6 +99,18 @@ def _plain(info: Any) -> Any:
 @cache
 def _json_type(record: type[Record]) -> pl.Struct:
     return pl.Struct({info.alias or name: _DTYPES[_plain(info)] for name, info in record.model_fields.items()})
+
+
+@cache
+def _suspicious(record: type[Record]) -> str:
+    """A pattern of all that Polars reads otherwise than a JSON parser does that sees one message at a time.
+
+    Escapes of lone surrogates, and of ASCII (which may hide a name below); ``},{`` (a message of two objects, by which
+    the count of objects still fits that of messages); a text field that holds no text.
+    """
+    fields = [info.alias or name for name, info in record.model_fields.items() if _plain(info) is str]
+    names = "|".join(map(re.escape, fields))
+    return rf'\\u(?:[dD][89a-fA-F]|00[0-7])|\}}\s*,\s*\{{|"(?:{names})"\s*:\s*[^"\sn]'
 
 
 @cache

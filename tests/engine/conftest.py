@@ -93,7 +93,9 @@ class Driven:
                 self.watermarks.append(json.loads(message.value)["watermark"])
             return
         self.messages.append((shard, message))
-        if message.topic == job.output.topic:
+        if message.topic == job.output.topic and job.output.format == "json":
+            self.rows.append(json.loads(message.value))
+        elif message.topic == job.output.topic:
             self.rows += columnar.decode(message.value, job.output.record.arrow_schema())[0].to_pylist()
         elif job.late and message.topic == job.late.topic:
             self.late += columnar.decode(message.value, job.late.record.arrow_schema())[0].to_pylist()

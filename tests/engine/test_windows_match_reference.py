@@ -44,7 +44,7 @@ WINDOWS = {"tumbling": Tumbling("10s"), "sliding": Sliding("20s", every="5s"), "
 Batch = list[Arrival | Heartbeat]
 some_examples = settings(
     deadline=None,
-    max_examples=25,
+    max_examples=15,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

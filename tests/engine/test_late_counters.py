@@ -1,0 +1,148 @@
+"""Cases of late data that once went wrong, each by hand, and what an older state lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.aggregates import Count, Last, Max, Mean, Quantile, Rate
+from engine.deadletters import DeadLetter
+from engine.job import Job, Output, Stream, WindowAggregate
+from engine.record import Finite, Keyword, Record
+from engine.reference import Arrival, Heartbeat, interpret
+from engine.sources import ColumnarDecoder, Source
+from engine.windows import Sliding, Tumbling
+from pipelines.records import Telemetry
+
+T0 = 1_700_000_000_000
+ARRIVED = T0 + 86_400_000
+
+
+class Panes(Record):
+    """Results that may all be absent: what a job writes whose aggregates come and go."""
+
+    identity = ("entity", "metric", "window_end")
+
+    entity: Keyword
+    metric: Keyword
+    window_start: int
+    window_end: int
+    revision: int
+    count: int | None = None
+    mean: Finite | None = None
+    max: Finite | None = None
+    p50: Finite | None = None
+    last: Finite | None = None
+    rate: Finite | None = None
+
+
+def job(window: Sliding, lateness: str, **aggregates: Any) -> Job:
+    stream = Stream.read(Source({"t": ColumnarDecoder(Telemetry)}, Telemetry)).key_by("entity", "metric")
+    out, dead, late = Output("out", Panes), Output("dead", DeadLetter, "json"), Output("late", Telemetry)
+    return stream.window(window, lateness).aggregate(**aggregates).write("job", out, dead, late)
+
+
+def at(second: float, value: float, metric: str = "m") -> Arrival:
+    time = T0 + round(second * 1000)
+    record = {"time": time, "entity": "a", "metric": metric, "value": value, "kind": "counter"}
+    return Arrival("t", 0, ARRIVED, record)
+
+
+def watermark(second: float) -> Heartbeat:
+    return Heartbeat("t", 0, ARRIVED, T0 + round(second * 1000))
+
+
+def rates(rows: list[dict[str, Any]]) -> list[tuple[int, int, Any]]:
+    return sorted(((r["window_end"] - T0) // 1000, r["revision"], r["rate"]) for r in rows)
+
+
+def test_a_late_last_sample_is_where_the_next_window_of_the_counter_starts(driven: Callable[..., Any]) -> None:
+    counter = job(Tumbling("10s"), "1m", count=Count(), rate=Rate("value"))
+    input = [[at(5, 10), watermark(10)], [at(8, 2)], [at(12, 5), watermark(20)]]
+    run = driven(counter).run(input)
+    assert rates(run.rows) == rates(interpret(counter, input).rows)
+    assert rates(run.rows) == [(10, 0, None), (10, 1, pytest.approx(2 / 3)), (20, 0, pytest.approx(3 / 4))]
+
+
+def test_a_late_sample_revises_no_window_ahead_of_it(driven: Callable[..., Any]) -> None:
+    counter = job(Tumbling("10s"), "10m", count=Count(), rate=Rate("value", lookback="20s"))
+    steady = [at(t, t) for t in range(5, 100, 10)]
+    input = [[*steady, watermark(100)], [at(88, 87)], [watermark(200)]]
+    run = driven(counter).run(input)
+    assert rates(run.rows) == rates(interpret(counter, input).rows)
+    assert [end for end, revision, _ in rates(run.rows) if revision] == [90, 100]
+
+
+def test_a_lookback_of_no_whole_panes_finds_the_sample_before(driven: Callable[..., Any]) -> None:
+    counter = job(Tumbling("7s"), "10m", count=Count(), rate=Rate("value", lookback="10s"))
+    late = T0 - T0 % 7000 + 70_000 - T0
+    input = [[at(late / 1000 - 9.5, 1), at(late / 1000 + 30, 5), watermark(120)], [at(late / 1000, 20)]]
+    run = driven(counter).run(input)
+    assert rates(run.rows) == rates(interpret(counter, input).rows)
+    assert rates(run.rows)[-2][2] == pytest.approx(2.0)
+
+
+def test_a_window_revised_at_the_edge_of_the_lateness_is_still_whole(driven: Callable[..., Any]) -> None:
+    sliding = job(Sliding("60s", every="10s"), "5s", count=Count(), last=Last("value"))
+    early, late = at(1, 1), at(41, 2)
+    input = [[early, watermark(90)], [late]]
+    run = driven(sliding).run(input)
+    wanted = {(r["window_end"], r["revision"]): r["count"] for r in interpret(sliding, input).rows}
+    assert {(r["window_end"], r["revision"]): r["count"] for r in run.rows} == wanted
+    assert wanted[(T0 + 50_000, 1)] == 2
+
+
+def test_a_key_that_had_nothing_fires_first_with_revision_0(driven: Callable[..., Any]) -> None:
+    counting = job(Tumbling("10s"), "1m", count=Count())
+    run = driven(counting).run([[at(5, 1), watermark(20)], [at(6, 1, "new")], [at(7, 1, "new"), at(8, 1)]])
+    got = sorted((r["metric"], r["revision"], r["count"]) for r in run.rows)
+    assert got == [("m", 0, 1), ("m", 1, 2), ("new", 0, 1), ("new", 1, 2)]
+
+
+def test_a_late_record_revises_its_window_even_where_it_changes_no_result(driven: Callable[..., Any]) -> None:
+    largest = job(Tumbling("10s"), "1m", max=Max("value"))
+    run = driven(largest).run([[at(5, 9), watermark(10)], [at(6, 1)]])
+    assert [(r["revision"], r["max"]) for r in run.rows] == [(0, 9.0), (1, 9.0)]
+
+
+def test_samples_of_one_time_leave_last_at_one_of_their_values(driven: Callable[..., Any]) -> None:
+    """Which of them is open: an identity (series and time) with two values is a fault of its sender."""
+    last = job(Tumbling("10s"), "1m", last=Last("value"))
+    run = driven(last).run([[at(1, 9), at(5, 1), at(5, 2), watermark(10)]])
+    assert [r["last"] for r in run.rows] in ([1.0], [2.0])
+
+
+def test_a_job_with_new_aggregates_goes_on_from_the_state_of_the_old_one(driven: Callable[..., Any]) -> None:
+    window = Sliding("20s", every="10s")
+    old = driven(job(window, "1m", count=Count())).run([[at(1, 4)], [at(9, 6)]])
+    new = job(window, "1m", count=Count(), mean=Mean("value"), max=Max("value"), p50=Quantile("value", 0.5))
+    run = driven(new, 1, old.states).run([[at(12, 8), at(35, 2), watermark(60)]])
+    got = {(r["window_end"] - T0) // 1000: (r["count"], r["mean"], r["max"]) for r in run.rows}
+    assert got[10] == (2, None, None), "nothing is known of the records before the change but their number"
+    assert got[20] == (3, 8.0, 8.0), "of the records that came after it"
+    assert got[40] == got[50] == (1, 2.0, 2.0)
+
+
+def test_a_job_with_fewer_aggregates_goes_on_from_the_state_of_the_old_one(driven: Callable[..., Any]) -> None:
+    old = driven(job(Tumbling("10s"), "1m", count=Count(), max=Max("value"), p50=Quantile("value", 0.5)))
+    run = driven(job(Tumbling("10s"), "1m", count=Count()), 1, old.run([[at(1, 4)]]).states)
+    run.run([[at(2, 6), watermark(20)]])
+    assert [(r["count"], r["max"]) for r in run.rows] == [(2, None)]
+
+
+def test_state_is_forgotten_once_nothing_can_revise_it(driven: Callable[..., Any]) -> None:
+    counting = job(Sliding("20s", every="10s"), "30s", count=Count(), rate=Rate("value", lookback="1m"))
+    run = driven(counting).run([[at(t, 1), watermark(t)] for t in range(0, 2000, 25)])
+    assert len([name for name in run.states[0].values if name.startswith("pane/")]) < 20
+    run.run([[watermark(9000)]])
+    assert not [name for name in run.states[0].values if name.startswith(("pane/", "late/"))]
+
+
+def test_what_the_reference_does_not_know_it_refuses() -> None:
+    counting = job(Tumbling("10s"), "1m", count=Count())
+    assert isinstance(counting.processor, WindowAggregate)
+    with pytest.raises(Exception, match="PROCESSOR_UNKNOWN"):
+        interpret(replace(counting, processor=object()), [])  # type: ignore[arg-type]

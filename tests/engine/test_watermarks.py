@@ -1,0 +1,130 @@
+"""Watermarks come from the log alone: idle, lagging and lying partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.aggregates import Count
+from engine.deadletters import DeadLetter
+from engine.job import Job, Output, Stream
+from engine.record import Keyword, Record
+from engine.reference import Arrival, Heartbeat, interpret
+from engine.sources import ColumnarDecoder, Source
+from engine.time import NEVER
+from engine.watermarks import BoundedOutOfOrderness, Marker, WatermarkTracker
+from engine.windows import Tumbling
+from pipelines.records import Telemetry
+
+T0 = 1_700_000_000_000
+HOUR = 3_600_000
+
+
+class Counted(Record):
+    """Records of a window."""
+
+    identity = ("entity", "metric", "window_end")
+
+    entity: Keyword
+    metric: Keyword
+    window_end: int
+    n: int
+
+
+def passed_on() -> Job:
+    stream = Stream.read(Source({"t": ColumnarDecoder(Telemetry)}, Telemetry)).key_by("entity")
+    return stream.write("job", Output("out", Telemetry), Output("dead", DeadLetter, "json"))
+
+
+def counted(lateness: str = "0s") -> Job:
+    source = Source({"t": ColumnarDecoder(Telemetry)}, Telemetry, watermark=BoundedOutOfOrderness("0s", "10s"))
+    stream = Stream.read(source).key_by("entity", "metric").window(Tumbling("10s"), lateness).aggregate(n=Count())
+    return stream.write("job", Output("out", Counted), Output("dead", DeadLetter, "json"), Output("late", Telemetry))
+
+
+def sample(partition: int, time: int, arrived: int) -> Arrival:
+    record = {"time": time, "entity": f"host-{partition}", "metric": "m", "value": 1.0, "kind": "gauge"}
+    return Arrival("t", partition, arrived, record)
+
+
+def test_an_idle_partition_does_not_stall_the_others() -> None:
+    tracker = WatermarkTracker(BoundedOutOfOrderness("1s", idle_after="10s"))
+    assert tracker.advance([Marker("t", 0, T0, NEVER, T0), Marker("t", 1, T0, NEVER, T0)]) == T0 - 1000
+    assert tracker.advance([Marker("t", 0, T0 + 9000, NEVER, T0 + 9000)]) == T0 - 1000
+    assert tracker.advance([Marker("t", 0, T0 + 20_000, NEVER, T0 + 20_000)]) == T0 + 19_000
+
+
+def test_a_partition_that_wakes_up_holds_the_watermark_back_but_never_turns_it_back() -> None:
+    tracker = WatermarkTracker(BoundedOutOfOrderness("0s", idle_after="10s"))
+    tracker.advance([Marker("t", 0, T0, NEVER, T0), Marker("t", 1, T0, NEVER, T0)])
+    tracker.advance([Marker("t", 0, T0 + 60_000, NEVER, T0 + 60_000)])
+    assert tracker.advance([Marker("t", 1, T0 + 30_000, NEVER, T0 + 60_000)]) == T0 + 60_000
+    assert tracker.advance([Marker("t", 0, T0 + 90_000, NEVER, T0 + 62_000)]) == T0 + 60_000
+
+
+def test_a_partition_an_hour_behind_loses_nothing(driven: Callable[..., Any]) -> None:
+    job, arrived = counted(), T0 + 2 * HOUR
+    ahead = [[sample(0, T0 + HOUR + t, arrived), sample(1, T0 + t, arrived)] for t in range(0, HOUR, 300_000)]
+    assert driven(job, 2).run(ahead).watermarks == interpret(job, ahead).watermarks
+    assert interpret(job, ahead).late == []
+
+
+@pytest.mark.xfail(strict=True, reason="idleness is judged by arrival times alone: a backlog looks like silence")
+def test_a_partition_whose_backlog_is_read_an_hour_late_loses_nothing() -> None:
+    job = counted()
+    backlog = [[sample(0, T0 + HOUR + t, T0 + HOUR + t), sample(1, T0 + t, T0 + t)] for t in range(0, HOUR, 300_000)]
+    assert interpret(job, backlog).late == []
+
+
+def test_one_wrong_clock_is_a_dead_letter_and_moves_no_watermark(driven: Callable[..., Any]) -> None:
+    good, wrong = sample(0, T0, T0), sample(0, T0 + 365 * 24 * HOUR, T0)
+    run = driven(passed_on()).run([[good, wrong]])
+    assert run.watermarks == [T0]
+    assert [letter["error.code"] for letter in run.dead] == ["TIME_AHEAD"]
+    assert len(run.rows) == 1
+
+
+def test_a_slightly_wrong_clock_moves_the_watermark_by_the_bound_at_most(driven: Callable[..., Any]) -> None:
+    assert driven(passed_on()).run([[sample(0, T0 + 59_999, T0)]]).watermarks == [T0 + 59_999]
+
+
+def test_nobody_vouches_for_more_than_the_bound_beyond_the_arrival(driven: Callable[..., Any]) -> None:
+    job, lie = passed_on(), [[Heartbeat("t", 0, T0, T0 + 365 * 24 * HOUR)]]
+    assert driven(job).run(lie).watermarks == interpret(job, lie).watermarks == [T0 + 60_000]
+
+
+def test_a_vouched_watermark_holds_whatever_the_records_say() -> None:
+    tracker = WatermarkTracker(BoundedOutOfOrderness("1h"))
+    assert tracker.advance([Marker("t", 0, T0 + 5000, T0, T0)]) == T0
+
+
+def test_a_heartbeat_closes_windows_of_a_silent_partition(driven: Callable[..., Any]) -> None:
+    job = passed_on()
+    assert driven(job).run([[sample(0, T0, T0)], [Heartbeat("t", 0, T0, T0 + 30_000)]]).watermarks == [T0, T0 + 30_000]
+
+
+markers = st.builds(
+    Marker,
+    st.just("t"),
+    st.integers(0, 3),
+    st.one_of(st.just(NEVER), st.integers(0, 100_000)),
+    st.one_of(st.just(NEVER), st.integers(0, 100_000)),
+    st.integers(0, 100_000),
+)
+
+
+@settings(deadline=None)
+@given(batches=st.lists(st.lists(markers, max_size=4), max_size=6))
+def test_a_watermark_never_goes_back_and_a_restored_tracker_goes_on_as_the_old_one(batches: list[list[Marker]]) -> None:
+    config = BoundedOutOfOrderness("2s", "20s")
+    tracker, last = WatermarkTracker(config), NEVER
+    for batch in batches:
+        restored = WatermarkTracker.restore(config, tracker.snapshot())
+        now = tracker.advance(batch)
+        assert now >= last
+        assert restored.advance(reversed(batch)) == now, "whatever the order of the markers"
+        last = now
