@@ -81,6 +81,16 @@ class ColumnarDecoder(Decoder):
 
 
 @dataclass(frozen=True)
+class HeartbeatDecoder(Decoder):
+    """A topic of empty messages: they hold no records, but tell by their arrival that time goes on."""
+
+    record: type[Record]
+
+    def decode(self, messages: Messages) -> Decoded:
+        return Decoded(self.record.arrow_schema().append(pa.field(ROW, pa.int32())).empty_table())
+
+
+@dataclass(frozen=True)
 class TimeBounds:
     """Which event times are believed: a wrong clock must not push the watermark.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.time import NEVER, duration_ms
+from engine.time import END_OF_TIME, NEVER, duration_ms
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,13 @@ class BoundedOutOfOrderness:
         bound: How far records of one partition may be out of order.
         idle_after: A partition from which nothing arrived for so long, by the log's own arrival times, is left out of
             the minimum.
+        expected: Partitions (topic and number) that are waited for, `idle_after` long from the first message on: at a
+            first start one partition must not run ahead of another that just was not read yet.
     """
 
     bound: str = "0s"
     idle_after: str = "10s"
+    expected: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,11 @@ class Clock:
     vouched: int = NEVER
     arrived: int = NEVER
 
+    @property
+    def tells(self) -> bool:
+        """Whether it has said anything of event time; a heartbeat has not."""
+        return max(self.max_time, self.vouched) > NEVER
+
 
 @dataclass
 class WatermarkTracker:
@@ -71,6 +79,7 @@ class WatermarkTracker:
     config: BoundedOutOfOrderness
     clocks: dict[tuple[str, int], Clock] = field(default_factory=dict)
     watermark: int = NEVER
+    first: int = END_OF_TIME
 
     def advance(self, markers: Iterable[Marker]) -> int:
         """Takes in what a micro-batch tells and returns the watermark after it."""
@@ -79,23 +88,29 @@ class WatermarkTracker:
             clock.max_time = max(clock.max_time, marker.max_time)
             clock.vouched = max(clock.vouched, marker.vouched)
             clock.arrived = max(clock.arrived, marker.arrived)
-        if not self.clocks:
+        told = {place: clock for place, clock in self.clocks.items() if clock.tells}
+        if not told:
             return self.watermark
         bound, idle = duration_ms(self.config.bound), duration_ms(self.config.idle_after)
         newest = max(clock.arrived for clock in self.clocks.values())
-        awake = [clock for clock in self.clocks.values() if clock.arrived >= newest - idle]
-        told = [c.vouched if c.vouched > NEVER else c.max_time - bound for c in awake if max(c.max_time, c.vouched) > NEVER]
-        if told:
-            self.watermark = max(self.watermark, min(told))
+        self.first = min(self.first, *(clock.arrived for clock in told.values()))
+        if newest < self.first + idle and any(place not in told for place in self.config.expected):
+            return self.watermark
+        awake = [clock for clock in told.values() if clock.arrived >= newest - idle]
+        if awake:
+            reached = min(clock.vouched if clock.vouched > NEVER else clock.max_time - bound for clock in awake)
+        else:  # all are silent: nothing is out of order any more
+            reached = max(max(clock.vouched, clock.max_time) for clock in told.values())
+        self.watermark = max(self.watermark, reached)
         return self.watermark
 
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON values."""
         rows = [[topic, p, c.max_time, c.vouched, c.arrived] for (topic, p), c in sorted(self.clocks.items())]
-        return {"watermark": self.watermark, "clocks": rows}
+        return {"watermark": self.watermark, "first": self.first, "clocks": rows}
 
     @classmethod
     def restore(cls, config: BoundedOutOfOrderness, snapshot: dict[str, Any]) -> WatermarkTracker:
         """Inverse of `snapshot`."""
         clocks = {(topic, p): Clock(*rest) for topic, p, *rest in snapshot.get("clocks", [])}
-        return cls(config, clocks, snapshot.get("watermark", NEVER))
+        return cls(config, clocks, snapshot.get("watermark", NEVER), snapshot.get("first", END_OF_TIME))

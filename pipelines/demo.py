@@ -122,7 +122,7 @@ def _found(settings: Settings, truth: Path) -> tuple[int, int]:
     events: dict[str, list[dict[str, Any]]] = {}
     for line in truth.read_text().splitlines() if truth.exists() else []:
         row = json.loads(line)
-        events.setdefault(str(row["id"]), []).append(row)
+        events.setdefault(str(row["incident"]), []).append(row)
     found = 0
     for rows in events.values():
         clauses = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from deploy.artifacts import spark_jars
 from deploy.java import java_home
 from engine.errors import NewnormalError
+from engine.heartbeat import Heartbeat
 from engine.kafka_admin import ensure_topics
 from engine.ledger import LEDGER_TOPIC
 from engine.spark.query import Runtime, drain, start
@@ -66,6 +67,7 @@ class Driver:
         self.failures: dict[str, list[float]] = {name: [] for name in self.names}
         self.sink: SinkJob | None = None
         self.spark: SparkSession | None = None
+        self.resources = ExitStack()
 
     def start(self) -> None:
         """Makes the topics, starts Spark and the jobs."""
@@ -76,6 +78,9 @@ class Driver:
         self.spark = spark_session(
             spark_jars(), java_home(), settings.engine.cores, settings.state / "spark", settings.engine.driver_memory
         )
+        if "normalizer" in self.names:
+            heartbeat = Heartbeat(self.runtime.bootstrap, settings.topic(topics.RAW_HEARTBEAT))
+            self.resources.enter_context(heartbeat)
         for name in self.names:
             self._launch(name)
 
@@ -125,12 +130,17 @@ class Driver:
         """Kafka messages that each job has not read yet, as of its last micro-batch."""
         return {name: _lag(query) for name, query in self.queries.items()}
 
+    def quiesce(self) -> None:
+        """Sends no more heartbeats, so that the jobs can come to rest."""
+        self.resources.close()
+
     def idle(self) -> bool:
         """Whether no job has anything left to read."""
         return all(query.isActive and not _busy(query) for query in self.queries.values())
 
     def stop(self) -> None:
         """Stops the jobs between micro-batches where possible, then Spark."""
+        self.resources.close()
         if self.sink:
             self.sink.stop()
         for query in self.queries.values():

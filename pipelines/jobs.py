@@ -8,7 +8,7 @@ from engine.aggregates import Constant, Count, Last, Max, Mean, Min, Quantile, R
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output, Stream
 from engine.record import Record
-from engine.sources import ColumnarDecoder, Source, TimeBounds
+from engine.sources import ColumnarDecoder, Decoder, HeartbeatDecoder, Source, TimeBounds
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Sliding
 from pipelines import topics
@@ -21,12 +21,13 @@ from pipelines.settings import Settings
 
 def normalizer(settings: Settings) -> Job:
     """Agents' formats → `telemetry`; here a wrong clock is caught and the watermark is first decided."""
-    formats = {
+    formats: dict[str, Decoder] = {
         settings.topic(topics.RAW_JSON): JsonDecoder(Telemetry),
         settings.topic(topics.RAW_TELEGRAF): TelegrafDecoder(),
         settings.topic(topics.RAW_COLLECTD): CollectdDecoder(),
     }
-    watermark = BoundedOutOfOrderness(settings.watermark.out_of_orderness, settings.watermark.idle_after)
+    watermark = _watermark(settings, *formats)
+    formats[settings.topic(topics.RAW_HEARTBEAT)] = HeartbeatDecoder(Telemetry)
     source = Source(formats, Telemetry, "time", watermark, _bounds(settings), columnar=False)
     stream = Stream.read(source).key_by("entity")
     return stream.write("normalizer", _columnar(settings, topics.TELEMETRY, Telemetry), _dead(settings))
@@ -71,8 +72,13 @@ JOBS: dict[str, Callable[[Settings], Job]] = {"normalizer": normalizer, "extract
 
 
 def _source(settings: Settings, topic: str, record: type[Record], time: str) -> Source:
-    watermark = BoundedOutOfOrderness(settings.watermark.out_of_orderness, settings.watermark.idle_after)
-    return Source({settings.topic(topic): ColumnarDecoder(record)}, record, time, watermark, _bounds(settings))
+    name = settings.topic(topic)
+    return Source({name: ColumnarDecoder(record)}, record, time, _watermark(settings, name), _bounds(settings))
+
+
+def _watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:
+    expected = tuple((name, p) for name in names for p in range(settings.kafka.partitions))
+    return BoundedOutOfOrderness(settings.watermark.out_of_orderness, settings.watermark.idle_after, expected)
 
 
 def _bounds(settings: Settings) -> TimeBounds:

@@ -7,6 +7,7 @@ from typing import Any
 RAW_JSON = "telemetry.json"
 RAW_TELEGRAF = "telemetry.telegraf"
 RAW_COLLECTD = "telemetry.collectd"
+RAW_HEARTBEAT = "telemetry.heartbeat"
 LOGS_JSON = "logs.json"
 TELEMETRY = "telemetry"
 FEATURES = "features"
@@ -22,5 +23,5 @@ _DAY_MS = 86_400_000
 def configs(retention_days: int = 7) -> dict[str, dict[str, Any]]:
     """Every topic and its configuration."""
     kept = {"retention.ms": str(retention_days * _DAY_MS), "max.message.bytes": "16000000"}
-    names = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, TELEMETRY, FEATURES, FEATURES_LATE, NOVELTIES)
+    names = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_HEARTBEAT, LOGS_JSON, TELEMETRY, FEATURES, FEATURES_LATE, NOVELTIES)
     return {name: dict(kept) for name in (*names, DEADLETTER, GROUNDTRUTH, LEDGER)}

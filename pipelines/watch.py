@@ -44,6 +44,7 @@ class Watch:
 
     def drain(self, seconds: float = 90.0) -> bool:
         """Waits until all that was written has gone through; returns whether it has."""
+        self.driver.quiesce()
         deadline, quiet = time.monotonic() + seconds, 0
 
         def done() -> bool:
