@@ -29,9 +29,6 @@ from models.verdicts import Kind, Verdicts
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
 
-_FINE = 1e-3
-"""Nor do differences below this share of the range of all values."""
-
 _REACH = 2.0
 """A value outside the band by more than this many half-widths (from the middle) is learned as if it lay there."""
 
@@ -123,7 +120,7 @@ class Detector:
         present = np.where(valid, clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST), mean)
         lived = self.record.read(Rows(state, rows, "record."), present, seen)
         size = np.where(seen > 0, np.abs(mean), np.abs(present))
-        resolution = np.maximum(np.maximum(_COARSE * size, _FINE * (lived.high - lived.low)), SMALLEST)
+        resolution = np.maximum(_COARSE * size, SMALLEST)
         gap = np.where(seen > 0, np.maximum(time - own["time"], 0), 0).astype(np.float64)
         step = Step(present, seen, time, gap, resolution)
 
@@ -214,7 +211,7 @@ class Detector:
         window = Rows(state, rows, "window.")
         self.calibration.learn(window, window_memo, warm)
         window["mean"] = np.where(warm, mean_point, window["mean"])
-        extent = self.record.learn(judged.lived, step.value, judged.level)
+        extent = self.record.learn(judged.lived, step.value, judged.level, step.resolution)
         record = Rows(state, rows, "record.")
         record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.evidence, step.time, everything)

@@ -65,12 +65,15 @@ class Record:
         size = logs - np.log(2.0) + np.minimum(excess, self.most) * logs
         return np.where(excess > 0, np.maximum(size, 0.0), 0.0)
 
-    def learn(self, lived: Range, value: Array, level: Array) -> Range:
-        """The range after the value: drawn in, then stretched to it; half way if it lies beyond twice the range."""
+    def learn(self, lived: Range, value: Array, level: Array, resolution: Array) -> Range:
+        """The range after the value: drawn in a little, then stretched towards it, to twice its width at the most.
+
+        A range that has no width yet is stretched half way.
+        """
         low = lived.low + self.leak * np.maximum(level - lived.low, 0.0)
         high = lived.high - self.leak * np.maximum(lived.high - level, 0.0)
         width = high - low
-        up, down = np.maximum(value - high, 0.0), np.maximum(low - value, 0.0)
-        return Range(
-            low - np.maximum(np.minimum(down, width), 0.5 * down), high + np.maximum(np.minimum(up, width), 0.5 * up)
-        )
+        down, up = np.maximum(low - value, 0.0), np.maximum(value - high, 0.0)
+        none = width <= resolution
+        most_down, most_up = np.where(none, 0.5 * down, width), np.where(none, 0.5 * up, width)
+        return Range(low - np.minimum(down, most_down), high + np.minimum(up, most_up))

@@ -18,7 +18,7 @@ class StudentT(Predictive):
 
     Tail areas go through Wallace's normalising transformation, z = (8ν+1)/(8ν+3) · √(ν ln(1 + t²/ν)): its inverse
     is closed, it does not underflow, and it costs a tenth of the incomplete beta function. Against the exact
-    tail area, -ln p is wrong by less than 3 % for ν ≥ 3 and p ≥ 1e-6 (test). The density is exact.
+    tail area, -ln p is wrong by less than 6 % for ν ≥ 3 and p ≥ 1e-6 (test). The density is exact.
 
     Args:
         location: Centre, shape (n,).
