@@ -39,15 +39,16 @@ class ArtifactSet:
         return cache_dir() / "jvm" / f"{self.name}-{self.version}"
 
 
-SPARK_KAFKA = ArtifactSet(
-    "spark-kafka",
+SPARK = ArtifactSet(
+    "spark",
     "4.2.0",
-    9_900_000,
+    9_920_000,
     (
         Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
         Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
         Artifact("org.apache.kafka", "kafka-clients", "3.9.1"),
         Artifact("org.apache.commons", "commons-pool2", "2.12.1"),
+        Artifact("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0"),  # or each checkpoint file forks a process
     ),
 )
 KAFKA = ArtifactSet(
@@ -65,16 +66,16 @@ ELASTICSEARCH = ArtifactSet(
     106_900_000,
     (Artifact("org.elasticsearch.distribution.integ-test-zip", "elasticsearch", "8.19.21", type="zip"),),
 )
-ALL = (SPARK_KAFKA, KAFKA, ELASTICSEARCH)
+ALL = (SPARK, KAFKA, ELASTICSEARCH)
 
 
 def spark_jars() -> list[Path]:
-    """The jars to hand to Spark as ``spark.jars``, for its Kafka source and sink.
+    """The jars to hand to Spark as ``spark.jars``: its Kafka source, and a local file system that forks no processes.
 
     Raises:
         NewnormalError: ``DOWNLOAD_FAILED`` if they are not here and cannot be had; the same for the functions below.
     """
-    return sorted(ensure(SPARK_KAFKA).glob("*.jar"))
+    return sorted(ensure(SPARK).glob("*.jar"))
 
 
 def kafka_classpath() -> str:

@@ -128,6 +128,8 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, columnar: boo
         "kafka.max.partition.fetch.bytes": str(16 << 20),
         "kafka.fetch.max.bytes": str(64 << 20),
         "kafka.max.poll.records": "20000",
+        # a range ends in a transaction's marker, which is no record: each partition's reader would wait this long for one
+        "kafka.fetch.max.wait.ms": "10",
     }
     return (
         spark.readStream.format("kafka")

@@ -36,7 +36,7 @@ def spark_session(
     os.environ.setdefault("ARROW_NUM_THREADS", "1")
     work_dir.mkdir(parents=True, exist_ok=True)
     conf = {
-        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": driver_memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -55,6 +55,11 @@ def spark_session(
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+        ),
         "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",

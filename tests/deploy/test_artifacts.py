@@ -14,8 +14,8 @@ from engine.errors import NewnormalError
 def test_what_is_here_already_needs_neither_network_nor_ivy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(artifacts, "retrieve", lambda *_: pytest.fail("Ivy was started"))
-    artifacts.SPARK_KAFKA.directory.mkdir(parents=True)
-    (artifacts.SPARK_KAFKA.directory / "a.jar").touch()
+    artifacts.SPARK.directory.mkdir(parents=True)
+    (artifacts.SPARK.directory / "a.jar").touch()
     assert [jar.name for jar in artifacts.spark_jars()] == ["a.jar"]
 
 
@@ -34,7 +34,7 @@ def test_a_failed_download_is_explained_and_leaves_nothing_that_looks_complete(
         artifacts.spark_jars()
     assert failed.value.code == "DOWNLOAD_FAILED"
     assert "not found" in failed.value.what
-    assert not artifacts.SPARK_KAFKA.directory.exists()
+    assert not artifacts.SPARK.directory.exists()
 
 
 def test_an_artifact_that_is_no_jar_names_its_type() -> None:
