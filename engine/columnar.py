@@ -36,7 +36,7 @@ def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int
     Columns that ``schema`` does not know are dropped, missing nullable ones are null: a log outlives its schema.
 
     Raises:
-        NewnormalError: ``COLUMNAR_BROKEN`` if it is no Arrow stream, ``COLUMNAR_SCHEMA`` if a required column is missing,
+        NewnormalError: ``COLUMNAR_BROKEN`` if it is no Arrow stream; ``COLUMNAR_SCHEMA`` if a column is missing,
             holds nulls, or is of a type that does not cast.
     """
     try:
@@ -53,7 +53,9 @@ def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int
         elif field.nullable:
             columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)], field.type))
         else:
-            raise NewnormalError("COLUMNAR_SCHEMA", f"column {field.name!r} is missing or doubled", accepted=str(field.type))
+            raise NewnormalError(
+                "COLUMNAR_SCHEMA", f"column {field.name!r} is missing or doubled", accepted=str(field.type)
+            )
     return pa.Table.from_arrays(columns, schema=schema), watermark
 
 
@@ -65,7 +67,9 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
             what = f"column {field.name!r} is {column.type}: {_short(error)}"
             raise NewnormalError("COLUMNAR_SCHEMA", what, accepted=str(field.type)) from error
     if not field.nullable and column.null_count:
-        raise NewnormalError("COLUMNAR_SCHEMA", f"column {field.name!r} holds {column.null_count} nulls", accepted="values")
+        raise NewnormalError(
+            "COLUMNAR_SCHEMA", f"column {field.name!r} holds {column.null_count} nulls", accepted="values"
+        )
     return column
 
 

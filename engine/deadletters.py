@@ -1,4 +1,4 @@
-"""Dead letters: input that could not be used, with the reason and the place it came from. Nothing bad is dropped silently."""
+"""Dead letters: input that could not be used, with the reason and the place it came from."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ class NewnormalError(Exception):
         accepted: What would have been accepted.
         now: What happens as a consequence.
 
-    >>> print(NewnormalError("SETTING_INVALID", "'10 parsecs' is no duration", "window.size", "e.g. 10s, 5m", "not started"))
+    >>> print(NewnormalError("SETTING_INVALID", "'10 parsecs' is no duration", "window.size", "10s, 5m", "not started"))
     SETTING_INVALID: '10 parsecs' is no duration
       where: window.size
-      accepted: e.g. 10s, 5m
+      accepted: 10s, 5m
       now: not started
     """
 

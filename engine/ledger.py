@@ -30,11 +30,12 @@ class TransactionalWriter:
         bootstrap: Kafka's address.
         job: Name that the transactional id and the ledger's group are made of.
         ledger: Topic that the batch numbers are committed for; it holds no messages.
+        epoch: Identity of the checkpoint that the batches are numbered in: a new checkpoint counts from 0 again.
     """
 
-    def __init__(self, bootstrap: str, job: str, ledger: str = LEDGER_TOPIC) -> None:
+    def __init__(self, bootstrap: str, job: str, ledger: str = LEDGER_TOPIC, epoch: str = "") -> None:
         self.job, self.slot = job, TopicPartition(ledger, 0)
-        group = {"bootstrap.servers": bootstrap, "group.id": f"{job}.ledger", "enable.auto.commit": False}
+        group = {"bootstrap.servers": bootstrap, "group.id": f"{job}.ledger.{epoch}", "enable.auto.commit": False}
         self.consumer = Consumer(group | {"log_level": 2})
         self.producer = Producer(
             {

@@ -117,8 +117,8 @@ class Source:
     formats: dict[str, Decoder]
     record: type[Record]
     time: str = "time"
-    watermark: BoundedOutOfOrderness = BoundedOutOfOrderness()
-    bounds: TimeBounds = TimeBounds()
+    watermark: BoundedOutOfOrderness = field(default_factory=BoundedOutOfOrderness)
+    bounds: TimeBounds = field(default_factory=TimeBounds)
     columnar: bool = True
 
     def read(self, messages: Messages, job: str) -> tuple[pa.Table, Marker, list[DeadLetter]]:
@@ -159,7 +159,10 @@ class Source:
         for index in np.flatnonzero(bad):
             when = f"{self.time} = {_when(int(times[index]))}"
             if late[index]:
-                why = ("TIME_AHEAD", f"{when} lies more than {self.bounds.max_ahead} ahead of its arrival: a wrong clock")
+                why = (
+                    "TIME_AHEAD",
+                    f"{when} lies more than {self.bounds.max_ahead} ahead of its arrival: a wrong clock",
+                )
             elif early[index]:
                 why = ("TIME_TOO_EARLY", f"{when} lies before {self.bounds.earliest}: a wrong clock")
             else:

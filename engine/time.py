@@ -58,5 +58,7 @@ def epoch_ms(text: str) -> int:
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise NewnormalError("TIME_INVALID", f"{text!r} is no time", accepted="ISO 8601, e.g. 2026-11-21T00:00:00Z") from error
+        raise NewnormalError(
+            "TIME_INVALID", f"{text!r} is no time", accepted="ISO 8601, e.g. 2026-11-21T00:00:00Z"
+        ) from error
     return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -29,7 +29,10 @@ class Sliding:
     def __post_init__(self) -> None:
         if self.pane_ms <= 0 or self.size_ms <= 0 or self.size_ms % self.pane_ms:
             raise NewnormalError(
-                "WINDOW_INVALID", f"size {self.size} is no multiple of every {self.every}", "window", "e.g. 60s every 10s"
+                "WINDOW_INVALID",
+                f"size {self.size} is no multiple of every {self.every}",
+                "window",
+                "e.g. 60s every 10s",
             )
 
     @property

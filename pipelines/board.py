@@ -95,6 +95,13 @@ class Board:
                 live = (time for time in report.outcome.times if time >= self.live_from)
                 self.latencies.extend(at - time - self.delay_ms for time in live)
 
+    def caught_up(self, now: int, within_ms: int) -> bool:
+        """Whether all verdicts are stored and event time is within so much of ``now``: history has gone through."""
+        with self.lock:
+            detector, sink = self.tallies["detector"], self.tallies["sink"]
+            recent = detector.watermark is not None and detector.watermark >= now - within_ms
+            return recent and 0 < detector.records_out <= sink.records_in
+
     def latency_ms(self) -> dict[str, float | None]:
         """End of window + watermark delay → document searchable, of live windows: p50 and p99."""
         with self.lock:

@@ -104,7 +104,7 @@ class Detection:
         if frame.is_empty():
             return pl.DataFrame(schema=SCHEMA), state
         series, entities = _rows(frame, state)
-        time, value = frame["window_end"].to_numpy(), frame["value"].to_numpy()
+        time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
         turn, learns = frame["_turn"].to_numpy(), frame["revision"].to_numpy() == 0
         numbers = {name: np.empty(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)

@@ -49,7 +49,9 @@ class Driver:
     def __init__(self, settings: Settings, jobs: Sequence[str] = ALL, live_from: int | None = None) -> None:
         unknown = [name for name in jobs if name not in ALL]
         if unknown:
-            raise NewnormalError("JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(ALL), "nothing was started")
+            raise NewnormalError(
+                "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(ALL), "nothing was started"
+            )
         self.settings, self.names = settings, [name for name in ALL if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.board = Board(self.names, live_from if live_from is not None else int(time.time() * 1000), delay)
@@ -76,7 +78,12 @@ class Driver:
         ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
         self._check_shards()
         self.spark = spark_session(
-            spark_jars(), java_home(), settings.engine.cores, settings.state / "spark", settings.engine.driver_memory
+            spark_jars(),
+            java_home(),
+            settings.engine.cores,
+            settings.state / "spark",
+            settings.engine.driver_memory,
+            log=settings.state / "logs" / "spark.log",
         )
         if "normalizer" in self.names:
             heartbeat = Heartbeat(self.runtime.bootstrap, settings.topic(topics.RAW_HEARTBEAT))
@@ -85,7 +92,7 @@ class Driver:
             self._launch(name)
 
     def _check_shards(self) -> None:
-        """The number of shards is fixed when a checkpoint is made: keys would otherwise change shard and lose their state."""
+        """Shards are fixed when a checkpoint is made: keys would otherwise change shard and lose their state."""
         mark = self.runtime.checkpoints / "layout.json"
         layout = {"shards": self.runtime.shards}
         if mark.exists():
@@ -122,7 +129,9 @@ class Driver:
             self.failures[name] = [*recent, now]
             if len(recent) >= _RESTARTS:
                 what = f"{name} failed {len(recent) + 1} times within {_CALM_SECONDS:.0f} s: {reason}"
-                raise NewnormalError("JOB_FAILED", what, name, now="all jobs stop; a new start goes on from the checkpoints")
+                raise NewnormalError(
+                    "JOB_FAILED", what, name, now="all jobs stop; a new start goes on from the checkpoints"
+                )
             log.warning("job failed, started again from its checkpoint", job=name, reason=reason)
             self._launch(name)
 

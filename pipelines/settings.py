@@ -33,7 +33,9 @@ class _Section(BaseModel):
 
 class KafkaSettings(_Section):
     bootstrap: str | None = Field(None, description="host:port of a broker; empty: the embedded one")
-    partitions: int = Field(4, ge=1, le=1024, description="partitions of a topic that we create; a multiple of engine.shards")
+    partitions: int = Field(
+        4, ge=1, le=1024, description="partitions of a topic that we create; a multiple of engine.shards"
+    )
     replication: int = Field(1, ge=1, le=7, description="replicas of a topic that we create")
 
 
@@ -67,12 +69,18 @@ class WatermarkSettings(_Section):
 class WindowSettings(_Section):
     size: Duration = Field("10s", description="length of the feature windows")
     every: Duration | None = Field(None, description="slide of the windows; empty: tumbling")
-    allowed_lateness: Duration = Field("10m", description="how long after the watermark a late record still revises its window")
+    allowed_lateness: Duration = Field(
+        "10m", description="how long after the watermark a late record still revises its window"
+    )
 
 
 class DetectorSettings(_Section):
-    threshold: float = Field(50.0, ge=0, le=100, description="record_score from which a window is an anomaly: the sensitivity knob")
-    emit: Literal["all", "novel"] = Field("all", description="all: a verdict for each window; novel: only what is not normal")
+    threshold: float = Field(
+        50.0, ge=0, le=100, description="record_score from which a window is an anomaly: the sensitivity knob"
+    )
+    emit: Literal["all", "novel"] = Field(
+        "all", description="all: a verdict for each window; novel: only what is not normal"
+    )
     timezone: str = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
 
 
@@ -88,7 +96,9 @@ class Settings(BaseSettings):
         env_prefix="NEWNORMAL_", env_nested_delimiter="__", frozen=True, extra="forbid", toml_file="newnormal.toml"
     )
 
-    namespace: str = Field("", pattern=r"^([a-z0-9-]+\.)?$", description="prefix of all topics, ends in a dot; empty: none")
+    namespace: str = Field(
+        "", pattern=r"^([a-z0-9-]+\.)?$", description="prefix of all topics, ends in a dot; empty: none"
+    )
     state_dir: Path = Field(Path("~/.local/state/newnormal"), description="servers' data, checkpoints, logs")
     kafka: KafkaSettings = KafkaSettings()
     elasticsearch: ElasticsearchSettings = ElasticsearchSettings()
@@ -139,9 +149,13 @@ def load(**overrides: Any) -> Settings:
         settings = Settings(**tree)
     except ValidationError as error:
         wrong = [f"{'.'.join(map(str, e['loc']))} = {e.get('input')!r}: {e['msg']}" for e in error.errors()]
-        raise NewnormalError("SETTING_INVALID", "; ".join(wrong), _sources(), "see docs/settings.md", "nothing was started") from None
+        raise NewnormalError(
+            "SETTING_INVALID", "; ".join(wrong), _sources(), "see docs/settings.md", "nothing was started"
+        ) from None
     except (OSError, ValueError) as error:
-        raise NewnormalError("SETTING_INVALID", str(error), _sources(), "TOML, see docs/settings.md", "nothing was started") from None
+        raise NewnormalError(
+            "SETTING_INVALID", str(error), _sources(), "TOML, see docs/settings.md", "nothing was started"
+        ) from None
     _check(settings)
     return settings
 
@@ -150,7 +164,7 @@ def _check(settings: Settings) -> None:
     if settings.kafka.partitions % settings.engine.shards:
         raise NewnormalError(
             "SETTING_INVALID",
-            f"kafka.partitions = {settings.kafka.partitions} is no multiple of engine.shards = {settings.engine.shards}",
+            f"kafka.partitions = {settings.kafka.partitions}, no multiple of engine.shards = {settings.engine.shards}",
             _sources(),
             "a multiple: each topic partition is written by one shard",
             "nothing was started",

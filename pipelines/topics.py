@@ -23,5 +23,18 @@ _DAY_MS = 86_400_000
 def configs(retention_days: int = 7) -> dict[str, dict[str, Any]]:
     """Every topic and its configuration."""
     kept = {"retention.ms": str(retention_days * _DAY_MS), "max.message.bytes": "16000000"}
-    names = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_HEARTBEAT, LOGS_JSON, TELEMETRY, FEATURES, FEATURES_LATE, NOVELTIES)
-    return {name: dict(kept) for name in (*names, DEADLETTER, GROUNDTRUTH, LEDGER)}
+    names = (
+        RAW_JSON,
+        RAW_TELEGRAF,
+        RAW_COLLECTD,
+        RAW_HEARTBEAT,
+        LOGS_JSON,
+        TELEMETRY,
+        FEATURES,
+        FEATURES_LATE,
+        NOVELTIES,
+    )
+    every = {name: dict(kept) for name in (*names, DEADLETTER, GROUNDTRUTH, LEDGER)}
+    for name in (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_HEARTBEAT, LOGS_JSON):
+        every[name]["message.timestamp.type"] = "LogAppendTime"  # an agent's clock must not vouch for itself
+    return every

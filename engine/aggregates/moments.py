@@ -1,4 +1,4 @@
-"""Count, mean and standard deviation, from the partial (count, mean, M2) merged after Chan, Golub and LeVeque (1979)."""
+"""Count, mean, standard deviation, from the partial (count, mean, M2) merged after Chan, Golub and LeVeque (1979)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles by DDSketch (Masson, Rim, Lee, PVLDB 2019): logarithmic buckets with a bounded relative error, kept as rows.
+"""Quantiles by DDSketch (Masson, Rim, Lee, PVLDB 2019): log buckets of bounded relative error, kept as rows.
 
 A sketch is no object: it is the rows (key, pane, bucket, n) of one table for all keys, so that updating, merging and
 reading a hundred thousand sketches are three vectorised group-bys.

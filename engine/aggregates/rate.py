@@ -1,6 +1,6 @@
 """The rate of a counter, resets taken out (as Prometheus' `increase`): exact whatever order the samples come in.
 
-An increase lies between two samples, so the samples of open panes are kept as rows; the last one before a window is its start.
+An increase lies between two samples, so the samples of open panes are kept as rows.
 """
 
 from __future__ import annotations

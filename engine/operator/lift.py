@@ -60,7 +60,7 @@ def _packed(records: pl.DataFrame, columns: list[str]) -> tuple[pl.DataFrame, li
         if values.dtype == pl.Categorical:
             codes, low, high = codes.to_physical(), 0, _largest(values.to_physical())
         elif values.dtype.is_integer():
-            low, high = int(values.min() or 0), _largest(values)  # type: ignore[arg-type, call-overload]
+            low, high = int(values.min() or 0), _largest(values)  # type: ignore[arg-type]
         else:
             return records, columns, 0
         span = high - low + 1
@@ -71,7 +71,7 @@ def _packed(records: pl.DataFrame, columns: list[str]) -> tuple[pl.DataFrame, li
 
 
 def _largest(values: pl.Series) -> int:
-    return int(values.max() or 0)  # type: ignore[arg-type, call-overload]
+    return int(values.max() or 0)  # type: ignore[arg-type]
 
 
 def _sketch(records: pl.DataFrame, group: list[str], groups: int, key: list[str], column: str) -> pl.DataFrame:
@@ -80,7 +80,9 @@ def _sketch(records: pl.DataFrame, group: list[str], groups: int, key: list[str]
     names = [*key, PANE, "bucket"]
     if group == [GROUP] and groups < _LARGEST_PACKED // BUCKET_SPAN:
         packed = pl.col(GROUP) * BUCKET_SPAN + (pl.col("bucket") + BUCKET_SPAN // 2).cast(pl.UInt64)
-        counted = with_bucket.group_by(packed.alias(GROUP)).agg(*(pl.col(c).first() for c in names), pl.len().alias("n"))
+        counted = with_bucket.group_by(packed.alias(GROUP)).agg(
+            *(pl.col(c).first() for c in names), pl.len().alias("n")
+        )
     else:
         counted = with_bucket.group_by(names).agg(pl.len().alias("n"))
     return counted.select(*names, pl.col("n").cast(pl.Int64))

@@ -1,4 +1,4 @@
-"""Counters in windows: each pane's increase and elapsed time, fixed when the pane closes, redone where late samples come in."""
+"""Counters in windows: a pane's increase and elapsed time, fixed when it closes, redone where late samples come in."""
 
 from __future__ import annotations
 

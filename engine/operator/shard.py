@@ -77,7 +77,9 @@ class ShardOperator:
         batch = self._batch(tables)
         results = self.processor.process(batch, metered, Progress(before, now))
         metered.put("watermark", json.dumps(tracker.snapshot()).encode())
-        yield from encode(self.job.output, results.records, self.shard, self.shards, now if now > before else NEVER, now)
+        yield from encode(
+            self.job.output, results.records, self.shard, self.shards, now if now > before else NEVER, now
+        )
         late = results.late.height if results.late is not None else 0
         if late and self.job.late and results.late is not None:
             yield from encode(self.job.late, results.late, self.shard, self.shards, NEVER, now)
@@ -143,8 +145,8 @@ def encode(
                 yield Message(output.topic, partition, key, line)
         return
     for partition in sorted({*rows, *(own if advanced > NEVER else ())}):
-        part = rows.get(partition)
-        table = to_table(part, output.record) if part is not None else output.record.arrow_schema().empty_table()
+        rest = rows.get(partition)
+        table = to_table(rest, output.record) if rest is not None else output.record.arrow_schema().empty_table()
         pieces = max(1, math.ceil(table.num_rows / ROWS_A_MESSAGE))
         for i in range(pieces):
             piece = table.slice(i * ROWS_A_MESSAGE, ROWS_A_MESSAGE)

@@ -1,6 +1,6 @@
-"""Windowed aggregation of one shard: panes in state, windows put together from panes when the watermark passes their end.
+"""Windowed aggregation of one shard: panes in state, windows put together when the watermark passes their end.
 
-State: segment ``pane/<start>`` holds the partials of all keys in that pane, ``late/<end>`` the revisions of windows that
+State: segment ``pane/<start>`` holds the partials of all keys in it, ``late/<end>`` the revisions of windows that
 late data changed, ``carry`` each counter's last sample in closed panes, ``panes`` the list of panes kept.
 """
 
@@ -138,7 +138,9 @@ class WindowProcessor(Processor):
         wanted = pl.Series(ends, dtype=pl.Int64).implode()
 
         def over(name: str) -> pl.DataFrame | None:
-            tables = [t.with_columns(pl.lit(p).alias(PANE)) for p in starts if (t := panes.get(p).get(name)) is not None]
+            tables = [
+                t.with_columns(pl.lit(p).alias(PANE)) for p in starts if (t := panes.get(p).get(name)) is not None
+            ]
             if not tables:
                 return None
             rows = self._explode(pl.concat(tables, how="diagonal_relaxed")).filter(pl.col(END).is_in(wanted))

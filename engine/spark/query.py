@@ -33,6 +33,7 @@ class Runtime:
         trigger: Shortest time between micro-batches.
         max_records: Messages of one columnar micro-batch at the most.
         max_messages: Messages of one micro-batch of other topics at the most.
+        max_documents: Messages of one micro-batch that goes elsewhere than to Kafka.
         ledger: The ledger's topic.
         namespace: Prefix of the transactional ids.
     """
@@ -43,6 +44,7 @@ class Runtime:
     trigger: str = "200ms"
     max_records: int = 2_000
     max_messages: int = 400_000
+    max_documents: int = 5_000
     ledger: str = "newnormal.ledger"
     namespace: str = ""
 
@@ -71,7 +73,8 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
     def write(frame: DataFrame, batch_id: int) -> None:
         began = time.perf_counter()
         if not writer:
-            writer.append(TransactionalWriter(runtime.bootstrap, runtime.namespace + job.name, runtime.ledger))
+            epoch = checkpoint_id(runtime, job.name)
+            writer.append(TransactionalWriter(runtime.bootstrap, runtime.namespace + job.name, runtime.ledger, epoch))
         rows = frame.toArrow().to_pydict()
         messages = [Message(*row) for row in zip(*(rows[name] for name in OUTPUT.names), strict=True)]
         try:
@@ -84,7 +87,8 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
 
     spark.conf.set("spark.sql.shuffle.partitions", str(runtime.shards))
-    rows = read(spark, list(job.source.formats), runtime, job.source.columnar)
+    most = runtime.max_records if job.source.columnar else runtime.max_messages
+    rows = read(spark, list(job.source.formats), runtime, most)
     return _start(_stateful(_blobs(rows, job, runtime), job, runtime), job.name, runtime, write)
 
 
@@ -100,7 +104,7 @@ def drain(
         runtime: How.
         write: Takes Kafka rows (value, topic, partition, offset, arrived) and the number of the micro-batch.
     """
-    rows = read(spark, [topic], runtime, columnar=False).coalesce(1)
+    rows = read(spark, [topic], runtime, runtime.max_documents).coalesce(1)
     return _start(rows, name, runtime, lambda frame, batch_id: write(frame.toArrow(), batch_id))
 
 
@@ -116,19 +120,24 @@ def _start(frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataF
     )
 
 
-def read(spark: SparkSession, topics: list[str], runtime: Runtime, columnar: bool) -> DataFrame:
+def checkpoint_id(runtime: Runtime, name: str) -> str:
+    """The identity that Spark gave a job's checkpoint when it was made."""
+    return str(json.loads((runtime.checkpoints / name / "metadata").read_text())["id"])
+
+
+def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) -> DataFrame:
     """Kafka rows of committed messages: value, topic, partition, offset, arrived (epoch ms)."""
     options = {
         "kafka.bootstrap.servers": runtime.bootstrap,
         "subscribe": ",".join(topics),
         "startingOffsets": "earliest",
         "failOnDataLoss": "true",
-        "maxOffsetsPerTrigger": str(runtime.max_records if columnar else runtime.max_messages),
+        "maxOffsetsPerTrigger": str(most),
         "kafka.isolation.level": "read_committed",
         "kafka.max.partition.fetch.bytes": str(16 << 20),
         "kafka.fetch.max.bytes": str(64 << 20),
         "kafka.max.poll.records": "20000",
-        # a range ends in a transaction's marker, which is no record: each partition's reader would wait this long for one
+        # a range ends in a transaction's marker, no record: each partition's reader would wait so long for one
         "kafka.fetch.max.wait.ms": "10",
     }
     return (
@@ -146,9 +155,7 @@ def _blobs(rows: DataFrame, job: Job, runtime: Runtime) -> DataFrame:
     )
 
 
-def _map_side(
-    job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     tables = (pa.Table.from_batches([batch]) for batch in batches)
     for blob in mapside.run(job, shards, tables):
         row = {"shard": [blob.shard], "slot": [labels[blob.shard]], "kind": [blob.kind], "value": [blob.value]}
@@ -165,4 +172,6 @@ def shard_labels(spark: SparkSession, shards: int) -> list[int]:
 
 
 def _stateful(blobs: DataFrame, job: Job, runtime: Runtime) -> DataFrame:
-    return blobs.groupBy("slot").transformWithStateInPandas(ShardProcessor(job, runtime.shards), OUTPUT, "update", "None")
+    return blobs.groupBy("slot").transformWithStateInPandas(
+        ShardProcessor(job, runtime.shards), OUTPUT, "update", "None"
+    )

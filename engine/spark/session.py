@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 _QUICK = "-XX:TieredStopAtLevel=1"
+
+
+@contextmanager
+def _output_to(log: Path | None) -> Iterator[None]:
+    """Lets processes started meanwhile inherit a file as their output."""
+    if log is None:
+        yield
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    kept = os.dup(1), os.dup(2)
+    sys.stdout.flush()
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        for number, copy in enumerate(kept, 1):
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 def spark_session(
@@ -19,6 +40,7 @@ def spark_session(
     work_dir: Path,
     driver_memory: str = "2g",
     quick_start: bool = True,
+    log: Path | None = None,
 ) -> SparkSession:
     """Starts Spark in this process.
 
@@ -29,6 +51,7 @@ def spark_session(
         work_dir: Scratch space.
         driver_memory: Heap of the one JVM.
         quick_start: Compile the JVM's code once and simply: the JVM moves blobs only, and starts in half the time.
+        log: File for what Spark and its Python workers print, so that the terminal stays ours.
     """
     os.environ["JAVA_HOME"] = str(java_home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -71,6 +94,7 @@ def spark_session(
     builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
     for name, value in conf.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with _output_to(log):
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session

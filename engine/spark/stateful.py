@@ -52,8 +52,11 @@ class ShardProcessor(StatefulProcessor):
         """Called by Spark once a task."""
         self.segments = handle.getMapState("segments", SEGMENT, VALUE)
 
-    def handleInputRows(  # noqa: N802
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any  # noqa: N803
+    def handleInputRows(  # type: ignore[override]  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         """Called by Spark for each shard in each micro-batch."""
         frame = pd.concat(rows)

@@ -25,7 +25,7 @@ def throughput(
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Extractor and normalizer beside a hand-written Structured Streaming job of the same aggregation, outputs compared."""
+    """Extractor and normalizer beside a hand-written Structured Streaming job, outputs compared."""
     _report(_module("throughput").run(records, keys, kafka, state_dir), out)
 
 

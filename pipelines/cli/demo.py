@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from engine.time import duration_ms
+from engine.time import END_OF_TIME, duration_ms
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.settings import load
 
@@ -24,8 +24,8 @@ def demo(
 ) -> None:
     """Watch this machine and a simulated site: real Kafka, Spark and Elasticsearch, all embedded.
 
-    Sends 45 minutes of history of 24 simulated machines, then both live. The terminal shows what is novel; the address in
-    the title is a web console with a plot of each novelty. Ctrl-C stops cleanly; the next start goes on from there.
+    Sends 45 minutes of history of 24 simulated machines, then both live. The terminal shows what is novel; the address
+    in the title is a web console with a plot of each novelty. Ctrl-C stops cleanly; the next start goes on from there.
     """
     from deploy.embedded.services import embedded
     from pipelines.demo import Inputs, summarize
@@ -39,11 +39,19 @@ def demo(
         driver = Driver(settings)
         with watching(driver) as watch:
             inputs = Inputs(settings, int(time.time() * 1000))
-            driver.board.live_from = int(time.time() * 1000) + duration_ms(settings.window.size)
+            driver.board.live_from = END_OF_TIME
+            window, delay = duration_ms(settings.window.size), duration_ms(settings.watermark.out_of_orderness)
+
+            def done() -> bool:
+                moment = int(time.time() * 1000)
+                if driver.board.live_from == END_OF_TIME and driver.board.caught_up(moment, 2 * window + delay):
+                    driver.board.live_from = moment
+                return time.monotonic() >= end or inputs.failure is not None
+
             inputs.start()
             end = time.monotonic() + limit if limit else float("inf")
             try:
-                watch.until(lambda: time.monotonic() >= end or inputs.failure is not None)
+                watch.until(done)
             except KeyboardInterrupt:
                 if limit:
                     raise

@@ -12,7 +12,8 @@ Elasticsearch = Annotated[
     str | None, typer.Option("--elasticsearch", help="http://host:port of an Elasticsearch. Default: the embedded one.")
 ]
 StateDir = Annotated[
-    Path | None, typer.Option("--state-dir", help="Where data, checkpoints and logs are kept. Default: setting state_dir.")
+    Path | None,
+    typer.Option("--state-dir", help="Where data, checkpoints and logs are kept. Default: setting state_dir."),
 ]
 Namespace = Annotated[
     str | None, typer.Option("--namespace", help="Prefix of all topics, ends in a dot: a pipeline apart from others.")

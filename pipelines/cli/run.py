@@ -11,7 +11,9 @@ from pipelines.settings import load
 
 
 def run(
-    jobs: Annotated[list[str] | None, typer.Argument(help="normalizer, extractor, detector, sink. Default: all.")] = None,
+    jobs: Annotated[
+        list[str] | None, typer.Argument(help="normalizer, extractor, detector, sink. Default: all.")
+    ] = None,
     kafka: Kafka = None,
     elasticsearch: Elasticsearch = None,
     state_dir: StateDir = None,
@@ -19,8 +21,8 @@ def run(
 ) -> None:
     """Run jobs until Ctrl-C; a second start goes on where the first stopped.
 
-    [bold]newnormal run[/bold] runs all jobs in one driver. [bold]newnormal run extractor[/bold] runs one alone: each has
-    its own checkpoint and topic. Servers that no setting names are started, and stopped at the end.
+    [bold]newnormal run[/bold] runs all jobs in one driver. [bold]newnormal run extractor[/bold] runs one alone: each
+    has its own checkpoint and topic. Servers that no setting names are started, and stopped at the end.
     """
     from deploy.embedded.services import embedded
     from pipelines.driver import ALL, Driver

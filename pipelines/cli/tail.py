@@ -12,13 +12,18 @@ from confluent_kafka import Consumer, TopicPartition
 from engine import columnar
 from engine.deadletters import payload_text
 from engine.errors import NewnormalError
+from engine.record import Record
 from engine.time import iso
 from pipelines import topics
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.records import Features, Telemetry
 from pipelines.settings import load
 
-_COLUMNAR = {topics.TELEMETRY: Telemetry, topics.FEATURES: Features, topics.FEATURES_LATE: Telemetry}
+_COLUMNAR: dict[str, type[Record]] = {
+    topics.TELEMETRY: Telemetry,
+    topics.FEATURES: Features,
+    topics.FEATURES_LATE: Telemetry,
+}
 
 
 def tail(

@@ -16,8 +16,8 @@ class CollectdDecoder(MessageDecoder):
     Args:
         store_rates: What the agent's StoreRates says: derived values are rates already, not counters.
 
-    >>> value = {"values": [5], "dstypes": ["gauge"], "dsnames": ["value"], "time": 1.5, "host": "a", "plugin": "memory",
-    ...     "plugin_instance": "", "type": "memory", "type_instance": "used"}
+    >>> value = {"values": [5], "dstypes": ["gauge"], "dsnames": ["value"], "time": 1.5, "host": "a",
+    ...     "plugin": "memory", "plugin_instance": "", "type": "memory", "type_instance": "used"}
     >>> list(CollectdDecoder().samples([value]))
     [(1500, 'a', 'memory.memory.used', 5.0, 'gauge')]
     """

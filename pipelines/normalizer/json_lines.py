@@ -1,4 +1,4 @@
-"""Our own JSON: one record a message, parsed by the column. Only a chunk with a bad message in it is read one by one."""
+"""Our own JSON: one record a message, parsed by the column; a chunk with a bad message one by one."""
 
 from __future__ import annotations
 

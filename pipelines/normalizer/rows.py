@@ -55,7 +55,7 @@ class MessageDecoder(Decoder):
 
 
 def _checked(sample: Sample) -> Sample:
-    time, entity, metric, value, kind = sample
+    time, entity, metric, value, _ = sample
     if not (entity and isinstance(entity, str) and len(entity) <= _LONGEST and 0 < len(metric) <= _LONGEST):
         raise ValueError(f"host or metric is empty, no text, or over {_LONGEST} characters")
     if not math.isfinite(value) or abs(time) > 2**53:

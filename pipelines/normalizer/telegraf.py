@@ -1,4 +1,4 @@
-"""Telegraf's JSON (outputs.kafka, data_format json, json_timestamp_units 1ms or 1s): one measurement's fields a message."""
+"""Telegraf's JSON (outputs.kafka, data_format json, timestamps in s or ms): one measurement's fields a message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ COUNTERS = frozenset(
     {
         *(f"net.{f}" for f in ("bytes_recv", "bytes_sent", "packets_recv", "packets_sent", "err_in", "err_out")),
         *(f"net.{f}" for f in ("drop_in", "drop_out")),
-        *(f"diskio.{f}" for f in ("reads", "writes", "read_bytes", "write_bytes", "read_time", "write_time", "io_time")),
+        *(
+            f"diskio.{f}"
+            for f in ("reads", "writes", "read_bytes", "write_bytes", "read_time", "write_time", "io_time")
+        ),
         *(f"diskio.{f}" for f in ("weighted_io_time", "merged_reads", "merged_writes")),
         *(f"kernel.{f}" for f in ("context_switches", "interrupts", "processes_forked")),
         *(f"swap.{f}" for f in ("in", "out")),

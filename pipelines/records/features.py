@@ -29,5 +29,7 @@ class Features(Record):
     p50: Finite = Field(description="median, relative error at most 2 %")
     p95: Finite = Field(description="95th percentile, relative error at most 2 %")
     p99: Finite = Field(description="99th percentile, relative error at most 2 %")
-    rate: Finite | None = Field(None, description="increase a second of a counter, resets taken out; absent for other kinds")
+    rate: Finite | None = Field(
+        None, description="increase a second of a counter, resets taken out; absent for other kinds"
+    )
     revision: int = Field(0, description="0 the on-time result; higher after late data, replacing the lower ones")

@@ -31,6 +31,8 @@ class Novelty(Record):
     upper: Finite | None = Field(None, description="upper bound of that band")
     since: Instant | None = Field(None, description="onset of the anomaly or state change")
     evidence: dict[str, float] = Field(default_factory=dict, description="each evidence channel by name")
-    influencers: dict[str, float] = Field(default_factory=dict, description="of `*`: each metric's share of the verdict")
+    influencers: dict[str, float] = Field(
+        default_factory=dict, description="of `*`: each metric's share of the verdict"
+    )
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")

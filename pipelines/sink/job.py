@@ -12,7 +12,7 @@ import pyarrow as pa
 from engine.deadletters import DeadLetter, payload_text
 from engine.ledger import TransactionalWriter
 from engine.operator.shard import Message
-from engine.spark.query import Runtime
+from engine.spark.query import Runtime, checkpoint_id
 from pipelines import topics
 from pipelines.settings import Settings
 from pipelines.sink.document import Outcome, SinkDocument
@@ -71,7 +71,9 @@ class SinkJob:
                     payload=payload_text(rejected.document.raw),
                 )
             )
-        writer = TransactionalWriter(self.runtime.bootstrap, f"{self.runtime.namespace}sink", self.runtime.ledger)
+        runtime = self.runtime
+        epoch = checkpoint_id(runtime, "sink")
+        writer = TransactionalWriter(runtime.bootstrap, f"{runtime.namespace}sink", runtime.ledger, epoch)
         topic = self.settings.topic(topics.DEADLETTER)
         writer.write(batch_id, [Message(topic, 0, b"", letter.to_json()) for letter in letters])
         writer.close()

@@ -42,7 +42,10 @@ def start(
     )
     record = F.from_json(F.col("value").cast("string"), SCHEMA).alias("r")
     named = lines.select(record).select(
-        F.timestamp_millis("r.`@timestamp`").alias("time"), F.col("r.`host.name`").alias("entity"), "r.metric", "r.value"
+        F.timestamp_millis("r.`@timestamp`").alias("time"),
+        F.col("r.`host.name`").alias("entity"),
+        "r.metric",
+        "r.value",
     )
     windows = (
         named.withWatermark("time", "5 seconds")

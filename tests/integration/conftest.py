@@ -1,0 +1,130 @@
+"""A pipeline as a user runs it: `newnormal run` in a process of its own, on the session's real servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from elasticsearch import Elasticsearch
+
+from deploy.embedded.endpoints import Endpoints
+from engine.kafka_admin import ensure_topics
+from pipelines import topics
+from pipelines.settings import Settings, load
+
+
+@dataclass
+class Pipeline:
+    """Starts, kills and watches `newnormal run`."""
+
+    settings: Settings
+    log: Path
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    def start(self) -> None:
+        """Starts all jobs in one driver."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "pipelines.cli.main", "run"],
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self) -> None:
+        """Kills the driver with SIGKILL: no chance to tidy up."""
+        assert self.process
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(30)
+
+    def stop(self) -> None:
+        """Ends it as Ctrl-C does."""
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(90)
+
+    def wait(self, what: str, done: Callable[[], bool], seconds: float = 300) -> None:
+        """Waits for a condition; fails with the driver's log when it does not come, or when the driver ends."""
+        deadline = time.monotonic() + seconds
+        while not done():
+            running = self.process is not None and self.process.poll() is None
+            if not running or time.monotonic() > deadline:
+                pytest.fail(f"{what} did not happen (driver running: {running})\n{self.log.read_text()[-6000:]}")
+            time.sleep(0.5)
+
+    def read(self, topic: str) -> list[Any]:
+        """All committed messages of a topic."""
+        return read_topic(self.settings.kafka.bootstrap or "", self.settings.topic(topic))
+
+    def documents(self) -> list[dict[str, Any]]:
+        """All documents, by Elasticsearch's own count and scroll."""
+        client = Elasticsearch(self.settings.elasticsearch.url or "", request_timeout=30)
+        index, found = self.settings.elasticsearch.index, []
+        if not client.indices.exists_alias(name=index):
+            return []
+        client.indices.refresh(index=index)
+        page = client.search(index=index, size=5000, scroll="1m", sort=["_doc"])
+        while page["hits"]["hits"]:
+            found += [hit["_source"] for hit in page["hits"]["hits"]]
+            page = client.scroll(scroll_id=page["_scroll_id"], scroll="1m")
+        client.close()
+        return found
+
+
+def read_topic(bootstrap: str, topic: str) -> list[Any]:
+    """All committed messages of a topic, read by a plain consumer."""
+    options = {"bootstrap.servers": bootstrap, "group.id": "test", "enable.partition.eof": True}
+    consumer = Consumer(options | {"isolation.level": "read_committed", "enable.auto.commit": False})
+    partitions = consumer.list_topics(topic, 10).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, p, 0) for p in partitions])
+    found, left = [], len(partitions)
+    while left:
+        for message in consumer.consume(10_000, 1.0):
+            if message.error():
+                left -= 1
+            else:
+                found.append(message)
+    consumer.close()
+    return found
+
+
+@pytest.fixture
+def pipeline(endpoints: Endpoints, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pipeline]:
+    """A pipeline with topics, index and state of its own; ended after the test."""
+    name = f"it{abs(hash((request.node.name, time.time_ns()))) % 10**9}"
+    state = tmp_path / "state"
+    given = {
+        "NEWNORMAL_NAMESPACE": f"{name}.",
+        "NEWNORMAL_KAFKA__BOOTSTRAP": endpoints.bootstrap,
+        "NEWNORMAL_ELASTICSEARCH__URL": endpoints.elasticsearch_url,
+        "NEWNORMAL_ELASTICSEARCH__INDEX": name,
+        "NEWNORMAL_STATE_DIR": str(state),
+        "NEWNORMAL_CONSOLE__PORT": "0",
+    }
+    settings = load(
+        namespace=f"{name}.",
+        state_dir=state,
+        **{
+            "kafka.bootstrap": endpoints.bootstrap,
+            "elasticsearch.url": endpoints.elasticsearch_url,
+            "elasticsearch.index": name,
+        },
+    )
+    wanted = {settings.topic(n): c for n, c in topics.configs().items()}
+    ensure_topics(endpoints.bootstrap, wanted, settings.kafka.partitions)
+    running = Pipeline(settings, tmp_path / "driver.log", os.environ | given)
+    try:
+        yield running
+    finally:
+        running.stop()
