@@ -55,15 +55,16 @@ class SeriesReport:
         return f"{self.path}: {self.rows} rows, step {self.step_ms / 1000:g} s; {', '.join(found) or 'no faults'}"
 
 
-def read_series(path: str | Path) -> tuple[pl.DataFrame, SeriesReport]:
+def read_series(path: str | Path, *, keep_missing: bool = False) -> tuple[pl.DataFrame, SeriesReport]:
     """The values of a CSV file, in order of time.
 
     Args:
         path: A CSV file with a header. Time is ISO 8601 (UTC unless it says otherwise) or a Unix epoch (s, ms, µs, ns).
+        keep_missing: Whether a missing value is a row with null; else it is left out.
 
     Returns:
         Columns ``time`` (int64, epoch milliseconds), ``metric`` (the name of the value's column) and ``value``
-        (float64, finite), one row a value, sorted by time and otherwise in the order of the file; duplicate times are
+        (float64, finite or null), one row a value, sorted by time and otherwise in the order of the file; duplicate times are
         kept. And the report.
 
     Raises:
@@ -80,9 +81,11 @@ def read_series(path: str | Path) -> tuple[pl.DataFrame, SeriesReport]:
     if timed.is_empty() and raw.height:
         raise _unreadable(path, f"no time in column {time!r} could be read, e.g. {raw[time][0]!r}")
     long = timed.unpivot(metrics, index="\0time", variable_name="metric", value_name="\0value")
-    frame = long.rename({"\0time": "time", "\0value": "value"}).drop_nulls("value").sort("time", maintain_order=True)
-    missing = timed.height * len(metrics) - frame.height
-    return frame, _report(str(path), raw.height, timed["\0time"], missing)
+    frame = long.rename({"\0time": "time", "\0value": "value"}).sort("time", maintain_order=True)
+    missing = frame["value"].null_count()
+    return frame if keep_missing else frame.drop_nulls("value"), _report(
+        str(path), raw.height, timed["\0time"], missing
+    )
 
 
 def _read(path: Path) -> pl.DataFrame:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import structlog
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_exponential
 
 from engine.errors import NewnormalError
 from engine.operator.shard import Message
@@ -55,6 +56,12 @@ class TransactionalWriter:
             raise NewnormalError("KAFKA_UNREACHABLE", what, bootstrap, "a running broker", "the job stops") from error
         self.committed = self._read()
 
+    @retry(
+        retry=retry_if_exception(lambda error: isinstance(error, KafkaException) and _may_pass(error.args[0])),
+        wait=wait_exponential(0.1, max=2),
+        stop=stop_after_delay(_TIMEOUT),
+        reraise=True,
+    )
     def _read(self) -> int:
         (slot,) = self.consumer.committed([self.slot], timeout=_TIMEOUT)
         return slot.offset - 1 if slot.offset >= 0 else -1
@@ -98,3 +105,13 @@ class TransactionalWriter:
     def close(self) -> None:
         """Lets go of the connections."""
         self.consumer.close()
+
+
+def _may_pass(error: KafkaError) -> bool:
+    """Whether an error is of a coordinator that has just started or is about to be found."""
+    passing = (
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+    )
+    return bool(error.retriable() or error.code() in passing)

@@ -99,7 +99,7 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
     Returns:
         ``events_in`` records read by the normalizer, ``late``, ``dead_lettered``, ``features``, ``novelties`` verdicts
         written, ``indexed`` documents stored by this run, ``latency_ms`` (p50, p99) of windows after the history went
-        through, ``injected`` incidents and changes of the ground truth, ``detected`` those with a novelty there in time.
+        through, ``injected`` incidents and changes of the ground truth, ``detected`` those with a novelty then.
     """
     tallies = driver.board.tallies
     injected, detected = _found(driver.settings, inputs.truth)

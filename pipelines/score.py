@@ -21,7 +21,7 @@ COLUMNS = ("time", "metric", "actual", "typical", "lower", "upper", "record_scor
 
 
 def score_file(path: Path, settings: DetectorSettings) -> tuple[pl.DataFrame, SeriesReport]:
-    """Verdicts on every value of a file, in order of time; with several metrics also on all of them together (`*`).
+    """A verdict for every row of a file, missing values too, in order of time; with several metrics also on all of them together (`*`).
 
     Of several values of one metric at one time each is judged, in the order of the file.
 
@@ -35,7 +35,7 @@ def score_file(path: Path, settings: DetectorSettings) -> tuple[pl.DataFrame, Se
     Raises:
         NewnormalError: ``SERIES_UNREADABLE`` if the file cannot be read.
     """
-    series, report = read_series(path)
+    series, report = read_series(path, keep_missing=True)
     return score_series(series, settings), report
 
 

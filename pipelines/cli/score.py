@@ -44,7 +44,7 @@ def _input_table(report: SeriesReport) -> Table:
     counts = {
         "rows": report.rows,
         "rows skipped: no time": report.bad_times,
-        "values skipped: missing": report.missing,
+        "values missing: a row without a score": report.missing,
         "rows out of order: sorted": report.unsorted,
         "duplicate times: judged in the order of the file": report.duplicates,
         "irregular steps": report.irregular,
