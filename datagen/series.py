@@ -64,7 +64,7 @@ def read_series(path: str | Path, *, keep_missing: bool = False) -> tuple[pl.Dat
 
     Returns:
         Columns ``time`` (int64, epoch milliseconds), ``metric`` (the name of the value's column) and ``value``
-        (float64, finite or null), one row a value, sorted by time and otherwise in the order of the file; duplicate times are
+        (float64, finite or null), one row a value, sorted by time, else in the order of the file; duplicate times are
         kept. And the report.
 
     Raises:

@@ -45,6 +45,6 @@ def test_an_artifact_that_is_no_jar_names_its_type() -> None:
 
 @pytest.mark.servers
 def test_the_sets_are_complete() -> None:
-    assert len(artifacts.spark_jars()) == 4
+    assert len(artifacts.spark_jars()) == 5
     assert len(list(Path(artifacts.kafka_classpath().removesuffix("/*")).glob("*.jar"))) > 40
     assert os.access(artifacts.elasticsearch_home() / "bin" / "elasticsearch", os.X_OK)
