@@ -19,7 +19,7 @@ FILE = (
     / "nab"
     / "data"
     / "realAWSCloudwatch"
-    / "ec2_cpu_utilization_5f5533.csv"
+    / "ec2_cpu_utilization_24ae8d.csv"
 )
 ROWS = 1_200
 

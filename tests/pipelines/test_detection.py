@@ -58,7 +58,7 @@ def test_a_shift_of_all_metrics_is_an_anomaly_of_the_machine_with_its_metrics_as
     joined = WHOLE.filter((pl.col("metric") == JOINED) & (pl.col("entity") == "a"))
     onset = joined.filter(pl.col("window_end") == 510_000).row(0, named=True)
     assert onset["kind"] == "anomaly"
-    assert onset["since"] == 510_000
+    assert onset["since"] == 500_000
     shares = {row["key"]: row["value"] for row in onset["influencers"]}
     assert set(shares) == {"cpu", "mem", "net"}
     assert sum(shares.values()) == pytest.approx(1.0)

@@ -66,7 +66,8 @@ def test_rows_out_of_order_and_missing_values_are_handled_and_reported(tmp_path:
     order[[20, 21]] = order[[21, 20]]
     verdicts, report = score_file(_write(tmp_path / "in.csv", {"value": value}, order), DETECTOR)
     assert (report.missing, report.unsorted) == (1, 1)
-    assert verdicts.height == 99
+    assert verdicts.height == 100, "one row out for each row in"
+    assert verdicts["actual"].null_count() == 1
     assert verdicts["time"].is_sorted()
 
 
