@@ -56,7 +56,13 @@ def _measure(settings: Settings, records: int, keys: int) -> dict[str, Any]:
     spark = spark_session(spark_jars(), java_home(), 2, work / "spark", quick_start=False)
     provider = spark.conf.get("spark.sql.streaming.stateStore.providerClass")
     runtime = Runtime(
-        bootstrap, work / "checkpoints", 2, "0ms", 10**9, batch, settings.topic(topics.LEDGER), settings.namespace
+        bootstrap,
+        work / "checkpoints",
+        shards=2,
+        trigger="0ms",
+        max_messages=batch,
+        ledger=settings.topic(topics.LEDGER),
+        namespace=settings.namespace,
     )
     rates: dict[str, float] = {}
     handwritten = _sibling("handwritten")
