@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -144,5 +144,4 @@ class Stream:
 
     def write(self, name: str, output: Output, dead: Output, late: Output | None = None) -> Job:
         """Ends in topics."""
-        parts: dict[str, Any] = {"source": self.source, "key": self.key, "processor": self.processor}
-        return Job(name=name, output=output, dead=dead, late=late, **parts)
+        return Job(name, self.source, self.key, self.processor, output, dead, late)

@@ -13,6 +13,8 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from engine.dictionaries import whole
+
 
 @lru_cache(maxsize=1 << 20)
 def crc32(key: str) -> int:
@@ -26,11 +28,7 @@ def crc32(key: str) -> int:
 
 def slots(keys: pa.ChunkedArray | pl.Series, n: int) -> npt.NDArray[np.int64]:
     """The slot in ``range(n)`` of each key; hashes each distinct key once."""
-    column = keys.to_arrow() if isinstance(keys, pl.Series) else keys
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
-        column = column.combine_chunks()
-        column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    column = keys.to_arrow() if isinstance(keys, pl.Series) else whole(keys)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     table = np.array([crc32(key) % n for key in column.dictionary.to_pylist()], np.int64)

@@ -18,7 +18,6 @@ from deploy.java import java_home
 from engine.errors import NewnormalError
 from engine.heartbeat import Heartbeat
 from engine.kafka_admin import ensure_topics
-from engine.ledger import LEDGER_TOPIC
 from engine.spark.query import Runtime, drain, start
 from engine.spark.session import spark_session
 from engine.time import duration_ms
@@ -62,7 +61,7 @@ class Driver:
             trigger=settings.engine.trigger,
             max_records=settings.engine.max_records,
             max_messages=settings.engine.max_messages,
-            ledger=settings.topic(LEDGER_TOPIC),
+            ledger=settings.topic(topics.LEDGER),
             namespace=settings.namespace,
         )
         self.queries: dict[str, StreamingQuery] = {}

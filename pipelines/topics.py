@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.ledger import LEDGER_TOPIC
+
 RAW_JSON = "telemetry.json"
 RAW_TELEGRAF = "telemetry.telegraf"
 RAW_COLLECTD = "telemetry.collectd"
@@ -15,7 +17,7 @@ FEATURES_LATE = "features.late"
 NOVELTIES = "novelties"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
-LEDGER = "newnormal.ledger"
+LEDGER = LEDGER_TOPIC
 
 _DAY_MS = 86_400_000
 

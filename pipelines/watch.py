@@ -11,6 +11,7 @@ import structlog
 
 from dashboards.console import Store, create_app, serve
 from dashboards.live import LiveView
+from dashboards.status import PipelineStatus
 from engine.errors import NewnormalError
 from pipelines.driver import Driver
 
@@ -33,13 +34,13 @@ class Watch:
 
     def status(self) -> dict[str, Any]:
         """The pipeline's status for the console."""
-        return self.driver.board.status(self.driver.lags(), self._newest).to_dict()
+        return self._status().to_dict()
 
     def until(self, done: Callable[[], bool]) -> None:
         """Refreshes the view each second until ``done``; fails when a job fails for good."""
         while not done():
             self.driver.check()
-            self.view.update(self.driver.board.status(self.driver.lags(), self._newest))
+            self.view.update(self._status())
             time.sleep(_SECOND)
 
     def drain(self, seconds: float = 90.0) -> bool:
@@ -54,6 +55,9 @@ class Watch:
 
         self.until(done)
         return quiet >= 3
+
+    def _status(self) -> PipelineStatus:
+        return self.driver.board.status(self.driver.lags(), self._newest)
 
     def _newest(self) -> list[dict[str, Any]]:
         with suppress(NewnormalError):

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
 
 from engine import columnar
+from engine.dictionaries import compact
 from engine.job import Job, Output, Progress
 from engine.operator.mapside import DATA, DEAD, MARKERS
 from engine.partitioning import slots
@@ -77,12 +77,10 @@ class ShardOperator:
         batch = self._batch(tables)
         results = self.processor.process(batch, metered, Progress(before, now))
         metered.put("watermark", json.dumps(tracker.snapshot()).encode())
-        yield from encode(
-            self.job.output, results.records, self.shard, self.shards, now if now > before else NEVER, now
-        )
+        yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
         late = results.late.height if results.late is not None else 0
         if late and self.job.late and results.late is not None:
-            yield from encode(self.job.late, results.late, self.shard, self.shards, NEVER, now)
+            yield from encode(self.job.late, results.late, self.shard, self.shards, now, moved=False)
         for letter in dead:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
         stats = Stats(batch.height, results.records.height, late, len(dead), now, metered.size())
@@ -121,7 +119,7 @@ class Metered(Segments):
 
 
 def encode(
-    output: Output, records: pl.DataFrame, shard: int, shards: int, advanced: int, watermark: int
+    output: Output, records: pl.DataFrame, shard: int, shards: int, watermark: int, moved: bool
 ) -> Iterator[Message]:
     """Messages of some records, and heartbeats for the shard's partitions without any.
 
@@ -130,8 +128,8 @@ def encode(
         records: May be without columns when empty.
         shard: The shard that writes.
         shards: Number of shards; partitions ≡ shard are its own.
-        advanced: The watermark if it moved, `NEVER` if there is no news of it.
         watermark: The watermark.
+        moved: Whether that is news, to be told in partitions without records too.
     """
     own = range(shard, output.partitions, shards)
     rows: dict[int, pl.DataFrame] = {}
@@ -144,7 +142,7 @@ def encode(
             for key, line in to_json_lines(part, output.record):
                 yield Message(output.topic, partition, key, line)
         return
-    for partition in sorted({*rows, *(own if advanced > NEVER else ())}):
+    for partition in sorted({*rows, *(own if moved else ())}):
         rest = rows.get(partition)
         table = to_table(rest, output.record) if rest is not None else output.record.arrow_schema().empty_table()
         pieces = max(1, math.ceil(table.num_rows / ROWS_A_MESSAGE))
@@ -174,22 +172,10 @@ def to_table(records: pl.DataFrame, record: type[Record]) -> pa.Table:
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_dictionary(kind) and pa.types.is_dictionary(column.type):
-        return _compact(column, kind)
+        return compact(column, kind)
     if pa.types.is_dictionary(kind):
         return column.cast(pa.string()).dictionary_encode()
     return column.cast(kind)
-
-
-def _compact(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A dictionary of just the values in use: Polars' own may hold all that the process has ever seen."""
-    array = column.unify_dictionaries().combine_chunks()
-    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
-    codes = array.indices.to_numpy(zero_copy_only=False)
-    if array.null_count or not len(codes):
-        return pa.chunked_array([array.cast(pa.string()).dictionary_encode()], kind)
-    used, dense = np.unique(codes, return_inverse=True)
-    values = array.dictionary.take(pa.array(used)).cast(pa.string())
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(dense, pa.int32()), values)], kind)
 
 
 def to_json_lines(records: pl.DataFrame, record: type[Record]) -> Iterator[tuple[bytes, bytes]]:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.job import Job
-from engine.ledger import TransactionalWriter
+from engine.ledger import LEDGER_TOPIC, TransactionalWriter
 from engine.operator import mapside
 from engine.operator.shard import STATS, Message, Stats
 from engine.spark.stateful import OUTPUT, ShardProcessor
@@ -45,7 +45,7 @@ class Runtime:
     max_records: int = 2_000
     max_messages: int = 400_000
     max_documents: int = 5_000
-    ledger: str = "newnormal.ledger"
+    ledger: str = LEDGER_TOPIC
     namespace: str = ""
 
 
@@ -163,6 +163,7 @@ def _map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.Rec
         yield pa.RecordBatch.from_pydict(row, schema=schema)
 
 
+@cache
 def shard_labels(spark: SparkSession, shards: int) -> list[int]:
     """A number for each shard that Spark's hash sends to a partition of its own, so that shards run side by side."""
     labels: dict[int, int] = {}

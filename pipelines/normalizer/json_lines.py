@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
 
-import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
 from pydantic import ConfigDict, ValidationError
 
 from engine.deadletters import payload_text
+from engine.dictionaries import compact
 from engine.record import Record, unwrap
 from engine.sources import ROW, Decoded, Decoder, Messages
 
@@ -156,12 +156,4 @@ def _arrow(records: pl.DataFrame, record: type[Record]) -> pa.Table:
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if not pa.types.is_dictionary(kind):
-        return column.cast(kind)
-    array = column.unify_dictionaries().combine_chunks()
-    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
-    if not len(array):
-        return pa.chunked_array([], kind)
-    used, dense = np.unique(array.indices.to_numpy(), return_inverse=True)
-    values = array.dictionary.take(pa.array(used)).cast(pa.string())
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(dense, pa.int32()), values)], kind)
+    return compact(column, kind) if pa.types.is_dictionary(kind) else column.cast(kind)

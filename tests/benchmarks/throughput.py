@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def _measure(settings: Settings, records: int, keys: int) -> dict[str, Any]:
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider or "")
     rates["normalizer"] = _ours(spark, settings, runtime, "normalizer")
     messages = _messages(bootstrap, settings.topic(topics.TELEMETRY))
-    columnar_runtime = Runtime(**{**runtime.__dict__, "max_records": max(1, messages // BATCHES)})
+    columnar_runtime = replace(runtime, max_records=max(1, messages // BATCHES))
     rates["extractor"] = _ours(spark, settings, columnar_runtime, "extractor")
     spark.stop()
     both = 1 / (1 / rates["normalizer"] + 1 / rates["extractor"])
