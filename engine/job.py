@@ -20,7 +20,7 @@ import polars as pl
 from engine.aggregates import AnyAggregate
 from engine.record import Record
 from engine.sources import Source
-from engine.state import Segments
+from engine.state import ShardState
 from engine.windows import Sliding
 
 
@@ -44,7 +44,7 @@ class Processor(ABC):
     """Keyed, stateful logic of one shard, vectorised over the shard's keys."""
 
     @abstractmethod
-    def process(self, batch: pl.DataFrame, state: Segments, progress: Progress) -> Results:
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Takes in a batch (any order, maybe empty) and returns what is final at the watermark."""
 
 
@@ -81,7 +81,7 @@ class PassThrough(ProcessorConfig):
 
 
 class _PassThrough(Processor):
-    def process(self, batch: pl.DataFrame, state: Segments, progress: Progress) -> Results:
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         return Results(batch)
 
 

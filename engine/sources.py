@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from engine import columnar
 from engine.deadletters import DeadLetter, payload_text
 from engine.errors import NewnormalError
+from engine.partitioning import slots
 from engine.record import Record
 from engine.time import NEVER, duration_ms, epoch_ms, iso
 from engine.watermarks import BoundedOutOfOrderness, Marker
@@ -20,6 +21,7 @@ from engine.watermarks import BoundedOutOfOrderness, Marker
 LARGEST = 1e150
 """Greatest absolute value of a number: its square must still be one."""
 
+_PARTITIONER = "CRC-32 of the key modulo their number"
 ROW = "__row"
 """Column of decoded records: index of the message each came from."""
 
@@ -112,6 +114,7 @@ class Source:
         record: The type of all of them.
         time: The event-time column.
         columnar: Few large messages rather than many small ones.
+        partitions: Partitions of the topics, if a record lies in the one that the hash of its key says; 0 if not.
     """
 
     formats: dict[str, Decoder]
@@ -120,6 +123,11 @@ class Source:
     watermark: BoundedOutOfOrderness = field(default_factory=BoundedOutOfOrderness)
     bounds: TimeBounds = field(default_factory=TimeBounds)
     columnar: bool = True
+    partitions: int = 0
+
+    def direct(self, shards: int) -> bool:
+        """Whether a message's partition tells the shard of its records: then it need not be decoded to be routed."""
+        return self.partitions > 0 and self.partitions % shards == 0
 
     def read(self, messages: Messages, job: str) -> tuple[pa.Table, Marker, list[DeadLetter]]:
         """Decodes and checks messages of one partition.
@@ -152,7 +160,10 @@ class Source:
                 broken |= ~(np.abs(values) <= LARGEST) & column.is_valid().to_numpy()
             elif name in self.record.identity and pa.types.is_dictionary(column.type):
                 broken |= pc.equal(column, "").to_numpy()
-        bad = late | early | broken
+        astray = np.zeros(len(rows), bool)
+        if self.partitions:
+            astray = slots(records.column(self.record.identity[0]), self.partitions) != messages.partition
+        bad = late | early | broken | astray
         if not bad.any():
             return records, []
         refused: dict[tuple[int, str], str] = {}
@@ -165,6 +176,8 @@ class Source:
                 )
             elif early[index]:
                 why = ("TIME_TOO_EARLY", f"{when} lies before {self.bounds.earliest}: a wrong clock")
+            elif astray[index]:
+                why = ("KEY_ASTRAY", f"its key belongs to another of the {self.partitions} partitions: {_PARTITIONER}")
             else:
                 why = ("VALUE_INVALID", f"NaN, beyond ±{LARGEST:g}, or an empty key; accepted: finite numbers")
             refused.setdefault((int(rows[index]), why[0]), why[1])

@@ -10,10 +10,13 @@ import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
+import orjson
 import polars as pl
 
 Tables = dict[str, pl.DataFrame]
+_NOTES = "notes"
 
 
 class Segments(ABC):
@@ -48,8 +51,44 @@ class DictSegments(Segments):
         self.values.pop(name, None)
 
 
+class ShardState(Segments):
+    """The segments of a shard, with what belongs to all of them in one more: their sizes, and small notes.
+
+    A segment is a round trip to Spark, so what is small is a note; all notes are read at once and written at once.
+
+    Args:
+        segments: The store.
+
+    Attributes:
+        notes: JSON values by name, kept by `save`.
+    """
+
+    def __init__(self, segments: Segments) -> None:
+        self.segments = segments
+        stored = orjson.loads(segments.get(_NOTES) or b"{}")
+        self.notes: dict[str, Any] = stored.get("notes", {})
+        self.sizes: dict[str, int] = stored.get("sizes", {})
+
+    def get(self, name: str) -> bytes | None:
+        return self.segments.get(name) if name in self.sizes else None
+
+    def put(self, name: str, value: bytes) -> None:
+        self.sizes[name] = len(value)
+        self.segments.put(name, value)
+
+    def remove(self, name: str) -> None:
+        if self.sizes.pop(name, None) is not None:
+            self.segments.remove(name)
+
+    def save(self) -> int:
+        """Writes the notes; returns how many bytes are held in all."""
+        notes = orjson.dumps({"notes": self.notes, "sizes": self.sizes})
+        self.segments.put(_NOTES, notes)
+        return sum(self.sizes.values()) + len(notes)
+
+
 def pack(tables: Mapping[str, pl.DataFrame]) -> bytes:
-    """Some tables as one value: a JSON line of names and lengths, then their Arrow streams.
+    """Some tables as one value: a JSON line of names and lengths, then their Arrow streams, compressed.
 
     >>> unpack(pack({"a": pl.DataFrame({"x": [1]})}))["a"]["x"].to_list()
     [1]
@@ -57,7 +96,7 @@ def pack(tables: Mapping[str, pl.DataFrame]) -> bytes:
     blobs = {}
     for name, table in tables.items():
         sink = io.BytesIO()
-        table.write_ipc_stream(sink, compression="uncompressed")
+        table.write_ipc_stream(sink, compression="lz4")
         blobs[name] = sink.getvalue()
     header = json.dumps([[name, len(blob)] for name, blob in blobs.items()]).encode()
     return b"\n".join([header, b"".join(blobs.values())])

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from engine.job import Processor, ProcessorConfig, Progress, Results
-from engine.state import Segments, pack, unpack
+from engine.state import ShardState, pack, unpack
 from pipelines.detection import Detection
 from pipelines.settings import DetectorSettings
 
@@ -36,7 +36,7 @@ class DetectorProcessor(Processor):
         self.settings = settings
         self.detection = Detection(settings)
 
-    def process(self, batch: pl.DataFrame, state: Segments, progress: Progress) -> Results:
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Judges all windows that are complete; late revisions at once."""
         stored = state.get("waiting")
         waiting = pl.concat([unpack(stored)["features"], batch], how="diagonal_relaxed") if stored else batch

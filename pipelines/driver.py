@@ -23,7 +23,7 @@ from engine.spark.session import spark_session
 from engine.time import duration_ms
 from pipelines import topics
 from pipelines.board import Board
-from pipelines.jobs import JOBS
+from pipelines.jobs import JOBS, MODULES
 from pipelines.settings import Settings
 from pipelines.sink.job import SinkJob
 
@@ -83,6 +83,7 @@ class Driver:
             settings.state / "spark",
             settings.engine.driver_memory,
             log=settings.state / "logs" / "spark.log",
+            preload=MODULES,
         )
         if "normalizer" in self.names:
             heartbeat = Heartbeat(self.runtime.bootstrap, settings.topic(topics.RAW_HEARTBEAT))

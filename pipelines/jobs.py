@@ -70,10 +70,15 @@ def detector(settings: Settings) -> Job:
 JOBS: dict[str, Callable[[Settings], Job]] = {"normalizer": normalizer, "extractor": extractor, "detector": detector}
 """The jobs that run on the sharded operator; the sink is a query of its own."""
 
+MODULES = ("pipelines.jobs", "pipelines.detector")
+"""What a Python worker imports to run them."""
+
 
 def _source(settings: Settings, topic: str, record: type[Record], time: str) -> Source:
     name = settings.topic(topic)
-    return Source({name: ColumnarDecoder(record)}, record, time, _watermark(settings, name), _bounds(settings))
+    formats: dict[str, Decoder] = {name: ColumnarDecoder(record)}
+    clock, bounds = _watermark(settings, name), _bounds(settings)
+    return Source(formats, record, time, clock, bounds, partitions=settings.kafka.partitions)
 
 
 def _watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:

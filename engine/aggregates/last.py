@@ -12,16 +12,20 @@ from engine.aggregates.base import TIME, Aggregate
 
 @dataclass(frozen=True)
 class Last(Aggregate):
-    """Value of a column in the record with the latest event time."""
+    """Value of a column in the record with the latest event time; of several at that time the largest."""
 
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
-        return {"last_time": pl.col(TIME).max(), f"{self.column}.last": pl.col(self.column).max_by(TIME)}
+        return {
+            "last_time": pl.col(TIME).max(),
+            f"{self.column}.last": pl.col(self.column).max_by(pl.struct(TIME, self.column)),
+        }
 
     def merge(self) -> dict[str, pl.Expr]:
         last = f"{self.column}.last"
-        return {"last_time": pl.col("last_time").max(), last: pl.col(last).max_by("last_time")}
+        latest = pl.struct(pl.col("last_time"), pl.col(last))
+        return {"last_time": pl.col("last_time").max(), last: pl.col(last).max_by(latest)}
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.last")

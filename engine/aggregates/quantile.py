@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.aggregates.base import numbers
+from engine.packing import packed
 
 RELATIVE_ERROR = 0.01
 """Largest relative error of a quantile; also the half width of a bucket."""
@@ -71,11 +72,26 @@ def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) 
     Returns:
         One row a sketch: ``group`` and a column a quantile.
     """
-    ordered = sketch.group_by(*group, "bucket").agg(pl.col("n").sum()).sort(*group, "bucket")
-    ranked = ordered.with_columns(cum=pl.col("n").cum_sum().over(group), total=pl.col("n").sum().over(group))
-    picks = []
+    ordered, number = _ordered(sketch, group)
+    counts, buckets = ordered["n"].to_numpy(), ordered["bucket"].to_numpy()
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    reached = np.cumsum(counts)
+    before = reached[starts] - counts[starts]
+    totals = np.diff(np.append(before, reached[-1:]))
+    columns = []
     for name, q in wanted.items():
-        rank = (pl.col("total") * q).ceil().clip(lower_bound=1)
-        picks.append(pl.col("bucket").filter(pl.col("cum") >= rank).first().alias(name))
-    result = ranked.group_by(group, maintain_order=True).agg(picks)
-    return result.with_columns(pl.Series(name, from_bucket(result[name].to_numpy())) for name in wanted)
+        rank = np.maximum(np.ceil(totals * q), 1)
+        at = np.searchsorted(reached, before + rank)
+        columns.append(pl.Series(name, from_bucket(buckets[at])))
+    return ordered[starts].select(group).with_columns(columns)
+
+
+def _ordered(sketch: pl.DataFrame, group: list[str]) -> tuple[pl.DataFrame, npt.NDArray[np.int64]]:
+    """The rows by sketch and bucket, and a number for each row's sketch."""
+    codes = packed(sketch, group, room=BUCKET_SPAN)
+    if codes is None:
+        ordered = sketch.sort(*group, "bucket")
+        return ordered, ordered.select(pl.struct(group).rle_id()).to_series().to_numpy().astype(np.int64)
+    codes = codes * BUCKET_SPAN + (sketch["bucket"] + BUCKET_SPAN // 2).cast(pl.UInt64)
+    order = codes.arg_sort()
+    return sketch[order], (codes[order] // BUCKET_SPAN).to_numpy().astype(np.int64)

@@ -1,4 +1,4 @@
-"""One shard of a job: takes the blobs of a micro-batch and its state, returns messages to write and what happened.
+"""One shard of a job: takes what a micro-batch brings and its state, returns messages to write and what happened.
 
 The order within a batch: markers advance the watermark; records are processed against the watermark before and after;
 results are encoded; state is saved. Nothing here knows Spark or a clock.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import orjson
@@ -19,12 +19,12 @@ import pyarrow as pa
 from engine import columnar
 from engine.dictionaries import compact
 from engine.job import Job, Output, Progress
-from engine.operator.mapside import DATA, DEAD, MARKERS
+from engine.operator.intake import Intake
 from engine.partitioning import slots
 from engine.record import Record
-from engine.state import Segments
+from engine.state import Segments, ShardState
 from engine.time import NEVER
-from engine.watermarks import Marker, WatermarkTracker
+from engine.watermarks import BoundedOutOfOrderness, WatermarkTracker
 
 ROWS_A_MESSAGE = 16_384
 STATS = "#stats"
@@ -60,31 +60,31 @@ class ShardOperator:
         self.job, self.shard, self.shards = job, shard, shards
         self.processor = job.processor.build()
 
-    def run(self, blobs: Iterable[tuple[str, bytes]], state: Segments) -> Iterator[Message]:
+    def run(self, intake: Intake, state: Segments) -> Iterator[Message]:
         """Processes one micro-batch."""
-        tables, markers, dead = [], [], []
-        for kind, value in blobs:
-            if kind == DATA:
-                tables.append(pa.ipc.open_stream(value).read_all())
-            elif kind == MARKERS:
-                markers += [Marker(*row) for row in json.loads(value)]
-            elif kind == DEAD:
-                dead += value.split(b"\n")
-        metered = Metered(state)
-        tracker = WatermarkTracker.restore(self.job.source.watermark, json.loads(state.get("watermark") or b"{}"))
+        kept = ShardState(state)
+        tracker = WatermarkTracker.restore(self._watermark(), kept.notes.get("watermark", {}))
         before = tracker.watermark
-        now = tracker.advance(markers)
-        batch = self._batch(tables)
-        results = self.processor.process(batch, metered, Progress(before, now))
-        metered.put("watermark", json.dumps(tracker.snapshot()).encode())
+        now = tracker.advance(intake.markers)
+        batch = self._batch(intake.records)
+        results = self.processor.process(batch, kept, Progress(before, now))
+        kept.notes["watermark"] = tracker.snapshot()
         yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
         late = results.late.height if results.late is not None else 0
         if late and self.job.late and results.late is not None:
             yield from encode(self.job.late, results.late, self.shard, self.shards, now, moved=False)
-        for letter in dead:
+        for letter in intake.dead:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
-        stats = Stats(batch.height, results.records.height, late, len(dead), now, metered.size())
+        stats = Stats(batch.height, results.records.height, late, len(intake.dead), now, kept.save())
         yield Message(STATS, self.shard, b"", json.dumps(asdict(stats)).encode())
+
+    def _watermark(self) -> BoundedOutOfOrderness:
+        """Of a topic partitioned by key a shard sees its own partitions only, and waits for no others."""
+        config = self.job.source.watermark
+        if not self.job.source.direct(self.shards):
+            return config
+        own = tuple((topic, p) for topic, p in config.expected if p % self.shards == self.shard)
+        return replace(config, expected=own)
 
     def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
         schema = self.job.source.record.arrow_schema()
@@ -92,30 +92,6 @@ class ShardOperator:
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
         return frame
-
-
-class Metered(Segments):
-    """Segments that know how many bytes they hold."""
-
-    def __init__(self, state: Segments) -> None:
-        self.state = state
-        self.sizes: dict[str, int] = json.loads(state.get("sizes") or b"{}")
-
-    def get(self, name: str) -> bytes | None:
-        return self.state.get(name)
-
-    def put(self, name: str, value: bytes) -> None:
-        self.sizes[name] = len(value)
-        self.state.put(name, value)
-
-    def remove(self, name: str) -> None:
-        self.sizes.pop(name, None)
-        self.state.remove(name)
-
-    def size(self) -> int:
-        """Total bytes; keeps the table of sizes for the next batch."""
-        self.state.put("sizes", json.dumps(self.sizes).encode())
-        return sum(self.sizes.values())
 
 
 def encode(

@@ -89,7 +89,8 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
     spark.conf.set("spark.sql.shuffle.partitions", str(runtime.shards))
     most = runtime.max_records if job.source.columnar else runtime.max_messages
     rows = read(spark, list(job.source.formats), runtime, most)
-    return _start(_stateful(_blobs(rows, job, runtime), job, runtime), job.name, runtime, write)
+    inputs = _by_partition(rows, runtime) if job.source.direct(runtime.shards) else _blobs(rows, job, runtime)
+    return _start(_stateful(inputs, job, runtime), job.name, runtime, write)
 
 
 def drain(
@@ -146,6 +147,13 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) ->
         .load()
         .select("value", "topic", "partition", "offset", F.unix_millis("timestamp").alias("arrived"))
     )
+
+
+def _by_partition(rows: DataFrame, runtime: Runtime) -> DataFrame:
+    """Kafka rows as they are, each with its shard."""
+    labels = F.array(*(F.lit(label) for label in shard_labels(rows.sparkSession, runtime.shards)))
+    shard = F.col("partition") % runtime.shards
+    return rows.coalesce(runtime.shards).withColumns({"shard": shard, "slot": F.get(labels, shard)})
 
 
 def _blobs(rows: DataFrame, job: Job, runtime: Runtime) -> DataFrame:

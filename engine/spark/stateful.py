@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from engine.job import Job
+from engine.operator.intake import KAFKA, read
+from engine.operator.mapside import joined
 from engine.operator.shard import ShardOperator
 from engine.state import Segments
 
@@ -60,9 +63,13 @@ class ShardProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Called by Spark for each shard in each micro-batch."""
         frame = pd.concat(rows)
-        blobs = list(zip(frame["kind"], frame["value"], strict=True))
+        if self.job.source.direct(self.shards):
+            rows_in_order = frame.sort_values(["topic", "partition", "offset"])
+            intake = read(self.job, [pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)])
+        else:
+            intake = joined(zip(frame["kind"], frame["value"], strict=True))
         operator = ShardOperator(self.job, int(frame["shard"].iloc[0]), self.shards)
-        messages = list(operator.run(blobs, SparkSegments(self.segments)))
+        messages = list(operator.run(intake, SparkSegments(self.segments)))
         yield pd.DataFrame([(m.topic, m.partition, m.key, m.value) for m in messages], columns=OUTPUT.names)
 
     def close(self) -> None:

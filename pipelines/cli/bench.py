@@ -19,7 +19,7 @@ _FOLDER = Path(__file__).parents[2] / "tests" / "benchmarks"
 
 @app.command()
 def throughput(
-    records: Annotated[int, typer.Option(help="Records of the measured load.")] = 2_000_000,
+    records: Annotated[int, typer.Option(help="Records of the measured load.")] = 6_000_000,
     keys: Annotated[int, typer.Option(help="Series they are spread over.")] = 10_000,
     out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
     kafka: Kafka = None,

@@ -1,7 +1,8 @@
 """Throughput: extractor from the columnar log, and normalizer before it, beside a hand-written job, in one run.
 
-Each query reads the same records; its first batches warm it up and are not counted. Rate = records of the counted
-batches ÷ their wall time (Spark's own `triggerExecution`). The outputs are compared window by window.
+Each query first warms up on the same records in many small micro-batches, because the JVM compiles for a while; then it
+is started anew and reads them all in micro-batches of the production size. Rate = records of all batches but the first
+and the last ÷ their wall time (Spark's own `triggerExecution`). The outputs are compared window by window.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 from confluent_kafka import Consumer, TopicPartition
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
@@ -25,6 +25,7 @@ from deploy.artifacts import spark_jars
 from deploy.embedded.services import embedded
 from deploy.java import java_home
 from engine import columnar
+from engine.job import Job
 from engine.kafka_admin import ensure_topics
 from engine.spark.query import BatchReport, Runtime, start
 from engine.spark.session import spark_session
@@ -32,8 +33,9 @@ from pipelines import jobs, topics
 from pipelines.records import Features
 from pipelines.settings import Settings, load
 
-BATCHES, WARM = 10, 4
+WARM_UP = 40
 SPAN_MS = 60_000
+FULL, PLAIN = "handwritten", "handwritten_without_quantiles"
 say = Console(stderr=True).print
 
 
@@ -47,50 +49,90 @@ def run(records: int, keys: int, kafka: str | None, state_dir: Path | None) -> d
 
 
 def _measure(settings: Settings, records: int, keys: int) -> dict[str, Any]:
-    bootstrap, batch = settings.kafka.bootstrap or "", records // BATCHES
-    plain, full = settings.topic("handwritten.plain"), settings.topic("handwritten.full")
-    wanted = {settings.topic(n): c for n, c in topics.configs().items()}
-    ensure_topics(bootstrap, wanted | {plain: {}, full: {}}, settings.kafka.partitions)
+    bootstrap = settings.kafka.bootstrap or ""
+    outputs = {name: {} for name in (FULL, PLAIN, *(f"warm.{n}" for n in (FULL, PLAIN, *topics.configs())))}
+    wanted = {settings.topic(n): c for n, c in (topics.configs() | outputs).items()}
+    ensure_topics(bootstrap, wanted, settings.kafka.partitions)
     say(f"writing {records:,} records of {keys:,} series")
     _write(settings, records, keys)
-    work = settings.state / "bench" / settings.namespace.rstrip(".")
-    spark = spark_session(spark_jars(), java_home(), 2, work / "spark", quick_start=False)
-    provider = spark.conf.get("spark.sql.streaming.stateStore.providerClass")
-    runtime = Runtime(
-        bootstrap,
-        work / "checkpoints",
-        shards=2,
-        trigger="0ms",
-        max_messages=batch,
-        ledger=settings.topic(topics.LEDGER),
-        namespace=settings.namespace,
-    )
-    rates: dict[str, float] = {}
-    handwritten = _sibling("handwritten")
-    for label, target, quantiles in (("handwritten", full, True), ("handwritten_without_quantiles", plain, False)):
-        source = settings.topic(topics.RAW_JSON)
-        query = handwritten.start(spark, bootstrap, source, target, work / label, batch, quantiles)
-        rates[label] = _rate(query, {}, label)
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider or "")
-    rates["normalizer"] = _ours(spark, settings, runtime, "normalizer")
-    messages = _messages(bootstrap, settings.topic(topics.TELEMETRY))
-    columnar_runtime = replace(runtime, max_records=max(1, messages // BATCHES))
-    rates["extractor"] = _ours(spark, settings, columnar_runtime, "extractor")
-    spark.stop()
+    bench = Bench(settings, records)
+    rates = {FULL: bench.handwritten(FULL, True), PLAIN: bench.handwritten(PLAIN, False)}
+    rates |= {name: bench.ours(name) for name in ("normalizer", "extractor")}
+    bench.spark.stop()
     both = 1 / (1 / rates["normalizer"] + 1 / rates["extractor"])
-    base = rates["handwritten"]
     return {
         "records": records,
         "keys": keys,
         "records_per_second": {k: round(v) for k, v in rates.items()} | {"normalizer_then_extractor": round(both)},
         "ratio_to_handwritten": {
-            "extractor": round(rates["extractor"] / base, 2),
-            "normalizer_then_extractor": round(both / base, 2),
-            "extractor_to_without_quantiles": round(rates["extractor"] / rates["handwritten_without_quantiles"], 2),
+            "extractor": round(rates["extractor"] / rates[FULL], 2),
+            "normalizer_then_extractor": round(both / rates[FULL], 2),
+            "extractor_to_without_quantiles": round(rates["extractor"] / rates[PLAIN], 2),
         },
-        "outputs": _compare(bootstrap, full, settings.topic(topics.FEATURES)),
+        "outputs": _compare(bootstrap, settings.topic(FULL), settings.topic(topics.FEATURES)),
     }
+
+
+class Bench:
+    """One Spark session in which the queries run one after the other, each warmed up."""
+
+    def __init__(self, settings: Settings, records: int) -> None:
+        self.settings, self.records = settings, records
+        self.bootstrap = settings.kafka.bootstrap or ""
+        self.work = settings.state / "bench" / settings.namespace.rstrip(".")
+        self.spark = spark_session(
+            spark_jars(), java_home(), 2, self.work / "spark", quick_start=False, preload=jobs.MODULES
+        )
+        self.provider = self.spark.conf.get("spark.sql.streaming.stateStore.providerClass") or ""
+
+    def handwritten(self, name: str, quantiles: bool) -> float:
+        """The hand-written job's rate."""
+        job, source = _sibling("handwritten"), self.settings.topic(topics.RAW_JSON)
+
+        def begin(target: str, batch: int) -> StreamingQuery:
+            work = self.work / target
+            query = job.start(self.spark, self.bootstrap, source, self.settings.topic(target), work, batch, quantiles)
+            return cast(StreamingQuery, query)
+
+        _warm_up(begin(f"warm.{name}", self.records // (2 * WARM_UP)))
+        return _rate(begin(name, self.settings.engine.max_messages), {}, name)
+
+    def ours(self, name: str) -> float:
+        """The rate of one of our jobs."""
+        self.spark.conf.set("spark.sql.codegen.wholeStage", "false")
+        self.spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+        self.spark.conf.set("spark.sql.streaming.stateStore.providerClass", self.provider)
+        job = jobs.JOBS[name](self.settings)
+        (first, *_) = job.source.formats
+        messages = len(_values(self.bootstrap, first))
+        batch = max(1, messages * self.settings.engine.max_messages // self.records)
+        warm = replace(
+            job, name=f"warm-{name}", output=replace(job.output, topic=self.settings.topic("warm.telemetry"))
+        )
+        _warm_up(self._start(warm, max(1, messages // (2 * WARM_UP)), {}))
+        reports: dict[int, BatchReport] = {}
+        return _rate(self._start(job, batch, reports), reports, name)
+
+    def _start(self, job: Job, batch: int, reports: dict[int, BatchReport]) -> StreamingQuery:
+        runtime = Runtime(
+            self.bootstrap,
+            self.work / "checkpoints",
+            shards=2,
+            trigger="0ms",
+            max_messages=batch,
+            max_records=batch,
+            ledger=self.settings.topic(topics.LEDGER),
+            namespace=self.settings.namespace,
+        )
+        return start(self.spark, job, runtime, lambda r: reports.setdefault(r.batch_id, r) and None)
+
+
+def _warm_up(query: StreamingQuery) -> None:
+    while (query.lastProgress or {"batchId": 0})["batchId"] < WARM_UP:
+        if error := query.exception():
+            raise error
+        time.sleep(0.2)
+    query.stop()
 
 
 def _write(settings: Settings, records: int, keys: int) -> None:
@@ -120,17 +162,11 @@ def _send(writer: KafkaWriter, settings: Settings, entity: Any, metric: Any, ins
     writer.write(settings.topic(topics.RAW_JSON), lines, frame["host.name"].to_list())
 
 
-def _ours(spark: SparkSession, settings: Settings, runtime: Runtime, name: str) -> float:
-    reports: dict[int, BatchReport] = {}
-    query = start(spark, jobs.JOBS[name](settings), runtime, lambda r: reports.setdefault(r.batch_id, r) and None)
-    return _rate(query, reports, name)
-
-
 def _rate(query: StreamingQuery, reports: dict[int, BatchReport], label: str) -> float:
     query.processAllAvailable()
     progress = [p for p in query.recentProgress if p["numInputRows"] > 0]
     query.stop()
-    counted = progress[WARM:-1]
+    counted = progress[1:-1]
     rows = [sum(s.records_in for s in reports[p["batchId"]].stats) if reports else p["numInputRows"] for p in counted]
     seconds = sum(p["durationMs"]["triggerExecution"] for p in counted) / 1000
     say(f"{label}: {sum(rows):,} records in {seconds:.1f} s over {len(counted)} batches: {sum(rows) / seconds:,.0f} /s")
@@ -138,48 +174,47 @@ def _rate(query: StreamingQuery, reports: dict[int, BatchReport], label: str) ->
 
 
 def _compare(bootstrap: str, handwritten: str, ours: str) -> dict[str, Any]:
-    """Both outputs, window by window."""
+    """Both outputs, the last revision of each window against the hand-written one."""
     theirs = pl.read_ndjson(b"\n".join(_values(bootstrap, handwritten)))
     schema = Features.arrow_schema()
     tables = [pl.from_arrow(columnar.decode(v, schema)[0]) for v in _values(bootstrap, ours)]
-    mine = pl.concat([t for t in tables if isinstance(t, pl.DataFrame) and t.height]).with_columns(
-        pl.col("entity", "metric").cast(pl.String)
-    )
-    both = mine.join(theirs, on=["entity", "metric", "window_start"], how="inner", suffix="_theirs")
+    rows = pl.concat([t for t in tables if isinstance(t, pl.DataFrame) and t.height])
+    by = ["entity", "metric", "window_start"]
+    rows = rows.with_columns(pl.col("entity", "metric").cast(pl.String)).sort("revision")
+    mine = rows.unique(by, keep="last", maintain_order=True)
+    both = mine.join(theirs, on=by, how="inner", suffix="_theirs")
 
     def off(name: str) -> float:
         a, b = pl.col(name), pl.col(f"{name}_theirs")
         return float(both.select(((a - b).abs() / b.abs().clip(lower_bound=1e-9)).max()).item() or 0.0)
 
+    differences = {name: off(name) for name in ("count", "mean", "std", "min", "max", "last")}
     p95 = (pl.col("p95") - pl.col("p").list.get(1)).abs() / pl.col("p").list.get(1).abs()
     return {
+        "equal": mine.height == theirs.height == both.height and max(differences.values()) < 1e-9,
         "windows": both.height,
         "only_ours": mine.height - both.height,
         "only_handwritten": theirs.height - both.height,
-        "largest_relative_difference": {n: off(n) for n in ("count", "mean", "std", "min", "max", "last")},
+        "revisions": rows.height - mine.height,
+        "largest_relative_difference": differences,
         "p95_relative_difference_median": float(both.select(p95.median()).item()),
     }
 
 
 def _values(bootstrap: str, topic: str) -> list[bytes]:
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "enable.partition.eof": True}
-    )
+    """All committed messages; the end of a partition is not told where a transaction was open, so until it is quiet."""
+    options = {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False}
+    consumer = Consumer(options | {"isolation.level": "read_committed"})
     partitions = consumer.list_topics(topic, 10).topics[topic].partitions
     consumer.assign([TopicPartition(topic, p, 0) for p in partitions])
-    values, open_partitions = [], len(partitions)
-    while open_partitions:
-        for message in consumer.consume(10_000, 1.0):
-            if message.error():
-                open_partitions -= 1
-            else:
-                values.append(message.value() or b"")
+    values: list[bytes] = []
+    quiet = 0
+    while quiet < 3:
+        messages = consumer.consume(10_000, 1.0)
+        quiet = 0 if messages else quiet + 1
+        values += [message.value() or b"" for message in messages if not message.error()]
     consumer.close()
     return values
-
-
-def _messages(bootstrap: str, topic: str) -> int:
-    return len(_values(bootstrap, topic))
 
 
 def _sibling(name: str) -> Any:

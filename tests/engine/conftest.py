@@ -14,20 +14,11 @@ import pytest
 from engine import columnar
 from engine.job import Job
 from engine.operator import mapside
+from engine.operator.intake import KAFKA, Intake, read
 from engine.operator.shard import STATS, Message, ShardOperator
 from engine.reference import Arrival, Heartbeat
 from engine.state import DictSegments
 from engine.time import NEVER
-
-KAFKA = pa.schema(
-    [
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("arrived", pa.int64()),
-    ]
-)
 
 
 @dataclass
@@ -58,12 +49,21 @@ class Driven:
 
     def kafka(self, tasks: Iterable[pa.Table]) -> Driven:
         """Takes in one micro-batch of Kafka messages, a table a map task."""
-        blobs = [blob for task in tasks for blob in mapside.run(self.job, self.shards, [task])]
-        for shard, state in enumerate(self.states):
-            mine = [(blob.kind, blob.value) for blob in blobs if blob.shard == shard]
-            for message in ShardOperator(self.job, shard, self.shards).run(mine, state):
+        for shard, (intake, state) in enumerate(zip(self._intakes(list(tasks)), self.states, strict=True)):
+            for message in ShardOperator(self.job, shard, self.shards).run(intake, state):
                 self._take(shard, message)
         return self
+
+    def _intakes(self, tasks: list[pa.Table]) -> list[Intake]:
+        if self.job.source.direct(self.shards):
+            rows = pa.concat_tables(tasks) if tasks else KAFKA.empty_table()
+            shard = rows["partition"].to_numpy() % self.shards
+            return [read(self.job, [rows.filter(pa.array(shard == s))]) for s in range(self.shards)]
+        blobs = [blob for task in tasks for blob in mapside.run(self.job, self.shards, [task])]
+        return [
+            mapside.joined((blob.kind, blob.value) for blob in blobs if blob.shard == shard)
+            for shard in range(self.shards)
+        ]
 
     def final(self) -> dict[tuple[Any, ...], dict[str, Any]]:
         """The last revision of each window."""

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 from engine import columnar
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output, Stream
-from engine.operator import mapside
+from engine.operator import intake
 from engine.partitioning import crc32, slots
 from engine.reference import Arrival
 from engine.sources import ColumnarDecoder, Messages, Source
@@ -114,9 +114,9 @@ def test_kafka_rows_are_cut_where_topic_or_partition_change() -> None:
             "arrived": pa.array([T0] * 5, pa.int64()),
         }
     )
-    cut = [(m.topic, m.partition, m.offsets.tolist()) for m in mapside.runs(table)]
+    cut = [(m.topic, m.partition, m.offsets.tolist()) for m in intake.runs(table)]
     assert cut == [("t", 0, [0, 1]), ("t", 1, [2]), ("u", 1, [3]), ("t", 1, [4])]
-    assert list(mapside.runs(table.slice(0, 0))) == []
+    assert list(intake.runs(table.slice(0, 0))) == []
 
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
