@@ -1,8 +1,9 @@
-"""Our own JSON: one record a message, parsed by the column; a chunk with a bad message one by one."""
+"""Our own JSON: one record a message, parsed by the column; only the few around a bad message one by one."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
@@ -17,7 +18,7 @@ from engine.dictionaries import compact
 from engine.record import Record, unwrap
 from engine.sources import ROW, Decoded, Decoder, Messages
 
-_CHUNK = 1024
+_SMALLEST, _CUTS = 64, 8
 _DTYPES: dict[Any, pl.DataType | type[pl.DataType]] = {int: pl.Float64, float: pl.Float64, str: pl.String}
 JSON_MALFORMED, FIELD_INVALID = "JSON_MALFORMED", "FIELD_INVALID"
 
@@ -31,15 +32,23 @@ class JsonDecoder(Decoder):
     def decode(self, messages: Messages) -> Decoded:
         good: list[pl.DataFrame] = []
         refused: list[tuple[int, str, str]] = []
-        for start in range(0, len(messages.values), _CHUNK):
-            chunk = messages.values.slice(start, _CHUNK)
-            frame = self._columns(chunk)
-            if frame is None:
-                frame, bad = self._one_by_one(chunk)
-                refused += [(start + row, code, why) for row, code, why in bad]
+        for start, frame, bad in self._parsed(messages.values, 0):
             good.append(frame.select(*self.record.model_fields, (pl.col(ROW) + start).cast(pl.Int32)))
+            refused += [(start + row, code, why) for row, code, why in bad]
         records = pl.concat(good) if good else self._one_by_one(messages.values)[0]
         return Decoded(_arrow(records, self.record), refused)
+
+    def _parsed(self, values: pa.Array, start: int) -> Iterator[tuple[int, pl.DataFrame, list[tuple[int, str, str]]]]:
+        """Pieces of the messages as columns, with their start; one that has a bad message is cut into smaller ones."""
+        frame = self._columns(values)
+        if frame is not None:
+            yield start, frame, []
+        elif len(values) <= _SMALLEST:
+            yield start, *self._one_by_one(values)
+        else:
+            size = -(-len(values) // _CUTS)
+            for at in range(0, len(values), size):
+                yield from self._parsed(values.slice(at, size), start + at)
 
     def _columns(self, chunk: pa.Array) -> pl.DataFrame | None:
         """The chunk as columns, or ``None`` if any message in it may be bad.
