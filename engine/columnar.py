@@ -1,7 +1,7 @@
 """The columnar log: one Kafka message is one Arrow IPC stream of some thousand records, with its writer's watermark.
 
 The watermark in a message vouches that its writer will send no record older than it after this message, late ones
-excepted. A message without rows is a heartbeat.
+excepted. A message without rows moves the watermark alone.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import pyarrow as pa
 
 from engine.errors import NewnormalError
-from engine.time import NEVER
 
 _WATERMARK = b"watermark"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-def encode(table: pa.Table, watermark: int = NEVER) -> bytes:
+def encode(table: pa.Table, watermark: int | None = None) -> bytes:
     """One message; ``table`` has the schema of its record type.
+
+    Args:
+        table: The records.
+        watermark: What the writer vouches for; `NEVER` for nothing yet, ``None`` if it does not tell watermarks at all.
 
     >>> table = pa.table({"time": [1, 2]})
     >>> decoded, watermark = decode(encode(table, 5), table.schema)
@@ -24,14 +27,14 @@ def encode(table: pa.Table, watermark: int = NEVER) -> bytes:
     (2, 5)
     """
     sink = pa.BufferOutputStream()
-    schema = table.schema.with_metadata({_WATERMARK: str(watermark).encode()})
+    schema = table.schema.with_metadata({} if watermark is None else {_WATERMARK: str(watermark).encode()})
     with pa.ipc.new_stream(sink, schema, options=_OPTIONS) as writer:
         writer.write_table(table.replace_schema_metadata(schema.metadata))
     return bytes(sink.getvalue())
 
 
-def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int]:
-    """The records of a message by column name, and its writer's watermark.
+def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int | None]:
+    """The records of a message by column name, and its writer's watermark, if it tells one.
 
     Columns that ``schema`` does not know are dropped, missing nullable ones are null: a log outlives its schema.
 
@@ -43,7 +46,8 @@ def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int
         with pa.ipc.open_stream(message) as reader:
             table = reader.read_all()
         table.validate(full=True)
-        watermark = int((table.schema.metadata or {}).get(_WATERMARK, str(NEVER).encode()))
+        told = (table.schema.metadata or {}).get(_WATERMARK)
+        watermark = None if told is None else int(told)
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError) as error:
         raise NewnormalError("COLUMNAR_BROKEN", f"no Arrow IPC stream: {_short(error)}") from error
     columns = []

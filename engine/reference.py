@@ -35,13 +35,22 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Heartbeat:
+class Vouched:
     """What the writer of a partition vouches for: after this, it sends nothing older than the watermark."""
 
     topic: str
     partition: int
     arrived: int
     watermark: int
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A heartbeat of a partition: it is alive, and has nothing to say."""
+
+    topic: str
+    partition: int
+    arrived: int
 
 
 @dataclass
@@ -59,7 +68,7 @@ class Outcome:
     watermarks: list[int] = field(default_factory=list)
 
 
-def interpret(job: Job, batches: Iterable[Sequence[Arrival | Heartbeat]]) -> Outcome:
+def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Outcome:
     """Runs a job over micro-batches.
 
     Raises:
@@ -89,16 +98,20 @@ def _windows(job: Job) -> Windows | None:
     raise NewnormalError("PROCESSOR_UNKNOWN", f"{type(job.processor).__name__} has no reference", accepted="windows")
 
 
-def _markers(job: Job, batch: Sequence[Arrival | Heartbeat]) -> list[Marker]:
+def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Marker]:
     """One marker an entry; nobody can vouch for more than `TimeBounds.max_ahead` beyond the arrival."""
     ahead = duration_ms(job.source.bounds.max_ahead)
     markers = []
     for entry in batch:
         where = (entry.topic, entry.partition)
-        if isinstance(entry, Heartbeat):
-            markers.append(Marker(*where, NEVER, min(entry.watermark, entry.arrived + ahead), entry.arrived))
+        if isinstance(entry, Vouched):
+            vouched = min(entry.watermark, entry.arrived + ahead)
+            markers.append(Marker(*where, NEVER, vouched, entry.arrived, entry.arrived, entry.arrived))
+        elif isinstance(entry, Silence):
+            markers.append(Marker(*where, NEVER, None, entry.arrived, entry.arrived, NEVER))
         else:
-            markers.append(Marker(*where, entry.record[job.source.time], NEVER, entry.arrived))
+            time = entry.record[job.source.time]
+            markers.append(Marker(*where, time, None, entry.arrived, entry.arrived, entry.arrived))
     return markers
 
 

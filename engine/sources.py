@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from engine import columnar
 from engine.deadletters import DeadLetter, payload_text
 from engine.errors import NewnormalError
+from engine.heartbeat import HEARTBEAT
 from engine.partitioning import slots
 from engine.record import Record
 from engine.time import NEVER, duration_ms, epoch_ms, iso
@@ -36,6 +37,11 @@ class Messages:
     offsets: npt.NDArray[np.int64]
     arrived: npt.NDArray[np.int64]
 
+    def where(self, keep: npt.NDArray[np.bool_]) -> Messages:
+        """Some of them."""
+        values = self.values.filter(pa.array(keep))
+        return Messages(self.topic, self.partition, values, self.offsets[keep], self.arrived[keep])
+
 
 @dataclass
 class Decoded:
@@ -44,12 +50,12 @@ class Decoded:
     Attributes:
         records: Columns of the record type and `ROW`.
         refused: Index of the message, code and reason of each that could not be used.
-        vouched: Greatest watermark its writer put into the messages.
+        vouched: Greatest watermark its writer put into the messages; ``None`` without any.
     """
 
     records: pa.Table
     refused: list[tuple[int, str, str]] = field(default_factory=list)
-    vouched: int = NEVER
+    vouched: int | None = None
 
 
 class Decoder(ABC):
@@ -68,28 +74,18 @@ class ColumnarDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         schema = self.record.arrow_schema()
-        tables, refused, vouched = [], [], NEVER
+        tables, refused, told = [], [], []
         for row, value in enumerate(messages.values):
             try:
                 table, watermark = columnar.decode(value.as_buffer() if value.is_valid else b"", schema)
             except NewnormalError as error:
                 refused.append((row, error.code, error.what))
                 continue
-            vouched = max(vouched, watermark)
+            told += [watermark] if watermark is not None else []
             if table.num_rows:
                 tables.append(table.append_column(ROW, pa.array(np.full(table.num_rows, row, np.int32))))
         empty = schema.append(pa.field(ROW, pa.int32())).empty_table()
-        return Decoded(pa.concat_tables(tables) if tables else empty, refused, vouched)
-
-
-@dataclass(frozen=True)
-class HeartbeatDecoder(Decoder):
-    """A topic of empty messages: they hold no records, but tell by their arrival that time goes on."""
-
-    record: type[Record]
-
-    def decode(self, messages: Messages) -> Decoded:
-        return Decoded(self.record.arrow_schema().append(pa.field(ROW, pa.int32())).empty_table())
+        return Decoded(pa.concat_tables(tables) if tables else empty, refused, max(told, default=None))
 
 
 @dataclass(frozen=True)
@@ -135,16 +131,16 @@ class Source:
         Returns:
             The good records, what they tell of the partition's clock, and the dead letters.
         """
+        first, last = int(messages.arrived.min()), int(messages.arrived.max())
+        beats = pc.fill_null(pc.equal(messages.values, HEARTBEAT), False).to_numpy(zero_copy_only=False)
+        messages = messages.where(~beats) if beats.any() else messages
+        spoke = int(messages.arrived.max()) if len(messages.values) else NEVER
         decoded = self.formats[messages.topic].decode(messages)
         records, refused = self._check(decoded.records, messages)
-        newest = int(messages.arrived.max())
-        marker = Marker(
-            messages.topic,
-            messages.partition,
-            pc.max(records.column(self.time)).as_py() if records.num_rows else NEVER,
-            min(decoded.vouched, newest + duration_ms(self.bounds.max_ahead)),
-            newest,
-        )
+        newest = pc.max(records.column(self.time)).as_py() if records.num_rows else NEVER
+        limit = last + duration_ms(self.bounds.max_ahead)
+        vouched = None if decoded.vouched is None else min(decoded.vouched, limit)
+        marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke)
         dead = [self._dead(job, messages, *refusal) for refusal in [*decoded.refused, *refused]]
         return records.drop_columns([ROW]), marker, dead
 

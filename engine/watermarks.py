@@ -8,10 +8,10 @@ what a job declares, the logic a table of partitions that lives in the operator'
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from engine.time import END_OF_TIME, NEVER, duration_ms
+from engine.time import NEVER, duration_ms
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,15 @@ class BoundedOutOfOrderness:
     """A partition's watermark trails its greatest event time by ``bound``; or is what its writer vouched for.
 
     The columnar log carries its writer's watermark in each message ("in band", as in Flink); where there is one, it
-    holds, and ``bound`` does not matter.
+    holds, and neither ``bound`` nor silence matters. Elsewhere silence is told by the partition's own log: a partition
+    is idle, and left out of the minimum, once heartbeats have gone on in it for ``idle_after`` without a record. So a
+    backlog that is read late is never taken for silence, and a replay decides the same.
 
     Args:
         bound: How far records of one partition may be out of order.
-        idle_after: A partition from which nothing arrived for so long, by the log's own arrival times, is left out of
-            the minimum.
-        expected: Partitions (topic and number) that are waited for, `idle_after` long from the first message on: at a
-            first start one partition must not run ahead of another that just was not read yet.
+        idle_after: By the arrival times of records and heartbeats.
+        expected: Partitions (topic and number) that are waited for until each has said something, if only a heartbeat:
+            at a first start one must not run ahead of another that just was not read yet.
     """
 
     bound: str = "0s"
@@ -36,33 +37,47 @@ class BoundedOutOfOrderness:
 
 @dataclass(frozen=True)
 class Marker:
-    """What one micro-batch tells of one source partition.
+    """What some consecutive messages of one source partition tell of its clock.
 
     Attributes:
-        max_time: Greatest event time of its records; `NEVER` without records.
-        vouched: The writer's watermark of its last message; `NEVER` where the log carries none.
-        arrived: Arrival time at Kafka of its last message.
+        max_time: Greatest event time of the records; `NEVER` without records.
+        vouched: The writer's watermark of the last message; ``None`` where the log carries none.
+        first: Arrival time at Kafka of the first message, heartbeats included.
+        last: That of the last one.
+        spoke: That of the last one that is no heartbeat; `NEVER` without.
     """
 
     topic: str
     partition: int
     max_time: int
-    vouched: int
-    arrived: int
+    vouched: int | None
+    first: int
+    last: int
+    spoke: int
 
 
 @dataclass
 class Clock:
-    """How far one source partition has come; fields as in `Marker`, each the greatest seen."""
+    """How far one source partition has come: of each field of `Marker` the greatest; until it spoke, its beginning."""
 
     max_time: int = NEVER
-    vouched: int = NEVER
-    arrived: int = NEVER
+    vouched: int | None = None
+    last: int = NEVER
+    spoke: int = NEVER
 
-    @property
-    def tells(self) -> bool:
-        """Whether it has said anything of event time; a heartbeat has not."""
-        return max(self.max_time, self.vouched) > NEVER
+    def take(self, marker: Marker) -> None:
+        """Takes in what a marker tells."""
+        self.max_time = max(self.max_time, marker.max_time)
+        if marker.vouched is not None:
+            self.vouched = marker.vouched if self.vouched is None else max(self.vouched, marker.vouched)
+        self.last = max(self.last, marker.last)
+        self.spoke = max(marker.first if self.spoke == NEVER else self.spoke, marker.spoke)
+
+    def says(self, bound: int) -> int:
+        """The partition's own watermark; `NEVER` if it has said nothing of event time."""
+        if self.vouched is not None:
+            return self.vouched
+        return self.max_time - bound if self.max_time > NEVER else NEVER
 
 
 @dataclass
@@ -70,47 +85,38 @@ class WatermarkTracker:
     """The logic: clocks a partition, combined into one watermark that never goes back.
 
     >>> tracker = WatermarkTracker(BoundedOutOfOrderness("1s", idle_after="10s"))
-    >>> tracker.advance([Marker("t", 0, 50_000, NEVER, 0), Marker("t", 1, 20_000, NEVER, 0)])
+    >>> tracker.advance([Marker("t", 0, 50_000, None, 0, 0, 0), Marker("t", 1, 20_000, None, 0, 0, 0)])
     19000
-    >>> tracker.advance([Marker("t", 0, 60_000, NEVER, 11_000)])
+    >>> tracker.advance([Marker("t", 0, 60_000, None, 11_000, 11_000, 11_000)])
+    19000
+    >>> tracker.advance([Marker("t", 1, NEVER, None, 11_000, 11_000, NEVER)])
     59000
     """
 
     config: BoundedOutOfOrderness
     clocks: dict[tuple[str, int], Clock] = field(default_factory=dict)
     watermark: int = NEVER
-    first: int = END_OF_TIME
 
     def advance(self, markers: Iterable[Marker]) -> int:
         """Takes in what a micro-batch tells and returns the watermark after it."""
-        for marker in markers:
-            clock = self.clocks.setdefault((marker.topic, marker.partition), Clock())
-            clock.max_time = max(clock.max_time, marker.max_time)
-            clock.vouched = max(clock.vouched, marker.vouched)
-            clock.arrived = max(clock.arrived, marker.arrived)
-        told = {place: clock for place, clock in self.clocks.items() if clock.tells}
-        if not told:
+        for marker in sorted(markers, key=lambda m: (m.topic, m.partition, m.first, m.last)):
+            self.clocks.setdefault((marker.topic, marker.partition), Clock()).take(marker)
+        if not self.clocks or any(place not in self.clocks for place in self.config.expected):
             return self.watermark
         bound, idle = duration_ms(self.config.bound), duration_ms(self.config.idle_after)
-        newest = max(clock.arrived for clock in self.clocks.values())
-        self.first = min(self.first, *(clock.arrived for clock in told.values()))
-        if newest < self.first + idle and any(place not in told for place in self.config.expected):
-            return self.watermark
-        awake = [clock for clock in told.values() if clock.arrived >= newest - idle]
-        if awake:
-            reached = min(clock.vouched if clock.vouched > NEVER else clock.max_time - bound for clock in awake)
-        else:  # all are silent: nothing is out of order any more
-            reached = max(max(clock.vouched, clock.max_time) for clock in told.values())
-        self.watermark = max(self.watermark, reached)
+        clocks = self.clocks.values()
+        awake = [clock for clock in clocks if clock.vouched is not None or clock.last - clock.spoke < idle]
+        silent = max(clock.max_time for clock in clocks)  # where all are silent, nothing is out of order any more
+        self.watermark = max(self.watermark, min((clock.says(bound) for clock in awake), default=silent))
         return self.watermark
 
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON values."""
-        rows = [[topic, p, c.max_time, c.vouched, c.arrived] for (topic, p), c in sorted(self.clocks.items())]
-        return {"watermark": self.watermark, "first": self.first, "clocks": rows}
+        rows = [[topic, p, *astuple(clock)] for (topic, p), clock in sorted(self.clocks.items())]
+        return {"watermark": self.watermark, "clocks": rows}
 
     @classmethod
     def restore(cls, config: BoundedOutOfOrderness, snapshot: dict[str, Any]) -> WatermarkTracker:
         """Inverse of `snapshot`."""
         clocks = {(topic, p): Clock(*rest) for topic, p, *rest in snapshot.get("clocks", [])}
-        return cls(config, clocks, snapshot.get("watermark", NEVER), snapshot.get("first", END_OF_TIME))
+        return cls(config, clocks, snapshot.get("watermark", NEVER))

@@ -19,7 +19,7 @@ from engine.errors import NewnormalError
 from engine.heartbeat import Heartbeat
 from engine.kafka_admin import ensure_topics
 from engine.spark.query import Runtime, drain, start
-from engine.spark.session import spark_session
+from engine.spark.session import end, spark_session
 from engine.time import duration_ms
 from pipelines import topics
 from pipelines.board import Board
@@ -40,17 +40,21 @@ class Driver:
         settings: The settings, with the servers' addresses filled in.
         jobs: Names out of `ALL`.
         live_from: See `Board`.
+        quick_start: See `spark_session`.
 
     Raises:
         NewnormalError: ``JOB_UNKNOWN``; ``KAFKA_UNREACHABLE``.
     """
 
-    def __init__(self, settings: Settings, jobs: Sequence[str] = ALL, live_from: int | None = None) -> None:
+    def __init__(
+        self, settings: Settings, jobs: Sequence[str] = ALL, live_from: int | None = None, quick_start: bool = False
+    ) -> None:
         unknown = [name for name in jobs if name not in ALL]
         if unknown:
             raise NewnormalError(
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(ALL), "nothing was started"
             )
+        self.quick_start = quick_start
         self.settings, self.names = settings, [name for name in ALL if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.board = Board(self.names, live_from if live_from is not None else int(time.time() * 1000), delay)
@@ -84,9 +88,10 @@ class Driver:
             settings.engine.driver_memory,
             log=settings.state / "logs" / "spark.log",
             preload=MODULES,
+            quick_start=self.quick_start,
         )
         if "normalizer" in self.names:
-            heartbeat = Heartbeat(self.runtime.bootstrap, settings.topic(topics.RAW_HEARTBEAT))
+            heartbeat = Heartbeat(self.runtime.bootstrap, list(JOBS["normalizer"](settings).source.formats))
             self.resources.enter_context(heartbeat)
         for name in self.names:
             self._launch(name)
@@ -156,7 +161,7 @@ class Driver:
             with suppress(Exception):
                 query.stop()
         if self.spark:
-            self.spark.stop()
+            end(self.spark)
 
 
 def _busy(query: StreamingQuery) -> bool:

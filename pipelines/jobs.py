@@ -8,7 +8,7 @@ from engine.aggregates import Constant, Count, Last, Max, Mean, Min, Quantile, R
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output, Stream
 from engine.record import Record
-from engine.sources import ColumnarDecoder, Decoder, HeartbeatDecoder, Source, TimeBounds
+from engine.sources import ColumnarDecoder, Decoder, Source, TimeBounds
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Sliding
 from pipelines import topics
@@ -27,7 +27,6 @@ def normalizer(settings: Settings) -> Job:
         settings.topic(topics.RAW_COLLECTD): CollectdDecoder(),
     }
     watermark = _watermark(settings, *formats)
-    formats[settings.topic(topics.RAW_HEARTBEAT)] = HeartbeatDecoder(Telemetry)
     source = Source(formats, Telemetry, "time", watermark, _bounds(settings), columnar=False)
     stream = Stream.read(source).key_by("entity")
     return stream.write("normalizer", _columnar(settings, topics.TELEMETRY, Telemetry), _dead(settings))

@@ -9,7 +9,6 @@ from engine.ledger import LEDGER_TOPIC
 RAW_JSON = "telemetry.json"
 RAW_TELEGRAF = "telemetry.telegraf"
 RAW_COLLECTD = "telemetry.collectd"
-RAW_HEARTBEAT = "telemetry.heartbeat"
 LOGS_JSON = "logs.json"
 TELEMETRY = "telemetry"
 FEATURES = "features"
@@ -29,7 +28,6 @@ def configs(retention_days: int = 7) -> dict[str, dict[str, Any]]:
         RAW_JSON,
         RAW_TELEGRAF,
         RAW_COLLECTD,
-        RAW_HEARTBEAT,
         LOGS_JSON,
         TELEMETRY,
         FEATURES,
@@ -37,6 +35,6 @@ def configs(retention_days: int = 7) -> dict[str, dict[str, Any]]:
         NOVELTIES,
     )
     every = {name: dict(kept) for name in (*names, DEADLETTER, GROUNDTRUTH, LEDGER)}
-    for name in (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_HEARTBEAT, LOGS_JSON):
+    for name in (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON):
         every[name]["message.timestamp.type"] = "LogAppendTime"  # an agent's clock must not vouch for itself
     return every

@@ -17,6 +17,7 @@ from datagen.sinks import Sink
 
 _TICK_MS = 200
 """Wall-clock milliseconds between two deliveries of the live part."""
+_RECENT_MS = 60_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def simulate(
     """Simulates until the end of the config or until ``stop`` is set; all that was sent is then flushed.
 
     The history (``config.backfill``) is sent as fast as the sink takes it. In the live part a record is sent when it
-    arrives: at ``now + (arrival - end of the history) / speed``, where ``now`` is the moment of this call.
+    arrives: at ``now + (arrival - end of the history) / speed``, where ``now`` is the moment of this call; or, if that
+    was less than a minute ago, the end of the history itself: then event time is the time of day.
 
     Args:
         config: Its ``start`` may be ``None``: then the history ends now.
@@ -60,6 +62,10 @@ def simulate(
 class _Run:
     def __init__(self, config: SimulatorConfig, sink: Sink, stop: threading.Event, clock: Clock, now: int) -> None:
         self._config, self._sink, self._stop, self._clock, self._now = config, sink, stop, clock, now
+        history = config.backfill // config.step * config.step
+        self._live = (config.start or 0) + history
+        if config.speed == 1 and self._live <= now < self._live + _RECENT_MS:
+            self._now = self._live
         self._site = Site(config)
         self._records = self._logs = 0
         self._told: list[GroundTruth] = []
@@ -96,13 +102,12 @@ class _Run:
     def _pace(self, telemetry: pl.DataFrame, logs: pl.DataFrame, before: int) -> None:
         """Sends what arrives between ``before`` and now in slices, each when its last record is due."""
         config = self._config
-        live = (config.start or 0) + config.backfill // config.step * config.step
         tick = max(1, round(_TICK_MS * config.speed))
         edges = np.append(np.arange(before + tick, self._site.time, tick), self._site.time)
         cuts = [np.searchsorted(frame["arrival"].to_numpy(), edges) for frame in (telemetry, logs)]
         first = (0, 0)
         for edge, *last in zip(edges.tolist(), *(cut.tolist() for cut in cuts), strict=True):
-            self._clock.wait_until(self._now + round((edge - live) / config.speed), self._stop)
+            self._clock.wait_until(self._now + round((edge - self._live) / config.speed), self._stop)
             if self._stop.is_set():
                 return
             self._send(telemetry[first[0] : last[0]], logs[first[1] : last[1]])

@@ -25,10 +25,11 @@ from deploy.artifacts import spark_jars
 from deploy.embedded.services import embedded
 from deploy.java import java_home
 from engine import columnar
+from engine.heartbeat import Heartbeat
 from engine.job import Job
 from engine.kafka_admin import ensure_topics
 from engine.spark.query import BatchReport, Runtime, start
-from engine.spark.session import spark_session
+from engine.spark.session import end, spark_session
 from pipelines import jobs, topics
 from pipelines.records import Features
 from pipelines.settings import Settings, load
@@ -57,8 +58,9 @@ def _measure(settings: Settings, records: int, keys: int) -> dict[str, Any]:
     _write(settings, records, keys)
     bench = Bench(settings, records)
     rates = {FULL: bench.handwritten(FULL, True), PLAIN: bench.handwritten(PLAIN, False)}
-    rates |= {name: bench.ours(name) for name in ("normalizer", "extractor")}
-    bench.spark.stop()
+    with Heartbeat(bootstrap, list(jobs.normalizer(settings).source.formats)):
+        rates |= {name: bench.ours(name) for name in ("normalizer", "extractor")}
+    end(bench.spark)
     both = 1 / (1 / rates["normalizer"] + 1 / rates["extractor"])
     return {
         "records": records,

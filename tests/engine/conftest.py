@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 
 from engine import columnar
+from engine.heartbeat import HEARTBEAT
 from engine.job import Job
 from engine.operator import mapside
 from engine.operator.intake import KAFKA, Intake, read
 from engine.operator.shard import STATS, Message, ShardOperator
-from engine.reference import Arrival, Heartbeat
+from engine.reference import Arrival, Silence, Vouched
 from engine.state import DictSegments
-from engine.time import NEVER
 
 
 @dataclass
@@ -38,10 +38,10 @@ class Driven:
     def __post_init__(self) -> None:
         self.states = self.states or [DictSegments() for _ in range(self.shards)]
 
-    def run(self, batches: Iterable[Sequence[Arrival | Heartbeat]]) -> Driven:
+    def run(self, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Driven:
         """Takes in micro-batches; each partition of each is a map task."""
         for batch in batches:
-            by_partition: dict[tuple[str, int], list[Arrival | Heartbeat]] = {}
+            by_partition: dict[tuple[str, int], list[Arrival | Vouched | Silence]] = {}
             for entry in batch:
                 by_partition.setdefault((entry.topic, entry.partition), []).append(entry)
             self.kafka([self._messages(entries) for entries in by_partition.values()])
@@ -74,14 +74,15 @@ class Driven:
                 panes[name] = row
         return panes
 
-    def _messages(self, entries: list[Arrival | Heartbeat]) -> pa.Table:
+    def _messages(self, entries: list[Arrival | Vouched | Silence]) -> pa.Table:
         schema = self.job.source.record.arrow_schema()
         rows = []
-        for (beats, arrived), group in groupby(entries, lambda e: (isinstance(e, Heartbeat), e.arrived)):
+        for (kind, arrived), group in groupby(entries, lambda e: (type(e), e.arrived)):
             some = list(group)
             records = [e.record for e in some if isinstance(e, Arrival)]
-            vouched = max((e.watermark for e in some if isinstance(e, Heartbeat)), default=NEVER)
-            value = columnar.encode(pa.Table.from_pylist(records, schema=schema), vouched if beats else NEVER)
+            vouched = max((e.watermark for e in some if isinstance(e, Vouched)), default=None)
+            value = columnar.encode(pa.Table.from_pylist(records, schema=schema), vouched)
+            value = HEARTBEAT if kind is Silence else value
             rows.append((value, some[0].topic, some[0].partition, self.offset, arrived))
             self.offset += 1
         return pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)

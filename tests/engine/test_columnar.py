@@ -27,7 +27,7 @@ def attempt(message: bytes) -> None:
         return
     assert table.schema.equals(SCHEMA)
     assert len(table.to_pylist()) == table.num_rows
-    assert isinstance(watermark, int)
+    assert watermark is None or isinstance(watermark, int)
 
 
 def test_a_message_comes_back_as_it_was() -> None:
@@ -36,10 +36,11 @@ def test_a_message_comes_back_as_it_was() -> None:
     assert watermark == 5
 
 
-def test_a_heartbeat_has_a_watermark_and_no_rows() -> None:
+def test_a_message_may_hold_no_rows_and_tell_a_watermark_or_none() -> None:
     table, watermark = columnar.decode(columnar.encode(SCHEMA.empty_table(), 7), SCHEMA)
     assert (table.num_rows, watermark) == (0, 7)
-    assert columnar.decode(columnar.encode(TABLE), SCHEMA)[1] == NEVER
+    assert columnar.decode(columnar.encode(TABLE, NEVER), SCHEMA)[1] == NEVER
+    assert columnar.decode(columnar.encode(TABLE), SCHEMA)[1] is None
 
 
 @settings(deadline=None, max_examples=100)

@@ -12,7 +12,7 @@ from engine.aggregates import Count, Last, Max, Mean, Quantile, Rate
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output, Stream, WindowAggregate
 from engine.record import Finite, Keyword, Record
-from engine.reference import Arrival, Heartbeat, interpret
+from engine.reference import Arrival, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
 from engine.windows import Sliding, Tumbling
 from pipelines.records import Telemetry
@@ -51,8 +51,8 @@ def at(second: float, value: float, metric: str = "m") -> Arrival:
     return Arrival("t", 0, ARRIVED, record)
 
 
-def watermark(second: float) -> Heartbeat:
-    return Heartbeat("t", 0, ARRIVED, T0 + round(second * 1000))
+def watermark(second: float) -> Vouched:
+    return Vouched("t", 0, ARRIVED, T0 + round(second * 1000))
 
 
 def rates(rows: list[dict[str, Any]]) -> list[tuple[int, int, Any]]:

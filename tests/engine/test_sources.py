@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from engine import columnar
+from engine.aggregates import Count
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output, Stream
 from engine.operator import intake
 from engine.partitioning import crc32, slots
+from engine.record import Keyword, Record
 from engine.reference import Arrival
 from engine.sources import ColumnarDecoder, Messages, Source
 from engine.state import pack, unpack
+from engine.windows import Tumbling
 from pipelines.records import Telemetry
 
 T0 = 1_700_000_000_000
@@ -178,3 +181,43 @@ def test_state_comes_back_as_it_was(tables: dict[str, list[tuple[str, int, float
     assert again.keys() == frames.keys()
     for name, frame in frames.items():
         assert_frame_equal(again[name], frame)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 4])
+def test_a_topic_partitioned_by_key_gives_the_same_without_a_map_side(driven: Callable[..., Any], shards: int) -> None:
+    names = [f"host-{i}" for i in range(20)]
+    batches = [[_sample(name, T0 + t) for name in names for t in range(at, at + 5000, 500)] for at in (0, 5000, 10_000)]
+    routed, direct = (driven(_counted(partitions), shards).run(batches) for partitions in (0, 4))
+    assert direct.dead == []
+    assert direct.final() == routed.final()
+    assert len(direct.final()) == 20
+
+
+def test_a_record_in_the_partition_of_another_key_is_a_dead_letter(driven: Callable[..., Any]) -> None:
+    good = _sample("host-1", T0)
+    astray = Arrival(good.topic, (good.partition + 1) % 4, good.arrived, good.record)
+    run = driven(_counted(4), 2).run([[good, astray]])
+    assert [letter["error.code"] for letter in run.dead] == ["KEY_ASTRAY"]
+
+
+class Counted(Record):
+    """Records of a window."""
+
+    identity = ("entity", "metric", "window_end")
+
+    entity: Keyword
+    metric: Keyword
+    window_end: int
+    revision: int
+    n: int
+
+
+def _sample(entity: str, time: int) -> Arrival:
+    record = {"time": time, "entity": entity, "metric": "m", "value": 1.0, "kind": "gauge"}
+    return Arrival("t", crc32(entity) % 4, T0 + 3_600_000, record)
+
+
+def _counted(partitions: int) -> Job:
+    source = Source({"t": ColumnarDecoder(Telemetry)}, Telemetry, partitions=partitions)
+    stream = Stream.read(source).key_by("entity", "metric").window(Tumbling("10s")).aggregate(n=Count())
+    return stream.write("job", Output("out", Counted), Output("dead", DeadLetter, "json"))

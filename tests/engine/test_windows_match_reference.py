@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.aggregates import AnyAggregate, Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output, Stream
-from engine.reference import Arrival, Heartbeat, Outcome, interpret
+from engine.reference import Arrival, Outcome, Silence, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Sliding, Tumbling
@@ -41,7 +41,7 @@ AGGREGATES: dict[str, AnyAggregate] = {
 }
 WINDOWS = {"tumbling": Tumbling("10s"), "sliding": Sliding("20s", every="5s"), "odd": Sliding("21s", every="7s")}
 
-Batch = list[Arrival | Heartbeat]
+Batch = list[Arrival | Vouched | Silence]
 some_examples = settings(
     deadline=None,
     max_examples=15,
@@ -90,7 +90,7 @@ def batches(draw: st.DrawFn) -> list[Batch]:
 
 
 def end_of(partitions: int, end: int = T0 + 10 * SPAN) -> Batch:
-    return [Heartbeat(TOPIC, p, ARRIVED, end) for p in range(partitions)]
+    return [Vouched(TOPIC, p, ARRIVED, end) for p in range(partitions)]
 
 
 def in_one_batch(given: Sequence[Batch]) -> list[Batch]:
