@@ -95,7 +95,7 @@ def render(status: PipelineStatus, url: str, now: int) -> RenderableType:
     title.append(f"  {status.indexed:,} documents")
     if url:
         title.append(f"  {url}", style="underline")
-    return Panel(Group(_jobs(status.jobs, now), Text(), _novelties(status)), title=title, title_align="left")
+    return Panel(Group(_jobs(status.jobs, now), Text(), _novelties(status, now)), title=title, title_align="left")
 
 
 def _jobs(jobs: tuple[JobStatus, ...], now: int) -> Table:
@@ -111,7 +111,7 @@ def _jobs(jobs: tuple[JobStatus, ...], now: int) -> Table:
             f"{job.records_in:,}",
             f"{job.records_out:,}",
             "–" if job.lag is None else f"{job.lag:,}",
-            "–" if mark is None else clock_time(mark),
+            "–" if mark is None else clock_time(mark, now),
             "–" if mark is None else duration(now - mark),
             f"{job.keys:,}" if job.keys else "–",
             size(job.state_bytes) if job.state_bytes else "–",
@@ -122,7 +122,7 @@ def _jobs(jobs: tuple[JobStatus, ...], now: int) -> Table:
     return table
 
 
-def _novelties(status: PipelineStatus) -> RenderableType:
+def _novelties(status: PipelineStatus, now: int) -> RenderableType:
     if not status.novelties:
         return Text("nothing novel so far", "dim")
     table = Table(box=None, expand=True, header_style="dim")
@@ -135,7 +135,7 @@ def _novelties(status: PipelineStatus) -> RenderableType:
         metric = "all metrics" if it.get("metric") == "*" else str(it.get("metric"))
         style = _STYLES.get(kind, "dim")
         table.add_row(  # Text, not str: a name that looks like markup is shown as it is
-            clock_time(int(it["@timestamp"])),
+            clock_time(int(it["@timestamp"]), now),
             Text(printable(str(it.get("host.name")))),
             Text(printable(metric)),
             Text(kind.replace("_", " "), style),
@@ -171,13 +171,14 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
-def clock_time(ms: int) -> str:
-    """Time of day of an instant, UTC.
+def clock_time(ms: int, now: int) -> str:
+    """An instant, UTC: the time of day, with its date where it is not of the last or next twelve hours.
 
-    >>> clock_time(0)
-    '00:00:00'
+    >>> clock_time(0, 1_000), clock_time(0, 86_400_000)
+    ('00:00:00', '1970-01-01 00:00:00')
     """
-    return iso(ms)[11:19]
+    text = iso(ms)[:19].replace("T", " ")
+    return text[11:] if abs(now - ms) < 43_200_000 else text
 
 
 def duration(ms: int) -> str:

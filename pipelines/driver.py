@@ -30,6 +30,8 @@ from pipelines.sink.job import SinkJob
 ALL = (*JOBS, "sink")
 _RESTARTS = 5
 _CALM_SECONDS = 60.0
+STATE_FORMAT = 2
+"""Raised when state of older checkpoints cannot be read any more."""
 log = structlog.get_logger()
 
 
@@ -79,7 +81,7 @@ class Driver:
         settings = self.settings
         wanted = {settings.topic(name): config for name, config in topics.configs().items()}
         ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
-        self._check_shards()
+        self._check_layout()
         self.spark = spark_session(
             spark_jars(),
             java_home(),
@@ -96,18 +98,22 @@ class Driver:
         for name in self.names:
             self._launch(name)
 
-    def _check_shards(self) -> None:
+    def _check_layout(self) -> None:
         """Shards are fixed when a checkpoint is made: keys would otherwise change shard and lose their state."""
         mark = self.runtime.checkpoints / "layout.json"
-        layout = {"shards": self.runtime.shards}
-        if mark.exists():
-            kept = json.loads(mark.read_text())
-            if kept != layout:
-                what = f"engine.shards = {layout['shards']}, but the checkpoints hold {kept['shards']}"
-                raise NewnormalError("SHARDS_FIXED", what, str(mark), str(kept["shards"]), "nothing was started")
+        layout = {"shards": self.runtime.shards, "format": STATE_FORMAT}
+        if not mark.exists():
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.write_text(json.dumps(layout))
             return
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text(json.dumps(layout))
+        kept = json.loads(mark.read_text())
+        if kept.get("format") != STATE_FORMAT:
+            what = f"the checkpoints are of state format {kept.get('format', 1)}, this version writes {STATE_FORMAT}"
+            now = "nothing was started; move the directory away to begin anew from the topics"
+            raise NewnormalError("STATE_FORMAT", what, str(mark.parent), str(STATE_FORMAT), now)
+        if kept != layout:
+            what = f"engine.shards = {layout['shards']}, but the checkpoints hold {kept['shards']}"
+            raise NewnormalError("SHARDS_FIXED", what, str(mark), str(kept["shards"]), "nothing was started")
 
     def _launch(self, name: str) -> None:
         assert self.spark is not None

@@ -76,9 +76,10 @@ def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict) -> Fas
         found = store.one(id)
         if found is None:
             raise HTTPException(404, "there is no such novelty")
-        end, width = found["@timestamp"], max(1, found["@timestamp"] - found["window_start"])
+        end, place = found["@timestamp"], (found["host.name"], found["metric"])
+        width = max(1, end - found["window_start"], store.pace(*place, end))
         span = end - _BEFORE * width * zoom, end + _AFTER * width * zoom
-        points = store.series(found["host.name"], found["metric"], *span)
+        points = store.series(*place, *span)
         return {"now": _now(), "novelty": found, "explanation": explain(found), "span": span, "series": points}
 
     @app.get("/api/series")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from elastic_transport import TransportError
@@ -15,6 +17,8 @@ Document = dict[str, Any]
 
 POINTS = 1_500
 """Points of one plot; a longer series is summarised to about as many."""
+
+_RECENT = 30
 
 
 class Store:
@@ -58,6 +62,14 @@ class Store:
             keep = ("@timestamp", "actual", "typical", "lower", "upper", "record_score", "kind")
             return [{name: each.get(name) for name in keep} for each in found]
         return self._summary(query, max(1, (end - start) // POINTS))
+
+    def pace(self, entity: str, metric: str, end: int) -> int:
+        """Usual distance, in milliseconds, of the windows of a series up to ``end``; 0 if there are too few."""
+        within = {"range": {"@timestamp": {"lte": end, "format": "epoch_millis"}}}
+        query = {"bool": {"filter": [{"term": {"host.name": entity}}, {"term": {"metric": metric}}, within]}}
+        found = self._hits(query=query, sort=[{"@timestamp": "desc"}], size=_RECENT)
+        gaps = [later["@timestamp"] - earlier["@timestamp"] for later, earlier in pairwise(found)]
+        return int(median(gaps)) if gaps else 0
 
     def _summary(self, query: Document, interval_ms: int) -> list[Document]:
         functions = {"actual": "avg", "typical": "avg", "lower": "min", "upper": "max", "record_score": "max"}

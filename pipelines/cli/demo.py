@@ -36,7 +36,7 @@ def demo(
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
     with embedded(settings) as servers:
         settings = servers.settings(settings)
-        driver = Driver(settings, quick_start=False)
+        driver = Driver(settings)
         with watching(driver) as watch:
             inputs = Inputs(settings, int(time.time() * 1000))
             driver.board.live_from = END_OF_TIME
