@@ -22,7 +22,7 @@ class Heartbeat:
         every: Seconds between two.
     """
 
-    def __init__(self, bootstrap: str, topics: Sequence[str], every: float = 1.0) -> None:
+    def __init__(self, bootstrap: str, topics: Sequence[str], every: float = 2.5) -> None:
         self.topics, self.every, self.stopping = topics, every, threading.Event()
         self.producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.timeout.ms": 10_000})
         self.thread = threading.Thread(target=self._run, daemon=True, name="heartbeat")

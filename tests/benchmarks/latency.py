@@ -1,7 +1,8 @@
 """Latency of the whole chain under a steady load: end of window + watermark bound → feature, and → searchable document.
 
 The load is written by a process of its own, at an even pace; features are seen by a plain consumer that reads committed
-messages only; the sink tells when its documents were searchable. The first windows warm up and are not counted.
+messages only; the sink tells when its documents were searchable. The first three minutes warm up
+(the JVM compiles) and are not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pipelines.driver import Driver
 from pipelines.records import Features
 from pipelines.settings import Settings, load
 
-KEYS, WARM_SECONDS = 1_000, 60
+KEYS, WARM_SECONDS = 1_000, 180
 say = Console(stderr=True).print
 
 LOAD = """
