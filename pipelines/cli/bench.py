@@ -26,7 +26,7 @@ def throughput(
     state_dir: StateDir = None,
 ) -> None:
     """Extractor and normalizer beside a hand-written Structured Streaming job, outputs compared."""
-    _report(_module("throughput").run(records, keys, kafka, state_dir), out)
+    _report(module("throughput").run(records, keys, kafka, state_dir), out)
 
 
 @app.command()
@@ -37,18 +37,19 @@ def latency(
     state_dir: StateDir = None,
 ) -> None:
     """The whole chain under a steady load: window end + watermark bound → feature, and → searchable document."""
-    _report(_module("latency").run(rate, seconds, state_dir), out)
+    _report(module("latency").run(rate, seconds, state_dir), out)
 
 
-def _module(name: str) -> ModuleType:
+def module(name: str) -> ModuleType:
+    """A benchmark of tests/benchmarks."""
     path = _FOLDER / f"{name}.py"
     if not path.exists():
         raise NewnormalError("BENCH_ABSENT", f"{path} is missing", "newnormal bench", "a checkout of the repository")
     spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", path)
     assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 def _report(figures: dict[str, object], out: Path | None) -> None:

@@ -40,23 +40,23 @@ FULL, PLAIN = "handwritten", "handwritten_without_quantiles"
 say = Console(stderr=True).print
 
 
-def run(records: int, keys: int, kafka: str | None, state_dir: Path | None) -> dict[str, Any]:
-    """All of it; returns the figures."""
+def run(records: int, keys: int, kafka: str | None, state_dir: Path | None, warm_up: int = WARM_UP) -> dict[str, Any]:
+    """All of it, each query warmed up by so many micro-batches; returns the figures."""
     name = f"bench{int(time.time())}."
     settings = load(**{"namespace": name, "kafka.bootstrap": kafka, "state_dir": state_dir})
     with embedded(settings, elasticsearch=False) as servers:
         settings = servers.settings(settings)
-        return _measure(settings, records, keys)
+        return _measure(settings, records, keys, warm_up)
 
 
-def _measure(settings: Settings, records: int, keys: int) -> dict[str, Any]:
+def _measure(settings: Settings, records: int, keys: int, warm_up: int) -> dict[str, Any]:
     bootstrap = settings.kafka.bootstrap or ""
     outputs = {name: {} for name in (FULL, PLAIN, *(f"warm.{n}" for n in (FULL, PLAIN, *topics.configs())))}
     wanted = {settings.topic(n): c for n, c in (topics.configs() | outputs).items()}
     ensure_topics(bootstrap, wanted, settings.kafka.partitions)
     say(f"writing {records:,} records of {keys:,} series")
     _write(settings, records, keys)
-    bench = Bench(settings, records)
+    bench = Bench(settings, records, warm_up)
     rates = {FULL: bench.handwritten(FULL, True), PLAIN: bench.handwritten(PLAIN, False)}
     with Heartbeat(bootstrap, list(jobs.normalizer(settings).source.formats)):
         rates |= {name: bench.ours(name) for name in ("normalizer", "extractor")}
@@ -78,8 +78,9 @@ def _measure(settings: Settings, records: int, keys: int) -> dict[str, Any]:
 class Bench:
     """One Spark session in which the queries run one after the other, each warmed up."""
 
-    def __init__(self, settings: Settings, records: int) -> None:
-        self.settings, self.records = settings, records
+    def __init__(self, settings: Settings, records: int, warm_up: int) -> None:
+        self.settings, self.records, self.warm_up = settings, records, warm_up
+        self.batch = min(settings.engine.max_messages, records // 4)
         self.bootstrap = settings.kafka.bootstrap or ""
         self.work = settings.state / "bench" / settings.namespace.rstrip(".")
         self.spark = spark_session(
@@ -96,8 +97,8 @@ class Bench:
             query = job.start(self.spark, self.bootstrap, source, self.settings.topic(target), work, batch, quantiles)
             return cast(StreamingQuery, query)
 
-        _warm_up(begin(f"warm.{name}", self.records // (2 * WARM_UP)))
-        return _rate(begin(name, self.settings.engine.max_messages), {}, name)
+        self._warm(begin(f"warm.{name}", self.records // (2 * self.warm_up)))
+        return _rate(begin(name, self.batch), {}, name)
 
     def ours(self, name: str) -> float:
         """The rate of one of our jobs."""
@@ -107,11 +108,11 @@ class Bench:
         job = jobs.JOBS[name](self.settings)
         (first, *_) = job.source.formats
         messages = len(_values(self.bootstrap, first))
-        batch = max(1, messages * self.settings.engine.max_messages // self.records)
+        batch = max(1, messages * self.batch // self.records)
         warm = replace(
             job, name=f"warm-{name}", output=replace(job.output, topic=self.settings.topic("warm.telemetry"))
         )
-        _warm_up(self._start(warm, max(1, messages // (2 * WARM_UP)), {}))
+        self._warm(self._start(warm, max(1, messages // (2 * self.warm_up)), {}))
         reports: dict[int, BatchReport] = {}
         return _rate(self._start(job, batch, reports), reports, name)
 
@@ -128,13 +129,16 @@ class Bench:
         )
         return start(self.spark, job, runtime, lambda r: reports.setdefault(r.batch_id, r) and None)
 
-
-def _warm_up(query: StreamingQuery) -> None:
-    while (query.lastProgress or {"batchId": 0})["batchId"] < WARM_UP:
-        if error := query.exception():
-            raise error
-        time.sleep(0.2)
-    query.stop()
+    def _warm(self, query: StreamingQuery) -> None:
+        """Lets it run for some micro-batches, or until it has read everything."""
+        idle = 0
+        while idle < 5 and (query.lastProgress or {"batchId": 0})["batchId"] < self.warm_up:
+            if error := query.exception():
+                raise error
+            busy = query.lastProgress is None or query.status["isDataAvailable"] or query.status["isTriggerActive"]
+            idle = 0 if busy else idle + 1
+            time.sleep(0.2)
+        query.stop()
 
 
 def _write(settings: Settings, records: int, keys: int) -> None:

@@ -1,0 +1,16 @@
+"""The throughput benchmark, short: our windows are those of a hand-written Structured Streaming job, one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deploy.embedded.endpoints import Endpoints
+from pipelines.cli.bench import module
+
+
+def test_a_hand_written_spark_job_gives_the_same_windows(endpoints: Endpoints, tmp_path: Path) -> None:
+    figures = module("throughput").run(200_000, 500, endpoints.bootstrap, tmp_path, warm_up=2)
+    outputs = figures["outputs"]
+    assert outputs["equal"], outputs
+    assert outputs["windows"] == 500 * 6
+    assert outputs["p95_relative_difference_median"] < 0.05
