@@ -49,8 +49,8 @@ class Joined:
     >>> state = joined.new_state(1)
     >>> quiet, loud, none = np.full(20, 0.5), np.full(20, 14.0), np.zeros(20, np.int64)
     >>> for minute in range(20):
-    ...     verdict = joined.join(state, none, np.int64(minute * 60_000), quiet, none == 0)
-    >>> joined.join(state, none, np.int64(1_200_000), loud, none == 0).verdicts.record_score.round()
+    ...     verdict = joined.join(state, none, none + minute * 60_000, quiet, none == 0)
+    >>> joined.join(state, none, none + 1_200_000, loud, none == 0).verdicts.record_score.round()
     array([64.])
     """
 
@@ -64,18 +64,18 @@ class Joined:
         columns = prefixed("metrics.", self.calibration.new_state(n)) | prefixed("repeats.", self.repeats.new_state(n))
         return columns | {"seen": np.zeros(n)}
 
-    def join(self, state: Columns, rows: Ints, time: np.int64, evidence: Array, judged: Flags) -> JoinedVerdicts:
+    def join(self, state: Columns, rows: Ints, time: Ints, evidence: Array, judged: Flags) -> JoinedVerdicts:
         """Joins the verdicts of one time and learns how unusual they were together.
 
         Args:
             state: As from `new_state`; its rows of the entities named are changed.
             rows: The row of the entity of each verdict; the rows of one entity stand together in the same order each
                 time (by metric), shape (n,).
-            time: End of the window, epoch milliseconds.
+            time: End of the window, epoch milliseconds, one an entity, shape (n,).
             evidence: Each metric's evidence in nats, at least 0, shape (n,).
             judged: Whether the metric had a value and is no longer being learned, shape (n,).
         """
-        entities, place = np.unique(rows, return_inverse=True)
+        entities, first, place = np.unique(rows, return_index=True, return_inverse=True)
         m = len(entities)
         counted = np.where(judged, evidence, 0.0)
         metrics = np.bincount(place, weights=judged, minlength=m)
@@ -95,7 +95,7 @@ class Joined:
         points = score(damped, self.config.half)
         kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
-        times = np.full(m, time, np.int64)
+        times = time[first]
         since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, times), NEVER)
 
         unknown = np.full(m, np.nan)

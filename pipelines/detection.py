@@ -63,10 +63,11 @@ class Detection:
 
     Args:
         settings: The detector's settings.
+        config: The models' constants, if not those that the settings stand for: for benches.
     """
 
-    def __init__(self, settings: DetectorSettings) -> None:
-        config = DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
+    def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None) -> None:
+        config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
         self.detector, self.joined = Detector(config), Joined(config)
 
     def new_state(self) -> DetectionState:
@@ -124,7 +125,7 @@ class Detection:
                 evidence = combine(list(verdicts.evidence.values()))
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 columns, own = state.entities.columns, entities[part]
-                turned = self._join(columns, own, time[start], evidence=evidence, judged=judged, start=start)
+                turned = self._join(columns, own, time[part], evidence=evidence, judged=judged, start=start)
                 joined.append(turned)
 
         kinds = np.array([kind.value for kind in Kind])
@@ -149,7 +150,7 @@ class Detection:
         return result.sort("window_end", "entity", "metric", "revision", maintain_order=True), state
 
     def _join(
-        self, columns: Columns, own: Ints, time: np.int64, *, evidence: Array, judged: Flags, start: int
+        self, columns: Columns, own: Ints, time: Ints, *, evidence: Array, judged: Flags, start: int
     ) -> _Turn | None:
         """Joined verdicts on the entities with two or more metrics in one turn."""
         starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
@@ -158,13 +159,17 @@ class Detection:
         if not several.any():
             return None
         rows = np.flatnonzero(several)
-        made = self.joined.join(columns, own[rows], time, evidence[rows], judged[rows])
+        made = self.joined.join(columns, own[rows], time[rows], evidence[rows], judged[rows])
         first = np.unique(own[rows], return_index=True)[1]
         return _Turn(rows[first] + start, rows + start, made)
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sorted so that the rows of one turn stand together: one window end, one row a series, all learned or none."""
+    """Sorted so that the rows of one turn stand together: one window end an entity, one row a series, all learned or none.
+
+    A turn holds the k-th window end of each entity: entities do not know of one another, so that it makes no difference
+    whether their clocks agree, and recorded series of any years are judged side by side.
+    """
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
     if "revision" not in frame.columns:
@@ -176,8 +181,10 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     late = pl.col("revision") > 0
     again = pl.int_range(pl.len()).over("window_end", "entity", "metric", late)
     frame = frame.with_columns(_late=late, _again=again)
-    frame = frame.sort("window_end", "_late", "_again", "entity", "metric", maintain_order=True)
-    return frame.with_columns(_turn=pl.struct("window_end", "_late", "_again").rle_id()).drop("_late", "_again")
+    frame = frame.sort("entity", "window_end", "_late", "_again", "metric", maintain_order=True)
+    frame = frame.with_columns(_rank=pl.struct("window_end", "_late", "_again").rle_id().over("entity"))
+    frame = frame.sort("_rank", "_late", "entity", "metric", maintain_order=True)
+    return frame.with_columns(_turn=pl.struct("_rank", "_late").rle_id()).drop("_late", "_again", "_rank")
 
 
 def _rows(frame: pl.DataFrame, state: DetectionState) -> tuple[Ints, Ints]:

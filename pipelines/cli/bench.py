@@ -40,6 +40,26 @@ def latency(
     _report(_module("latency").run(rate, seconds, state_dir), out)
 
 
+Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
+Out = Annotated[Path, typer.Option(help="Folder for results: figures as JSON, plots, scores.")]
+
+
+@app.command()
+def nab(
+    data: Data,
+    out: Out,
+    variations: Annotated[int, typer.Option(help="Random settings around the chosen ones to judge as well.")] = 0,
+) -> None:
+    """NAB by its official rules, with the scores in NAB's own layout: OUT/<category>/<file>.csv."""
+    _module("nab").run(data, out, variations)
+
+
+@app.command()
+def vus(data: Data, out: Out) -> None:
+    """VUS-PR and AUC-PR on cloud_monitoring and ASD beside simple detectors, with paired bootstrap intervals."""
+    _module("vus").run(data, out)
+
+
 def _module(name: str) -> ModuleType:
     path = _FOLDER / f"{name}.py"
     if not path.exists():
