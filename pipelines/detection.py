@@ -165,10 +165,10 @@ class Detection:
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sorted so that the rows of one turn stand together: one window end an entity, one row a series, all learned or none.
+    """Sorted so that the rows of one turn stand together: one window end an entity, one row a series.
 
-    A turn holds the k-th window end of each entity: entities do not know of one another, so that it makes no difference
-    whether their clocks agree, and recorded series of any years are judged side by side.
+    All of a turn is learned, or none. It holds the k-th window end of each entity: entities do not know of one another,
+    so that it makes no difference whether their clocks agree, and recorded series of any years are judged side by side.
     """
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))

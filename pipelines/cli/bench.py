@@ -60,6 +60,18 @@ def vus(data: Data, out: Out) -> None:
     _module("vus").run(data, out)
 
 
+@app.command()
+def kinds(
+    out: Out,
+    data: Annotated[Path | None, typer.Option(help="Not needed: the data are simulated.")] = None,
+    entities: Annotated[int, typer.Option(help="Machines, a fifth of them hosts.")] = 200,
+    weeks: Annotated[int, typer.Option(help="Weeks of event time.")] = 6,
+    seed: Annotated[int, typer.Option(help="Of the simulation.")] = 101,
+) -> None:
+    """Anomaly or new normal? A simulated site with ground truth: found, delay, false alarms, confusion, acceptance."""
+    _module("kinds").run(out, entities, weeks, seed)
+
+
 def _module(name: str) -> ModuleType:
     path = _FOLDER / f"{name}.py"
     if not path.exists():

@@ -54,7 +54,8 @@ def pca(train: Array, test: Array, share: float = 0.99) -> Array:
     kept = int(np.searchsorted(np.cumsum(size**2) / np.sum(size**2), share)) + 1
     away = (test - mean) / spread
     residual: Array = away - away @ axes[:kept].T @ axes[:kept]
-    return np.sum(residual**2, axis=1)
+    squared: Array = np.sum(residual**2, axis=1)
+    return squared
 
 
 def pca_weighted(train: Array, test: Array) -> Array:
@@ -64,11 +65,13 @@ def pca_weighted(train: Array, test: Array) -> Array:
     _, size, axes = np.linalg.svd((train - mean) / spread, full_matrices=False)
     variance = size**2 / len(train)
     along = (test - mean) / spread @ axes.T
-    return np.sum(along**2 / np.maximum(variance, 1e-6 * variance[0]), axis=1)
+    squared: Array = np.sum(along**2 / np.maximum(variance, 1e-6 * variance[0]), axis=1)
+    return squared
 
 
 def averaged(train: Array, test: Array) -> Array:
     """Mean over the metrics of the squared distance from the mean of ``train``, in its standard deviations."""
     spread = train.std(axis=0)
     away: Array = (test - train.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0)
-    return np.mean(away**2, axis=1)
+    squared: Array = np.mean(away**2, axis=1)
+    return squared

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -91,12 +92,13 @@ def evaluate(files: Sequence[NabFile], profile: Profile) -> NabResult:
 
 def _gains_inside(worth: Array, window: Ints, count: int, profile: Profile) -> Array:
     """What each point, in order of score, adds: its window now counts what its earliest detection is worth."""
-    gains = np.zeros(len(worth))
-    for each in range(count):
-        rows = np.flatnonzero(window == each)
-        if len(rows):
-            best = np.maximum.accumulate(worth[rows] * profile.true_positive)
-            gains[rows] = np.diff(best, prepend=-profile.false_negative)
+    gains, rows = np.zeros(len(worth)), np.flatnonzero(window >= 0)
+    rows = rows[np.argsort(window[rows], kind="stable")]
+    ends = np.searchsorted(window[rows], np.arange(count + 1))
+    for first, last in pairwise(ends.tolist()):
+        own = rows[first:last]
+        best = np.maximum.accumulate(worth[own] * profile.true_positive)
+        gains[own] = np.diff(best, prepend=-profile.false_negative)
     return gains
 
 

@@ -35,7 +35,7 @@ def judge(
     frame = values.sort("entity", "time", maintain_order=True).with_columns(
         _step=pl.col("time").rle_id().over("entity"), window_start="time", window_end="time"
     )
-    last = int(frame["_step"].max() or 0)  # type: ignore[call-overload]
+    last = int(frame["_step"].to_numpy().max(initial=0))
     made = []
     for first in range(0, last + 1, _STEPS):
         part = frame.filter(pl.col("_step").is_between(first, first + _STEPS - 1)).drop("_step", "time")
