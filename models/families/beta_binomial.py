@@ -100,7 +100,7 @@ class PolyaCounts(Discrete):
 
 
 def _outwards(count: Array, yes: Array, left: Array, no: Array) -> tuple[Array, Flags]:
-    """Log of the sum of the probabilities of ``count``, ``count`` - 1, ... over that of ``count``; and if it is too long."""
+    """Log of the sum of the probabilities of ``count``, ``count`` - 1, ... over that of ``count``; if too long."""
     term = np.ones(np.broadcast_shapes(count.shape, yes.shape))
     total, ratio = term, term
     for step in range(_TERMS):

@@ -40,7 +40,7 @@ def test_the_quantile_of_a_count_is_where_the_distribution_function_says() -> No
     for normal in (-3.29, -1.0, 0.0, 1.0, 3.29):
         value = predictive.quantile(np.full(len(_MEANS), normal))
         inside, area = value > 0, predictive.cdf(value)
-        np.testing.assert_allclose(ndtri(area[inside]), normal, atol=0.1)
+        np.testing.assert_allclose(ndtri(area[inside]), normal, atol=0.2)
         assert (area[~inside] >= ndtr(normal)).all()
 
 
