@@ -178,7 +178,9 @@ class Detection:
         if not several.any():
             return None
         rows = np.flatnonzero(several)
-        together = self.machines.step(state, *(column[rows] for column in values))
+        together = self.machines.step(
+            state, values.owner[rows], values.series[rows], values.time[rows], values.value[rows]
+        )
         columns = state.entities.columns
         made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
         first = np.unique(own[rows], return_index=True)[1]

@@ -54,7 +54,8 @@ class Machines:
         entities, first, place = np.unique(owner, return_index=True, return_inverse=True)
         column = self._columns(state, owner, series)
         own = state.entities.columns
-        widths, rows = own["machine.width"][entities], own["machine.row"][entities]
+        widths: Ints = own["machine.width"][entities].astype(np.int64)
+        rows: Ints = own["machine.row"][entities].astype(np.int64)
         evidence, shares = np.zeros(len(entities)), np.zeros(len(owner))
         for width in np.unique(widths).tolist():
             here = np.flatnonzero(widths == width)
