@@ -10,7 +10,7 @@ import numpy as np
 from models.arrays import Array, Columns, Flags, Rows
 
 TAIL = 0.02
-"""Share of the history that lies above the adaptive quantile."""
+"""Share of the history that lies above the adaptive quantile, if nothing else is asked for."""
 
 LEAST_TAIL_LOG = float(-np.log(TAIL))
 
@@ -35,6 +35,9 @@ class TailCalibration:
         strength: Excesses that the prior is worth.
         forget: Share of the history forgotten a step.
         least: The quantile never falls below this share of ``edge``.
+        tail: Share of the history that lies above the adaptive quantile.
+        early: Of a history of n steps at least the share ``early / n`` is forgotten a step: what surprised while the
+            series was still being learned says little of it.
 
     Sources: H. Robbins, S. Monro, A stochastic approximation method (1951); peaks over a threshold as in A. Siffer et
     al., Anomaly detection in streams with extreme value theory, KDD 2017, with the conjugate tail in place of the
@@ -54,6 +57,8 @@ class TailCalibration:
     strength: float = 5.0
     forget: float = 1 / 5000
     least: float = 0.5
+    tail: float = TAIL
+    early: float = 0.0
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series without history."""
@@ -73,7 +78,7 @@ class TailCalibration:
         """
         edge, shape, rate = state["edge"], state["shape"], state["rate"]
         excess = np.maximum(statistic - edge, 0.0)
-        inside = np.minimum(statistic / edge, 1.0) * LEAST_TAIL_LOG
+        inside = np.minimum(statistic / edge, 1.0) * -np.log(self.tail)
         return inside + shape * np.log1p(excess / rate), _Memo(statistic, edge, shape, rate)
 
     def learn(self, state: Rows, memo: _Memo, valid: Flags) -> None:
@@ -81,10 +86,11 @@ class TailCalibration:
         count = state["count"] + 1
         mean_excess = memo.rate / memo.shape
         above = memo.statistic > memo.edge
-        pace = np.maximum(self.forget, 1 / (100 + count)) * mean_excess / TAIL
-        edge = np.maximum(memo.edge + pace * (above - TAIL), self.least * self.edge)
+        pace = np.maximum(self.forget, 1 / (100 + count)) * mean_excess / self.tail
+        edge = np.maximum(memo.edge + pace * (above - self.tail), self.least * self.edge)
         excess = np.minimum(memo.statistic - memo.edge, 10 * mean_excess)
-        keep, prior = 1 - self.forget, self.forget * self.strength
+        forget = np.maximum(self.forget, self.early / (50 + count))
+        keep, prior = 1 - forget, forget * self.strength
         shape = keep * memo.shape + prior + above
         rate = keep * memo.rate + prior * self.scale + np.where(above, excess, 0.0)
         state["count"] = np.where(valid, count, count - 1)

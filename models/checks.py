@@ -1,6 +1,7 @@
 """Contracts that every detector keeps: a list of functions, each run on any model by `tests/models/test_contracts.py`.
 
 A model is anything with ``new_state(n)``, ``score``, ``learn`` and ``step`` as `models.detector.Detector` has them.
+Values have the shape (steps, series); of models of several metrics at once (steps, machines, metrics).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from models.arrays import Array, Columns, Ints
+from models.arrays import Array, Columns, Flags, Ints
 from models.verdicts import Kind, Verdicts
 
 STEP = 300_000
@@ -40,7 +41,7 @@ class Model(Protocol):
 
 
 def run(model: Model, values: Array, state: Columns | None = None, start: int = 0) -> tuple[list[Verdicts], Columns]:
-    """Steps through values of shape (steps, series); the verdicts of each step and the state after them."""
+    """Steps through values of shape (steps, series, ...); the verdicts of each step and the state after them."""
     n = values.shape[1]
     columns = model.new_state(n) if state is None else state
     times = (start + np.arange(len(values), dtype=np.int64)) * STEP
@@ -142,7 +143,7 @@ def missing_teaches_nothing(model: Model, values: Array) -> None:
     rows, time = np.arange(n), np.full(n, len(values) * STEP)
     for missing in (np.nan, np.inf, -np.inf):
         before = {name: column.copy() for name, column in state.items()}
-        verdict = model.step(state, rows, time, np.full(n, missing))
+        verdict = model.step(state, rows, time, np.full(values.shape[1:], missing))
         same_state(before, state)
         assert (verdict.record_score == 0).all()
         assert set(verdict.kind.tolist()) <= {Kind.NORMAL.code, Kind.LEARNING.code}
@@ -180,12 +181,13 @@ def state_is_bounded(model: Model, values: Array) -> None:
     state = run(model, values)[1]
     fresh = model.new_state(values.shape[1])
     assert {k: (v.shape, v.dtype) for k, v in state.items()} == {k: (v.shape, v.dtype) for k, v in fresh.items()}
-    assert sum(column[:1].nbytes for column in state.values()) <= MOST_BYTES
+    series = int(np.prod(values.shape[2:], dtype=np.int64))
+    assert sum(column[:1].nbytes for column in state.values()) <= MOST_BYTES * series
 
 
 def learning_comes_first(model: Model, values: Array) -> None:
-    """The first ten values of a series are *learning*, and no later one is."""
-    present = np.isfinite(values)
+    """The first ten values (or windows with any value) of a series are *learning*, and no later one is."""
+    present: Flags = np.isfinite(values).reshape(*values.shape[:2], -1).max(axis=2)
     for index, verdict in enumerate(run(model, values)[0]):
         learned = present[:index].sum(axis=0)
         np.testing.assert_array_equal(verdict.kind == Kind.LEARNING.code, learned < 10)

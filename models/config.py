@@ -13,7 +13,12 @@ class DetectorConfig:
         threshold: record_score from which a value is an anomaly. Changes verdicts, never what is learned.
         timezone: IANA name of the zone in which hours of the day are counted.
         warm_up: Values of a series before it is judged; its kind is *learning* until then.
-        half: Evidence, in nats, that scores 50.
+        half: Weight of evidence that scores 50.
+        joined_half: Evidence of a machine, in nats, that scores 50.
+        alarm: Weight of evidence that opens an incident.
+        weight_change: What a nat of change evidence counts beside one of point evidence.
+        weight_window: The same of window evidence.
+        weight_record: The same of record evidence.
         band: Share of values expected between lower and upper.
         level_forget: Share of the level's statistics forgotten a step.
         hurry: Share forgotten a step once an unusual level has persisted.
@@ -21,6 +26,12 @@ class DetectorConfig:
         hour_forget_most: The most of it, for longer steps.
         weight_forget: Share of the experts' log weights forgotten a step.
         calibration_forget: Share of the history of surprise forgotten a step.
+        calibration_tail: Share of that history which counts as its tail.
+        calibration_strength: Surprises in the tail that the prior belief in a right model is worth.
+        calibration_early: How fast what surprised while a series was being learned is forgotten; see `TailCalibration`.
+        change_forget: Share of the statistics of steps forgotten a step.
+        grain: Share of the range lived through below which differences mean nothing.
+        reach: A value outside the band by more than this many half-widths is learned as if it lay there.
         window_pace: Weight of the newest point in the window evidence.
         window_clip: Evidence of one point counts at most this there.
         record_tolerance: Share of the range by which a record must exceed it.
@@ -35,20 +46,31 @@ class DetectorConfig:
     threshold: float = 50.0
     timezone: str = "UTC"
     warm_up: int = 10
-    half: float = 8.0
+    half: float = 20.0
+    joined_half: float = 8.0
+    alarm: float = 10.0
+    weight_change: float = 0.9
+    weight_window: float = 0.9
+    weight_record: float = 1.5
     band: float = 0.999
-    level_forget: float = 1 / 6000
+    level_forget: float = 1 / 4000
     hurry: float = 0.02
-    hour_forget: float = 0.04
-    hour_forget_most: float = 0.1
+    hour_forget: float = 0.02
+    hour_forget_most: float = 0.15
     weight_forget: float = 0.01
     calibration_forget: float = 1 / 5000
-    window_pace: float = 0.03
-    window_clip: float = 5.0
-    record_tolerance: float = 0.05
+    calibration_tail: float = 0.012
+    calibration_strength: float = 3.0
+    calibration_early: float = 0.6
+    change_forget: float = 1 / 8000
+    grain: float = 0.003
+    reach: float = 2.5
+    window_pace: float = 0.035
+    window_clip: float = 7.0
+    record_tolerance: float = 0.035
     record_most: float = 3.0
-    record_leak: float = 1 / 20000
-    rest: int = 120
-    damping: float = 0.3
+    record_leak: float = 1 / 40000
+    rest: int = 300
+    damping: float = 0.35
     calm: int = 30
-    doubt: float = 6.0
+    doubt: float = 8.0

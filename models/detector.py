@@ -13,8 +13,9 @@ from scipy.special import ndtri
 
 from models.arrays import LARGEST, SMALLEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed
 from models.config import DetectorConfig
-from models.evidence.combine import combine, score
-from models.evidence.point import compress, nats_calibration
+from models.evidence.change import Change
+from models.evidence.combine import combine, score, weigh
+from models.evidence.point import compress, series_calibration
 from models.evidence.record import Range, Record
 from models.evidence.repeats import NEVER, Repeats
 from models.evidence.window import WindowMean
@@ -28,9 +29,6 @@ from models.verdicts import Kind, Verdicts
 
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
-
-_REACH = 2.0
-"""A value outside the band by more than this many half-widths (from the middle) is learned as if it lay there."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,8 @@ class _Judgement:
     level: Array
     point: tuple[Array, Any]
     window: tuple[Array, Any]
-    evidence: Array
+    change: tuple[Any, Any]
+    weight: Array
     band: tuple[Array, Array, Array]
 
 
@@ -62,7 +61,7 @@ class Detector:
     >>> for minute, value in enumerate([*rng.normal(50, 2, 500), 90.0]):
     ...     verdict = detector.step(state, row, np.array([minute * 60_000]), np.array([value]))
     >>> verdict.record_score.round(), list(Kind)[verdict.kind[0]].value
-    (array([71.]), 'anomaly')
+    (array([70.]), 'anomaly')
     >>> verdict.lower.round(), verdict.typical.round(), verdict.upper.round()
     (array([43.]), array([50.]), array([57.]))
     """
@@ -74,10 +73,13 @@ class Detector:
             LogLevel(config.level_forget, config.hurry),
             HourOfDay(config.hour_forget, config.hour_forget_most, config.timezone),
         ]
-        self.calibration = nats_calibration(config.calibration_forget)
+        self.calibration = series_calibration(
+            config.calibration_forget, config.calibration_tail, config.calibration_strength, config.calibration_early
+        )
+        self.change = Change(config.change_forget)
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
-        self.repeats = Repeats(config.half, config.rest, config.damping, config.calm)
+        self.repeats = Repeats(config.alarm, config.rest, config.damping, config.calm)
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
 
@@ -89,6 +91,8 @@ class Detector:
             columns[f"{expert.name}.log_weight"] = np.full(n, -np.log(len(self.experts)))
         columns |= prefixed("point.", self.calibration.new_state(n))
         columns |= prefixed("window.", self.window.new_state(n) | self.calibration.new_state(n))
+        columns |= prefixed("change.", self.change.new_state(n))
+        columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
@@ -120,7 +124,8 @@ class Detector:
         present = np.where(valid, clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST), mean)
         lived = self.record.read(Rows(state, rows, "record."), present, seen)
         size = np.where(seen > 0, np.abs(mean), np.abs(present))
-        resolution = np.maximum(_COARSE * size, SMALLEST)
+        grain = np.maximum(_COARSE * size, self.config.grain * (lived.high - lived.low))
+        resolution = np.maximum(grain, SMALLEST)
         gap = np.where(seen > 0, np.maximum(time - own["time"], 0), 0).astype(np.float64)
         step = Step(present, seen, time, gap, resolution)
 
@@ -132,12 +137,25 @@ class Detector:
         mean_point = self.window.mean(self.window.read(calibration), point)
         window, window_memo = self.calibration.evidence(calibration, compress(self.window.surprise(mean_point)))
         record = self.record.evidence(lived, present, seen, resolution)
+        steps = Rows(state, rows, "change.")
+        surprise, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
+        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), compress(surprise))
 
         trust = np.where(valid, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
-        channels = {"point": point * trust, "window": window * trust, "record": record * trust}
-        evidence = combine(list(channels.values()))
+        channels = {
+            "point": point * trust,
+            "window": window * trust,
+            "record": record * trust,
+            "change": change * trust,
+        }
+        weight = weigh(
+            channels["point"],
+            self.config.weight_change * channels["change"],
+            self.config.weight_window * channels["window"],
+            self.config.weight_record * channels["record"],
+        )
         repeats = Rows(state, rows, "repeats.")
-        damped = self.repeats.damp(repeats, evidence)
+        damped = self.repeats.damp(repeats, weight)
         points = score(damped, self.config.half)
         kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(valid, kind, Kind.NORMAL.code)
@@ -145,7 +163,9 @@ class Detector:
         since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, time), NEVER)
         known = valid | (seen > 0)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in band)
-        verdicts = Verdicts(points, np.exp(-damped), typical, lower, upper, kind, since, channels)
+        verdicts = Verdicts(
+            points, np.exp(-combine(list(channels.values()))), typical, lower, upper, kind, since, channels
+        )
         return _Judgement(
             verdicts=verdicts,
             valid=valid,
@@ -156,7 +176,8 @@ class Detector:
             level=np.where(seen > 0, mean, present),
             point=(point, point_memo),
             window=(mean_point, window_memo),
-            evidence=evidence,
+            change=(step_memo, change_memo),
+            weight=weight,
             band=band,
         )
 
@@ -188,7 +209,9 @@ class Detector:
     def _learn_all(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
         step, mixture = judged.step, judged.mixture
         lower, middle, upper = judged.band
-        reach_low, reach_high = middle - _REACH * (middle - lower), middle + _REACH * (upper - middle)
+        # what was lived through is plausible: else a series that began constant would never learn how it varies
+        reach_low = np.minimum(middle - self.config.reach * (middle - lower), judged.lived.low)
+        reach_high = np.maximum(middle + self.config.reach * (upper - middle), judged.lived.high)
         harmless = np.minimum(np.maximum(step.value, reach_low), reach_high)
         harmless = np.where(step.seen > 0, harmless, step.value)
         point, point_memo = judged.point
@@ -211,9 +234,12 @@ class Detector:
         window = Rows(state, rows, "window.")
         self.calibration.learn(window, window_memo, warm)
         window["mean"] = np.where(warm, mean_point, window["mean"])
+        step_memo, change_memo = judged.change
+        self.calibration.learn(Rows(state, rows, "change.tail."), change_memo, warm)
+        self.change.learn(Rows(state, rows, "change."), step_memo, everything)
         extent = self.record.learn(judged.lived, step.value, judged.level, step.resolution)
         record = Rows(state, rows, "record.")
         record["low"], record["high"] = extent.low, extent.high
-        self.repeats.learn(Rows(state, rows, "repeats."), judged.evidence, step.time, everything)
+        self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time

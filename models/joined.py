@@ -1,21 +1,22 @@
-"""One verdict on an entity from the verdicts on its metrics at one time: is the machine as a whole unusual?
-
-Knows nothing of what the metrics have to do with one another; models of several metrics at once are to replace it.
-"""
+"""One verdict on an entity from the verdicts on its metrics at one time, and from the model of them all together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.arrays import Array, Columns, Flags, Ints, Rows, log_sum_exp, prefixed
 from models.config import DetectorConfig
-from models.evidence.combine import combine, score
+from models.evidence.combine import score
 from models.evidence.mean import mean_surprise
 from models.evidence.point import compress, nats_calibration
 from models.evidence.repeats import NEVER, Repeats
 from models.verdicts import Kind, Verdicts
+
+_WEIGHTS = {"metrics": 0.05, "strongest": 0.05, "together": 0.9}
+"""What is believed beforehand of which channel shows that a machine is unusual."""
 
 _CLIP = 12.0
 """Evidence of one metric counts at most this in the mean, in nats."""
@@ -36,6 +37,20 @@ class JoinedVerdicts:
     shares: Array
 
 
+class Together(NamedTuple):
+    """What the models of several metrics say of m entities.
+
+    Args:
+        evidence: In nats; 0 where there is no model, shape (m,).
+        known: Whether there is one, shape (m,).
+        shares: Of each row that went in, its share of its entity's evidence, shape (n,).
+    """
+
+    evidence: Array
+    known: Flags
+    shares: Array
+
+
 class Joined:
     """Mean evidence over the metrics, calibrated on the entity's own history, and the strongest one of them.
 
@@ -49,33 +64,36 @@ class Joined:
     >>> state = joined.new_state(1)
     >>> quiet, loud, none = np.full(20, 0.5), np.full(20, 14.0), np.zeros(20, np.int64)
     >>> for minute in range(20):
-    ...     verdict = joined.join(state, none, np.int64(minute * 60_000), quiet, none == 0)
-    >>> joined.join(state, none, np.int64(1_200_000), loud, none == 0).verdicts.record_score.round()
+    ...     verdict = joined.join(state, none, none + minute * 60_000, quiet, none == 0)
+    >>> joined.join(state, none, none + 1_200_000, loud, none == 0).verdicts.record_score.round()
     array([64.])
     """
 
     def __init__(self, config: DetectorConfig) -> None:
         self.config = config
         self.calibration = nats_calibration(config.calibration_forget)
-        self.repeats = Repeats(config.half, config.rest, config.damping, config.calm)
+        self.repeats = Repeats(config.joined_half, config.rest, config.damping, config.calm)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n entities of which nothing is known."""
         columns = prefixed("metrics.", self.calibration.new_state(n)) | prefixed("repeats.", self.repeats.new_state(n))
         return columns | {"seen": np.zeros(n)}
 
-    def join(self, state: Columns, rows: Ints, time: np.int64, evidence: Array, judged: Flags) -> JoinedVerdicts:
+    def join(
+        self, state: Columns, rows: Ints, time: Ints, evidence: Array, judged: Flags, together: Together | None = None
+    ) -> JoinedVerdicts:
         """Joins the verdicts of one time and learns how unusual they were together.
 
         Args:
             state: As from `new_state`; its rows of the entities named are changed.
             rows: The row of the entity of each verdict; the rows of one entity stand together in the same order each
                 time (by metric), shape (n,).
-            time: End of the window, epoch milliseconds.
+            time: End of the window, epoch milliseconds, one an entity, shape (n,).
             evidence: Each metric's evidence in nats, at least 0, shape (n,).
             judged: Whether the metric had a value and is no longer being learned, shape (n,).
+            together: What the models of several metrics say of these entities, ascending; ``None``: there are none.
         """
-        entities, place = np.unique(rows, return_inverse=True)
+        entities, first, place = np.unique(rows, return_index=True, return_inverse=True)
         m = len(entities)
         counted = np.where(judged, evidence, 0.0)
         metrics = np.bincount(place, weights=judged, minlength=m)
@@ -87,15 +105,17 @@ class Joined:
         own, calibration = Rows(state, entities, ""), Rows(state, entities, "metrics.")
         repeats = Rows(state, entities, "repeats.")
         seen = own["seen"]
-        together, memo = self.calibration.evidence(calibration, compress(mean_surprise(mean, np.maximum(metrics, 1.0))))
+        average, memo = self.calibration.evidence(calibration, compress(mean_surprise(mean, np.maximum(metrics, 1.0))))
         trust = np.where(metrics > 0, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
-        channels = {"metrics": together * trust, "strongest": strongest * trust}
-        both = combine(list(channels.values()))
+        channels = {"metrics": average * trust, "strongest": strongest * trust}
+        if together is not None:
+            channels["together"] = np.where(together.known, together.evidence, 0.0) * trust
+        both = _combine(channels)
         damped = self.repeats.damp(repeats, both)
-        points = score(damped, self.config.half)
+        points = score(damped, self.config.joined_half)
         kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
-        times = np.full(m, time, np.int64)
+        times = time[first]
         since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, times), NEVER)
 
         unknown = np.full(m, np.nan)
@@ -108,4 +128,16 @@ class Joined:
         whole = np.bincount(place, weights=evidence, minlength=m)[place]
         equal = 1.0 / np.bincount(place, minlength=m)[place]
         shares = np.where(whole > 0, evidence / np.where(whole > 0, whole, 1.0), equal)
+        if together is not None:
+            by_model = together.evidence >= np.maximum(average, strongest)
+            there = np.bincount(place, weights=together.shares, minlength=m) > 0
+            shares = np.where((by_model & there)[place], together.shares, shares)
         return JoinedVerdicts(entities, verdicts, shares)
+
+
+def _combine(channels: dict[str, Array]) -> Array:
+    """-ln of the weighted harmonic mean of the probabilities [Wilson 2019]."""
+    weights = np.array([_WEIGHTS[name] for name in channels])
+    logs = np.log(weights / weights.sum())[:, None]
+    joined: Array = np.maximum(log_sum_exp(np.array(list(channels.values())) + logs), 0.0)
+    return joined

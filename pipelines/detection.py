@@ -11,19 +11,21 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Array, Columns, Flags, Ints
+from models.arrays import Array, Flags, Ints
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.combine import combine
 from models.joined import Joined, JoinedVerdicts
+from models.multivariate.config import MultivariateConfig
 from models.verdicts import Kind
 from pipelines.detection_state import DetectionState
+from pipelines.machines import Machines, new_columns, new_slots
 from pipelines.settings import DetectorSettings
 
 JOINED = "*"
 """The metric of the joined verdict on an entity."""
 
-CHANNELS = ("point", "window", "record")
+CHANNELS = ("point", "window", "record", "change")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
 
 _LEAST_SHARE = 0.01
@@ -58,20 +60,35 @@ class _Turn(NamedTuple):
     made: JoinedVerdicts
 
 
+class _Values(NamedTuple):
+    """The values of one turn: the entity's row, the series' row, the time, the value."""
+
+    owner: Ints
+    series: Ints
+    time: Ints
+    value: Array
+
+
 class Detection:
     """Judges and learns frames of values; holds no state, which is handed in and back.
 
     Args:
         settings: The detector's settings.
+        config: The models' constants, if not those that the settings stand for: for benches.
     """
 
-    def __init__(self, settings: DetectorSettings) -> None:
-        config = DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
+    def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None) -> None:
+        config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
         self.detector, self.joined = Detector(config), Joined(config)
+        self.machines = Machines(MultivariateConfig(warm_up=config.warm_up))
 
     def new_state(self) -> DetectionState:
         """The state before anything was seen."""
-        return DetectionState(self.detector.new_state, self.joined.new_state)
+        return DetectionState(
+            lambda n: self.detector.new_state(n) | new_slots(n),
+            lambda n: self.joined.new_state(n) | new_columns(n),
+            self.machines.new_tables(),
+        )
 
     def from_tables(self, tables: dict[str, pa.Table]) -> DetectionState:
         """Inverse of `DetectionState.to_tables`; columns that are missing get their defaults.
@@ -84,6 +101,9 @@ class Detection:
             state.series.fill(tables["series"])
         if "entities" in tables:
             state.entities.fill(tables["entities"])
+        for width, machines in state.machines.items():
+            if f"machines-{width}" in tables:
+                machines.fill(tables[f"machines-{width}"])
         return state
 
     def process(self, frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, DetectionState]:
@@ -123,9 +143,8 @@ class Detection:
             if learns[start] and end - start > 1:
                 evidence = combine(list(verdicts.evidence.values()))
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
-                columns, own = state.entities.columns, entities[part]
-                turned = self._join(columns, own, time[start], evidence=evidence, judged=judged, start=start)
-                joined.append(turned)
+                values = _Values(entities[part], series[part], time[part], value[part])
+                joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
 
         kinds = np.array([kind.value for kind in Kind])
         result = frame.select(
@@ -149,22 +168,31 @@ class Detection:
         return result.sort("window_end", "entity", "metric", "revision", maintain_order=True), state
 
     def _join(
-        self, columns: Columns, own: Ints, time: np.int64, *, evidence: Array, judged: Flags, start: int
+        self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
     ) -> _Turn | None:
         """Joined verdicts on the entities with two or more metrics in one turn."""
+        own = values.owner
         starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
         sizes = np.diff(np.concatenate([starts, [len(own)]]))
         several = np.repeat(sizes > 1, sizes)
         if not several.any():
             return None
         rows = np.flatnonzero(several)
-        made = self.joined.join(columns, own[rows], time, evidence[rows], judged[rows])
+        together = self.machines.step(
+            state, values.owner[rows], values.series[rows], values.time[rows], values.value[rows]
+        )
+        columns = state.entities.columns
+        made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
         first = np.unique(own[rows], return_index=True)[1]
         return _Turn(rows[first] + start, rows + start, made)
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sorted so that the rows of one turn stand together: one window end, one row a series, all learned or none."""
+    """Sorted so that the rows of one turn stand together: one window end an entity, one row a series.
+
+    All of a turn is learned, or none. It holds the k-th window end of each entity: entities do not know of one another,
+    so that it makes no difference whether their clocks agree, and recorded series of any years are judged side by side.
+    """
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
     if "revision" not in frame.columns:
@@ -176,8 +204,10 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     late = pl.col("revision") > 0
     again = pl.int_range(pl.len()).over("window_end", "entity", "metric", late)
     frame = frame.with_columns(_late=late, _again=again)
-    frame = frame.sort("window_end", "_late", "_again", "entity", "metric", maintain_order=True)
-    return frame.with_columns(_turn=pl.struct("window_end", "_late", "_again").rle_id()).drop("_late", "_again")
+    frame = frame.sort("entity", "window_end", "_late", "_again", "metric", maintain_order=True)
+    frame = frame.with_columns(_rank=pl.struct("window_end", "_late", "_again").rle_id().over("entity"))
+    frame = frame.sort("_rank", "_late", "entity", "metric", maintain_order=True)
+    return frame.with_columns(_turn=pl.struct("_rank", "_late").rle_id()).drop("_late", "_again", "_rank")
 
 
 def _rows(frame: pl.DataFrame, state: DetectionState) -> tuple[Ints, Ints]:
@@ -204,7 +234,8 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -
         return pl.Series(np.concatenate([verdict.evidence[name] for verdict in verdicts]))
 
     strongest, metrics = channel("strongest"), channel("metrics")
-    evidence = pl.DataFrame({"point": strongest, "window": metrics, "record": pl.zeros(len(first), eager=True)})
+    none = pl.zeros(len(first), eager=True)
+    evidence = pl.DataFrame({"point": strongest, "window": metrics, "record": none, "change": none})
     named = frame[np.concatenate([turn.rows for turn in joined])].select("window_end", "entity", key="metric")
     named = named.with_columns(value=pl.Series(np.concatenate([turn.made.shares for turn in joined])))
     shares = named.filter(pl.col("value") >= _LEAST_SHARE).sort("value", descending=True, maintain_order=True)

@@ -85,15 +85,24 @@ class DetectionState:
     Args:
         new_series: The detector's columns for n new series.
         new_entities: The joined detector's columns for n new entities.
+        machines: Empty tables for the models of several metrics, by width.
     """
 
-    def __init__(self, new_series: Callable[[int], Columns], new_entities: Callable[[int], Columns]) -> None:
+    def __init__(
+        self,
+        new_series: Callable[[int], Columns],
+        new_entities: Callable[[int], Columns],
+        machines: dict[int, Table],
+    ) -> None:
         self.series = Table(("entity", "metric"), new_series)
         self.entities = Table(("entity",), new_entities)
+        self.machines = machines
 
     def to_tables(self) -> dict[str, pa.Table]:
-        """All state, as ``series`` and ``entities``."""
-        return {"series": self.series.to_arrow(), "entities": self.entities.to_arrow()}
+        """All state: ``series``, ``entities``, and ``machines-<width>`` of each width that is in use."""
+        tables = {"series": self.series.to_arrow(), "entities": self.entities.to_arrow()}
+        used = {f"machines-{width}": table.to_arrow() for width, table in self.machines.items() if len(table)}
+        return tables | used
 
 
 def _to_arrow(column: np.ndarray) -> pa.Array:

@@ -24,6 +24,25 @@ def combine(channels: Sequence[Array]) -> Array:
     return result
 
 
+def weigh(point: Array, change: Array, window: Array, record: Array) -> Array:
+    """Weight of evidence: the stronger one of point and change, which tell of the same value, and what comes on top.
+
+    It ranks, and is no probability, for which see `combine`: channels that agree count more here than the strongest.
+
+    Args:
+        point: Each channel in nats, times what a nat of it counts, shape (n,).
+        change: See ``point``.
+        window: See ``point``.
+        record: See ``point``.
+
+    Source: I. J. Good, Probability and the weighing of evidence (1950).
+
+    >>> weigh(np.array([5.0]), np.array([3.0]), np.array([2.0]), np.array([0.0]))
+    array([7.])
+    """
+    return np.maximum(point, change) + window + record
+
+
 def score(evidence: Array, half: float) -> Array:
     """Evidence on the scale of `record_score`: 0 at none, 50 at ``half`` nats, 100 never quite.
 

@@ -1,4 +1,4 @@
-"""The hour of the day: the value is around where it was at this time on the days before."""
+"""The hour of the day: the value is around where it was at this time on the working days, or weekends, before."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import numpy as np
 
 from models.arrays import SMALLEST, Array, Columns, Ints, Rows, clamp
 from models.experts.base import Expert, Lesson, Step
-from models.experts.local_hour import local_hour
+from models.experts.local_hour import is_weekend, local_ms
 from models.families.base import Predictive
 from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
 from models.families.student_t import StudentT
 
-BINS = 24
+HOURS = 24
+BINS = 2 * HOURS
 REFERENCE_GAP = 300_000.0
 """The step length, in milliseconds, for which the forgetting a visit is stated."""
 
-POOL_FORGET = 1 / 3000
+POOL_FORGET = 1 / 4000
 POOL_SHAPE = 2.0
 
 
@@ -39,7 +40,9 @@ class _Memo(NamedTuple):
 
 
 class HourOfDay(Expert):
-    """24 normal-inverse-gammas on a circle, with linear interpolation between the two nearest centres.
+    """24 normal-inverse-gammas on a circle, with linear interpolation between the two nearest centres; two circles.
+
+    One is of working days, one of Saturdays and Sundays.
 
     The prior of each hour is hierarchical: its mean is the level's, its variance what is left of the variance, over all
     hours, once the hour is known. An hour not visited yet predicts what the level predicts.
@@ -99,11 +102,12 @@ class HourOfDay(Expert):
         state["pool_squares"] = memo.pool_squares * (1 - POOL_FORGET) + counted * (error * error)
 
     def _bins(self, state: Rows, step: Step) -> tuple[_Bin, _Bin]:
-        place = local_hour(step.time, self.zone) - 0.5
+        local = local_ms(step.time, self.zone)
+        place = (local % 86_400_000) / 3_600_000.0 - 0.5
         below = np.floor(place)
         share = place - below
-        first = below.astype(np.int64) % BINS
-        second = (first + 1) % BINS
+        hour, circle = below.astype(np.int64) % HOURS, HOURS * is_weekend(local)
+        first, second = hour + circle, (hour + 1) % HOURS + circle
         return self._bin(state, first, 1 - share), self._bin(state, second, share)
 
     def _bin(self, state: Rows, index: Ints, share: Array) -> _Bin:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from models.arrays import Array, Ints
+from models.arrays import Array, Flags, Ints
 
 _QUARTER = 900_000
 _EARLIEST, _LATEST = -62_000_000_000_000 // _QUARTER, 253_000_000_000_000 // _QUARTER
@@ -20,6 +20,28 @@ def _offset(zone: str, quarter: int) -> int:
     when = datetime.fromtimestamp(min(max(quarter, _EARLIEST), _LATEST) * 900, UTC).astimezone(ZoneInfo(zone))
     offset = when.utcoffset()
     return round(offset.total_seconds() * 1000) if offset else 0
+
+
+def local_ms(time: Ints, zone: str = "UTC") -> Ints:
+    """Milliseconds on the wall clock of the zone, as if it were an epoch.
+
+    Args:
+        time: Epoch milliseconds, shape (n,).
+        zone: IANA name of the time zone.
+    """
+    if zone == "UTC":
+        return time
+    quarters, index = np.unique(time // _QUARTER, return_inverse=True)
+    return time + np.array([_offset(zone, int(q)) for q in quarters], dtype=np.int64)[index]
+
+
+def is_weekend(local: Ints) -> Flags:
+    """Whether it is Saturday or Sunday; of wall clock milliseconds, as from `local_ms`.
+
+    >>> is_weekend(np.array([1784289600000, 1784376000000]))  # Friday, 2026-07-17, and Saturday
+    array([False,  True])
+    """
+    return (local // 86_400_000 + 3) % 7 >= 5
 
 
 def local_hour(time: Ints, zone: str = "UTC") -> Array:
@@ -34,7 +56,4 @@ def local_hour(time: Ints, zone: str = "UTC") -> Array:
     >>> local_hour(np.array([1784800800000]), "Europe/Stockholm")
     array([12.])
     """
-    if zone != "UTC":
-        quarters, index = np.unique(time // _QUARTER, return_inverse=True)
-        time = time + np.array([_offset(zone, int(q)) for q in quarters], dtype=np.int64)[index]
-    return (time % 86_400_000) / 3_600_000.0
+    return (local_ms(time, zone) % 86_400_000) / 3_600_000.0

@@ -23,7 +23,7 @@ class Prior:
 
     mean: Array
     strength: Array | float
-    shape: float
+    shape: Array | float
     variance: Array
 
 

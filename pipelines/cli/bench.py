@@ -40,6 +40,38 @@ def latency(
     _report(module("latency").run(rate, seconds, state_dir), out)
 
 
+Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
+Out = Annotated[Path, typer.Option(help="Folder for results: figures as JSON, plots, scores.")]
+
+
+@app.command()
+def nab(
+    data: Data,
+    out: Out,
+    variations: Annotated[int, typer.Option(help="Random settings around the chosen ones to judge as well.")] = 0,
+) -> None:
+    """NAB by its official rules, with the scores in NAB's own layout: OUT/<category>/<file>.csv."""
+    module("nab").run(data, out, variations)
+
+
+@app.command()
+def vus(data: Data, out: Out) -> None:
+    """VUS-PR and AUC-PR on cloud_monitoring and ASD beside simple detectors, with paired bootstrap intervals."""
+    module("vus").run(data, out)
+
+
+@app.command()
+def kinds(
+    out: Out,
+    data: Annotated[Path | None, typer.Option(help="Not needed: the data are simulated.")] = None,
+    entities: Annotated[int, typer.Option(help="Machines, a fifth of them hosts.")] = 200,
+    weeks: Annotated[int, typer.Option(help="Weeks of event time.")] = 6,
+    seed: Annotated[int, typer.Option(help="Of the simulation.")] = 101,
+) -> None:
+    """Anomaly or new normal? A simulated site with ground truth: found, delay, false alarms, confusion, acceptance."""
+    module("kinds").run(out, entities, weeks, seed)
+
+
 def module(name: str) -> ModuleType:
     """A benchmark of tests/benchmarks."""
     path = _FOLDER / f"{name}.py"

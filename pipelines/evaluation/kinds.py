@@ -1,0 +1,122 @@
+"""Verdicts against a ground truth of incidents: found, how soon, called what, and how many false alarms.
+
+An *alert* is a run of verdicts of one series that are news; gaps of up to `CALM` windows do not end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from datagen.groundtruth import GroundTruth
+
+NEWS = ("anomaly", "state_change", "new_normal", "absence")
+"""Kinds that call an operator."""
+
+CHANGED = ("state_change", "new_normal")
+"""Kinds that say: another normal."""
+
+CALM = 12
+"""Windows without news that end an alert."""
+
+SETTLE = 60
+"""Windows within which a new normal is to be accepted."""
+
+MONTH = 30 * 86_400_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one incident at one machine.
+
+    Args:
+        truth: The incident.
+        found: Whether any of its metrics, or the joined verdict, was news while it lasted (a change: while it settles).
+        delay: Windows from its start to the first news; -1 if there is none.
+        called_change: Whether it was called another normal within `SETTLE` windows of its start or end.
+        alerts: Alerts of its most alerting metric from its start until a day after it.
+        accepted: Windows from its start until the last news of that day; for changes of state.
+    """
+
+    truth: GroundTruth
+    found: bool
+    delay: int
+    called_change: bool
+    alerts: int
+    accepted: int
+
+
+def outcomes(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int) -> list[Outcome]:
+    """What became of each incident.
+
+    Args:
+        verdicts: Columns ``entity``, ``metric``, ``window_end``, ``kind`` of at least those that are news.
+        truths: The incidents; those of log lines are left out.
+        step: Milliseconds between two windows.
+    """
+    news = verdicts.filter(pl.col("kind").is_in(NEWS))
+    by_entity = {str(entity): part for (entity,), part in news.group_by("entity")}
+    empty = news.clear()
+    return [_outcome(by_entity.get(t.entity, empty), t, step) for t in truths if t.metrics != ["logs"]]
+
+
+def _outcome(news: pl.DataFrame, truth: GroundTruth, step: int) -> Outcome:
+    change = truth.cls == "state_change"
+    until = truth.start + SETTLE * step if change else truth.end + CALM * step
+    own = news.filter(pl.col("metric").is_in([*truth.metrics, "*"]), pl.col("window_end") > truth.start)
+    during = own.filter(pl.col("window_end") <= until)
+    called = own.filter(pl.col("window_end") <= max(until, truth.end + SETTLE * step), pl.col("kind").is_in(CHANGED))
+    day = own.filter(pl.col("window_end") <= max(until, truth.end) + 86_400_000, pl.col("metric") != "*")
+    first = during["window_end"].sort().to_list()[:1]
+    last = day["window_end"].sort().to_list()[-1:]
+    return Outcome(
+        truth=truth,
+        found=during.height > 0,
+        delay=-(-(first[0] - truth.start) // step) if first else -1,
+        called_change=called.height > 0,
+        alerts=max((_runs(part["window_end"].to_numpy(), step) for _, part in day.group_by("metric")), default=0),
+        accepted=-(-(last[0] - truth.start) // step) if last else 0,
+    )
+
+
+def _runs(times: np.ndarray, step: int) -> int:
+    return 1 + int((np.diff(np.sort(times)) > CALM * step).sum())
+
+
+def false_alarms(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int, series: int, span: int) -> float:
+    """Alerts that no incident of their machine explains, per series and month of 30 days.
+
+    Args:
+        verdicts: As of `outcomes`; joined verdicts are left out.
+        truths: All incidents; one explains news until `SETTLE` windows after its end, a change of state for a day.
+        step: Milliseconds between two windows.
+        series: How many series were judged.
+        span: Milliseconds for which they were.
+    """
+    news = verdicts.filter(pl.col("kind").is_in(NEWS), pl.col("metric") != "*")
+    after = {truth.id: 86_400_000 if truth.cls == "state_change" else SETTLE * step for truth in truths}
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for truth in truths:
+        spans.setdefault(truth.entity, []).append((truth.start, truth.end + after[truth.id]))
+    alarms = 0
+    for (entity, _metric), part in news.group_by("entity", "metric"):
+        times = np.sort(part["window_end"].to_numpy())
+        begins = times[np.append(True, np.diff(times) > CALM * step)]
+        explained = np.zeros(len(begins), dtype=bool)
+        for first, last in spans.get(str(entity), []):
+            explained |= (begins > first) & (begins <= last)
+        alarms += int((~explained).sum())
+    return alarms / (series * span / MONTH)
+
+
+def balanced_accuracy(made: Sequence[Outcome]) -> float:
+    """Of the incidents found: mean of the shares of anomalies and of changes called what they are."""
+    found = [outcome for outcome in made if outcome.found]
+    shares = []
+    for change in (False, True):
+        own = [outcome.called_change == change for outcome in found if (outcome.truth.cls == "state_change") == change]
+        shares.append(float(np.mean(own)) if own else float("nan"))
+    return float(np.mean(shares))

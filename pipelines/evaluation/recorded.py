@@ -1,0 +1,45 @@
+"""Recorded series through the production detection, all of a data set side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from pipelines.detection import Detection
+from pipelines.settings import DetectorSettings
+
+_STEPS = 500
+"""Windows of each entity that are judged between two reports of progress."""
+
+
+def judge(
+    values: pl.DataFrame,
+    settings: DetectorSettings,
+    progress: Callable[[float], None] = lambda _share: None,
+    detection: Detection | None = None,
+) -> pl.DataFrame:
+    """Verdicts on the values of any number of entities, each as if it were alone; strictly online.
+
+    Args:
+        values: Columns ``entity``, ``metric``, ``time`` (epoch milliseconds), ``value``.
+        settings: The detector's settings.
+        progress: Is told the share that is done.
+        detection: What judges; of the settings if none is given.
+
+    Returns:
+        A frame of `pipelines.detection.SCHEMA`, in order of entity, window end and metric.
+    """
+    detection = detection or Detection(settings)
+    state = detection.new_state()
+    frame = values.sort("entity", "time", maintain_order=True).with_columns(
+        _step=pl.col("time").rle_id().over("entity"), window_start="time", window_end="time"
+    )
+    last = int(frame["_step"].to_numpy().max(initial=0))
+    made = []
+    for first in range(0, last + 1, _STEPS):
+        part = frame.filter(pl.col("_step").is_between(first, first + _STEPS - 1)).drop("_step", "time")
+        verdicts, state = detection.process(part, state)
+        made.append(verdicts)
+        progress(min(1.0, (first + _STEPS) / (last + 1)))
+    return pl.concat(made).sort("entity", "window_end", "metric", maintain_order=True)

@@ -1,0 +1,89 @@
+"""Which column of its machine's model a metric is, and the models' state, by width; machines of like width go together.
+
+A metric keeps its column for good. A machine that gets more metrics than its model has columns goes to a wider model,
+which starts anew; beyond the widest, further metrics are judged on their own only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Array, Columns, Ints
+from models.joined import Together
+from models.multivariate.config import MultivariateConfig
+from models.multivariate.machine import Multivariate
+from pipelines.detection_state import DetectionState, Table
+
+WIDTHS = (4, 8, 16, 32)
+
+
+def new_columns(n: int) -> Columns:
+    """What an entity's row says of its model: its width, its row there, and how many columns are taken."""
+    return {name: np.zeros(n, np.int64) for name in ("machine.width", "machine.row", "machine.metrics")}
+
+
+def new_slots(n: int) -> Columns:
+    """What a series' row says: its column in the model of its machine; -1: none yet."""
+    return {"machine.column": np.full(n, -1, np.int64)}
+
+
+class Machines:
+    """The models, one a width; holds no state.
+
+    Args:
+        config: Their constants.
+    """
+
+    def __init__(self, config: MultivariateConfig) -> None:
+        self.models = {width: Multivariate(config, width) for width in WIDTHS}
+
+    def new_tables(self) -> dict[int, Table]:
+        """Empty tables of state, by width."""
+        return {width: Table(("entity",), model.new_state) for width, model in self.models.items()}
+
+    def step(self, state: DetectionState, owner: Ints, series: Ints, time: Ints, value: Array) -> Together:
+        """Judges one window each of some entities with two or more metrics, and learns from it.
+
+        Args:
+            state: Its rows of these entities and series are changed.
+            owner: The entity's row of each value; those of one entity stand together, shape (n,).
+            series: The series' row of each value, shape (n,).
+            time: End of the window, shape (n,).
+            value: NaN: missing, shape (n,).
+        """
+        entities, first, place = np.unique(owner, return_index=True, return_inverse=True)
+        column = self._columns(state, owner, series)
+        own = state.entities.columns
+        widths: Ints = own["machine.width"][entities].astype(np.int64)
+        rows: Ints = own["machine.row"][entities].astype(np.int64)
+        evidence, shares = np.zeros(len(entities)), np.zeros(len(owner))
+        for width in np.unique(widths).tolist():
+            here = np.flatnonzero(widths == width)
+            at = np.full(len(entities), -1)
+            at[here] = np.arange(len(here))
+            in_it = (at[place] >= 0) & (column < width)
+            matrix = np.full((len(here), width), np.nan)
+            matrix[at[place[in_it]], column[in_it]] = value[in_it]
+            verdicts = self.models[width].step(state.machines[width].columns, rows[here], time[first[here]], matrix)
+            evidence[here] = -np.log(verdicts.probability)
+            shares[in_it] = verdicts.shares[at[place[in_it]], column[in_it]]
+        return Together(evidence, widths > 0, shares)
+
+    def _columns(self, state: DetectionState, owner: Ints, series: Ints) -> Ints:
+        """The column of each value; new metrics get theirs, and machines that need one a (wider) model."""
+        slots: Ints = state.series.columns["machine.column"]  # type: ignore[assignment]
+        new = np.flatnonzero(slots[series] < 0)
+        if len(new):
+            own = state.entities.columns
+            taken, width = own["machine.metrics"], own["machine.width"]
+            names = state.entities.keys()
+            for index in new.tolist():  # a series is new once
+                entity = owner[index]
+                slots[series[index]] = taken[entity]
+                taken[entity] += 1
+            for entity in np.unique(owner[new]).tolist():
+                needed = min((w for w in WIDTHS if w >= taken[entity]), default=WIDTHS[-1])
+                if needed > width[entity]:
+                    width[entity] = needed
+                    own["machine.row"][entity] = state.machines[needed].rows([names[entity]])[0]
+        return slots[series]

@@ -1,0 +1,105 @@
+"""NAB: all 58 series side by side through the production detection, scored by the benchmark's own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from models.config import DetectorConfig
+from pipelines.detection import Detection
+from pipelines.evaluation import datasets, nab, show
+from pipelines.evaluation.recorded import judge
+from pipelines.evaluation.variations import variation
+from pipelines.settings import DetectorSettings, load
+
+SHOWN = 6
+"""Series plotted."""
+
+
+def run(data: Path, out: Path, variations: int = 0) -> dict[str, Any]:
+    """Judges, writes ``out/<category>/<file>.csv`` in NAB's layout, ``out/nab.json`` and plots; returns the figures."""
+    settings, data = load().detector, data / "nab" if (data / "nab").exists() else data
+    known = datasets.nab(data)
+    with show.bar("NAB") as progress:
+        verdicts = judge(known.values, settings, progress)
+    scores = _by_file(verdicts, known)
+    _write(known, scores, out)
+    rows = {"ours": _scored(known, scores)}
+    for reference in sorted((data / "reference_scores").glob("*.parquet")):
+        rows[reference.stem] = _scored(known, _reference(reference))
+    figures: dict[str, Any] = {"scores": rows}
+    names = [profile.name for profile in known.profiles]
+    if variations:
+        each = np.array([_varied(known, settings, seed, variations) for seed in range(1, variations + 1)])
+        mean, deviation = each.mean(axis=0).tolist(), each.std(axis=0, ddof=1).tolist()
+        figures["variations"] = {
+            "count": variations,
+            "names": names,
+            "mean": mean,
+            "sd": deviation,
+            "each": each.tolist(),
+        }
+        rows[f"ours, {variations} random settings: mean"] = dict(zip(names, mean, strict=True))
+        rows["... standard deviation"] = dict(zip(names, deviation, strict=True))
+    show.table("NAB score, 0 to 100", ["detector", *names], [[name, *row.values()] for name, row in rows.items()])
+    show.write(out, "nab", figures)
+    _plot(known, verdicts, out)
+    return figures
+
+
+def _varied(known: datasets.Nab, settings: DetectorSettings, seed: int, count: int) -> list[float]:
+    detection = Detection(settings, variation(DetectorConfig(), seed))
+    with show.bar(f"NAB, setting {seed} of {count}") as progress:
+        verdicts = judge(known.values, settings, progress, detection)
+    return list(_scored(known, _by_file(verdicts, known)).values())
+
+
+def _by_file(verdicts: pl.DataFrame, known: datasets.Nab) -> dict[str, np.ndarray]:
+    return {file: verdicts.filter(entity=file)["record_score"].to_numpy() for file in known.windows}
+
+
+def _scored(known: datasets.Nab, scores: Mapping[str, np.ndarray]) -> dict[str, float]:
+    files = [nab.NabFile(scores[file], windows) for file, windows in known.windows.items()]
+    return {profile.name: nab.evaluate(files, profile).score for profile in known.profiles}
+
+
+def _reference(path: Path) -> dict[str, np.ndarray]:
+    frame = pl.read_parquet(path).with_columns(pl.col("file").cast(pl.String)).sort("row")
+    return {str(file): part["anomaly_score"].to_numpy() for (file,), part in frame.group_by("file")}
+
+
+def _write(known: datasets.Nab, scores: Mapping[str, np.ndarray], out: Path) -> None:
+    for file in known.windows:
+        rows = known.values.filter(entity=file)
+        path = out / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        time = pl.from_epoch("time", time_unit="ms").dt.strftime("%Y-%m-%d %H:%M:%S")
+        frame = rows.select(timestamp=time, value="value", anomaly_score=pl.Series(scores[file] / 100))
+        frame.write_csv(path)
+
+
+def _plot(known: datasets.Nab, verdicts: pl.DataFrame, out: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    files = [file for file, windows in known.windows.items() if windows][:: max(1, 53 // SHOWN)][:SHOWN]
+    figure, axes = plt.subplots(len(files), 1, figsize=(14, 2.6 * len(files)), layout="constrained")
+    for axis, file in zip(axes, files, strict=True):
+        rows = verdicts.filter(entity=file)
+        row = np.arange(rows.height)
+        axis.fill_between(row, rows["lower"], rows["upper"], color="tab:blue", alpha=0.2, linewidth=0)
+        axis.plot(row, rows["actual"], color="black", linewidth=0.5)
+        for first, last in known.windows[file]:
+            axis.axvspan(first, last, color="tab:orange", alpha=0.3)
+        score = axis.twinx()
+        score.plot(row, rows["record_score"], color="tab:red", linewidth=0.6)
+        score.set_ylim(0, 100)
+        axis.set_title(file, loc="left", fontsize=9)
+    figure.savefig(out / "nab.png", dpi=80)
+    plt.close(figure)

@@ -1,0 +1,146 @@
+"""Counts and ratios: exact against SciPy, right about simulated series, finite however far out."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtr, ndtri
+
+from models.families.beta_binomial import BetaBinomial, PolyaCounts
+from models.families.gamma_poisson import GammaPoisson
+from models.families.negative_binomial import NegativeBinomial
+
+_MEANS, _SIZES = (m.ravel() for m in np.meshgrid([0.001, 0.05, 1.0, 20.0, 5000.0], [0.2, 1.0, 30.0, 1e4]))
+
+
+def test_negative_binomial_agrees_with_scipy() -> None:
+    predictive = NegativeBinomial(_MEANS, _SIZES)
+    exact = stats.nbinom(_SIZES, _SIZES / (_SIZES + _MEANS))
+    for count in (0, 1, 2, 7, 30, 4000, 6000):
+        value = np.full(len(_MEANS), float(count))
+        below, above = predictive.log_tails(value)
+        np.testing.assert_allclose(predictive.log_density(value), exact.logpmf(count), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(predictive.cdf(value), exact.cdf(count), rtol=1e-8)
+        np.testing.assert_allclose(np.exp(below), exact.cdf(count), rtol=1e-8, atol=1e-280)
+        np.testing.assert_allclose(np.exp(above), exact.sf(count - 1), rtol=1e-6, atol=1e-280)
+        lower, upper = predictive.log_mid_tails(value)
+        np.testing.assert_allclose(np.exp(lower) + np.exp(upper), 1.0, rtol=1e-8)
+
+
+def test_tails_of_counts_stay_finite_and_fall_however_far_out_a_count_is() -> None:
+    value = np.array([0.0, 10.0, 1e3, 1e5, 1e8, 1e12])[:, None]
+    below, above = NegativeBinomial(np.full(1, 20.0), np.array([50.0])).log_tails(value)
+    assert np.isfinite(below).all()
+    assert np.isfinite(above).all()
+    assert (np.diff(above[:, 0]) < 0).all()
+    assert NegativeBinomial(np.full(1, 5e6), np.full(1, 1e4)).log_tails(np.zeros(1))[0] < -5e3
+
+
+def test_the_quantile_of_a_count_is_where_the_distribution_function_says() -> None:
+    predictive = NegativeBinomial(_MEANS, _SIZES)
+    for normal in (-3.29, -1.0, 0.0, 1.0, 3.29):
+        value = predictive.quantile(np.full(len(_MEANS), normal))
+        inside, area = value > 0, predictive.cdf(value)
+        np.testing.assert_allclose(ndtri(area[inside]), normal, atol=0.2)
+        assert (area[~inside] >= ndtr(normal)).all()
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3, 8.0, 400.0])
+def test_predictions_of_poisson_counts_are_calibrated(rate: float) -> None:
+    rng, n = np.random.default_rng(0), 2000
+    known, places, one = GammaPoisson.empty(n), [], np.ones(n)
+    for step in range(600):
+        count = rng.poisson(rate, n).astype(float)
+        if step >= 300:
+            places.append(known.predictive(one).pit(count, rng.random(n)))
+        known = known.learn(count, one, 1.0, 1 / 2000)
+    assert _worst_factor(np.array(places)) < 1.5
+
+
+@pytest.mark.parametrize("spread", [0.3, 1.0])
+def test_counts_that_vary_more_than_poisson_ones_do_not_alarm_all_the_time(spread: float) -> None:
+    rng, n = np.random.default_rng(0), 2000
+    known, places, one = GammaPoisson.empty(n), [], np.ones(n)
+    for step in range(600):
+        count = rng.poisson(50 * rng.gamma(1 / spread, spread, n)).astype(float)
+        if step >= 300:
+            places.append(known.predictive(one).pit(count, rng.random(n)))
+        known = known.learn(count, one, 1.0, 1 / 2000)
+    assert _worst_factor(np.array(places)) < 1.5
+
+
+def test_exposure_counts_a_rate_is_the_same_in_long_and_short_windows() -> None:
+    rng, n = np.random.default_rng(0), 500
+    known = GammaPoisson.empty(n)
+    for _ in range(400):
+        exposure = rng.choice([10.0, 60.0, 300.0], n)
+        known = known.learn(rng.poisson(0.1 * exposure).astype(float), exposure, 1.0, 0.0)
+    assert known.predictive(np.full(n, 600.0)).expected.mean() == pytest.approx(60.0, rel=0.02)
+    assert known.dispersion().mean() < 1.1
+
+
+def test_after_many_empty_windows_one_event_is_news_and_a_burst_is_alarming() -> None:
+    known, one = GammaPoisson.empty(1), np.ones(1)
+    for _ in range(5000):
+        known = known.learn(0 * one, one, 1.0, 1 / 6000)
+    surprise = -known.predictive(one).log_tails(np.array([[1.0], [20.0]]))[1][:, 0]
+    assert 7 < surprise[0] < 12
+    assert surprise[1] > 30
+
+
+_TRIALS, _YES, _NO = (
+    np.array(column)
+    for column in zip(
+        *[(1.0, 0.5, 0.5), (20.0, 2.0, 6.0), (20.0, 0.3, 900.0), (200.0, 0.5, 0.5), (1000.0, 3.0, 3000.0)],
+        *[(1e4, 2.0, 2000.0), (1e4, 300.0, 700.0), (1e5, 8.0, 1e4), (50.0, 5e4, 50.0)],
+        strict=True,
+    )
+)
+
+
+def test_beta_binomial_agrees_with_scipy() -> None:
+    predictive = PolyaCounts(_TRIALS, _YES, _NO)
+    for share in (0.0, 0.0005, 0.02, 0.3, 0.7, 0.98, 1.0):
+        count = np.round(share * _TRIALS)
+        exact = [stats.betabinom(int(n), a, b) for n, a, b in zip(_TRIALS, _YES, _NO, strict=True)]
+        mass = np.array([e.logpmf(int(k)) for e, k in zip(exact, count, strict=True)])
+        np.testing.assert_allclose(predictive.log_density(count), mass, rtol=1e-6, atol=1e-6)
+        below, above = predictive.log_tails(count)
+        low = np.array(
+            [stats.betabinom(int(n), a, b).cdf(k) for n, a, b, k in zip(_TRIALS, _YES, _NO, count, strict=True)]
+        )
+        high = np.array(
+            [stats.betabinom(int(n), b, a).cdf(n - k) for n, a, b, k in zip(_TRIALS, _YES, _NO, count, strict=True)]
+        )
+        for got, want in ((below, low), (above, high)):
+            fair = want > 1e-9
+            np.testing.assert_allclose(-got[fair], -np.log(np.minimum(want[fair], 1.0)), rtol=0.06, atol=0.02)
+
+
+def test_what_cannot_be_has_no_chance_and_a_ratio_of_nothing_or_all_is_a_count_like_others() -> None:
+    predictive = PolyaCounts(np.full(4, 10.0), np.full(4, 1.0), np.full(4, 9.0))
+    below, above = predictive.log_tails(np.array([-1.0, 0.0, 10.0, 11.0]))
+    assert below[0] < -1e5 < below[1] < -0.1
+    assert above[3] < -1e5 < above[2] < -5
+    np.testing.assert_allclose([below[2], below[3], above[0], above[1]], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("trials", [1.0, 30.0, 2000.0])
+@pytest.mark.parametrize(("chance", "total"), [(0.004, np.inf), (0.004, 500.0), (0.3, 10.0), (0.3, np.inf)])
+def test_predictions_of_ratios_are_calibrated(trials: float, chance: float, total: float) -> None:
+    rng, n = np.random.default_rng(0), 2000
+    known, places, many = BetaBinomial.empty(n), [], np.full(n, trials)
+    for step in range(1200):
+        chances = rng.beta(chance * total, (1 - chance) * total, n) if np.isfinite(total) else np.full(n, chance)
+        count = rng.binomial(int(trials), chances).astype(float)
+        if step >= 900 and step % 2 == 0:
+            places.append(known.predictive(many).pit(count, rng.random(n)))
+        known = known.learn(count / trials, many, 1.0, 1 / 2000)
+    rare = trials * chance < 1 and np.isfinite(total)
+    assert _worst_factor(np.array(places)) < (2.0 if rare else 1.5), "slight correlation is hard to see in rare events"
+
+
+def _worst_factor(places: np.ndarray) -> float:
+    """How far the share of two-sided probabilities below p is from p, over p = 1e-2, 1e-3, 1e-4."""
+    probability = 2 * np.minimum(places, 1 - places)
+    shares = [(probability < p).mean() / p for p in (1e-2, 1e-3, 1e-4)]
+    return max(max(share, 1 / max(share, 1e-9)) for share in shares)

@@ -1,0 +1,157 @@
+"""Constant and quantised series, priors from other machines, and the choice of a family."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from models.arrays import Rows
+from models.families.categorical import Categorical
+from models.families.choice import NONE, Choice, Family, MetricKind
+from models.families.gamma_poisson import GammaPoisson
+from models.families.hierarchy import Peers, RatePeers
+from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
+
+
+def _learned(values: np.ndarray, forget: float = 1 / 6000) -> Categorical:
+    known = Categorical.empty(values.shape[1])
+    for row in values:
+        known = known.learn(row, 1.0, forget)
+    return known
+
+
+def test_a_constant_series_that_changes_is_novel_and_the_longer_it_was_constant_the_more() -> None:
+    short, long = (_learned(np.full((n, 1), 5.0)).predictive() for n in (30, 3000))
+    for value in (4.0, 5.001, 6.0):
+        news = [-p.log_rarity(np.array([value]))[0] for p in (short, long)]
+        assert news[0] > 3.5
+        assert news[1] > 8
+    assert long.log_rarity(np.array([5.0]))[0] == 0
+
+
+def test_a_quantised_series_does_not_alarm_at_its_steps() -> None:
+    values = np.random.default_rng(0).choice([0.0, 25.0, 50.0, 75.0], (3000, 200), p=[0.1, 0.2, 0.3, 0.4])
+    predictive = _learned(values).predictive()
+    for value in (0.0, 25.0, 50.0, 75.0):
+        assert (-predictive.log_rarity(np.full(200, value)) < 3).all()
+    assert (-predictive.log_rarity(np.full(200, 60.0)) > 6.5).all(), "an unseen value between two others"
+    assert (-predictive.log_tails(np.full(200, 100.0))[1] > 6.5).all()
+
+
+def test_the_chances_of_spikes_are_those_of_the_sample_and_add_up() -> None:
+    values = np.random.default_rng(0).choice([1.0, 2.0, 9.0], (2000, 3), p=[0.5, 0.3, 0.2])
+    predictive = _learned(values, 0.0).predictive()
+    np.testing.assert_allclose(predictive.chances.sum(axis=1) + predictive.reserve, 1.0)
+    np.testing.assert_allclose(predictive.cdf(np.full(3, 2.0)), (values <= 2).mean(axis=0), atol=2e-3)
+    np.testing.assert_array_equal(predictive.quantile(np.array([[0.0]]))[0], np.median(values, axis=0))
+    np.testing.assert_array_equal(predictive.quantile(ndtri(np.array([[1e-6]])))[0], 0.0)
+    np.testing.assert_array_equal(predictive.quantile(ndtri(np.array([[1 - 1e-6]])))[0], 10.0)
+
+
+def test_of_more_values_than_slots_the_rarest_is_given_up_and_strangers_become_likely() -> None:
+    values = np.random.default_rng(0).normal(0, 1, (500, 4))
+    known = _learned(values)
+    assert (known.predictive().reserve > 0.9).all()
+
+
+def test_the_rarity_of_values_of_a_stationary_quantised_series_is_calibrated() -> None:
+    rng, n = np.random.default_rng(0), 3000
+    chances = np.array([0.6, 0.3, 0.09, 0.009, 0.0009, 0.0001])
+    known, rarity = Categorical.empty(n), []
+    for step in range(1000):
+        value = rng.choice(6, n, p=chances).astype(float)
+        if step >= 700:
+            rarity.append(known.predictive().log_rarity(value))
+        known = known.learn(value, 1.0, 1 / 20000)
+    shares = [(np.exp(rarity) < p).mean() / p for p in (1e-2, 1e-3, 1e-4)]
+    assert max(shares) < 1.5, shares
+
+
+def _cohort(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    return rng.normal(50, 5, n), 2 * np.exp(rng.normal(0, 0.2, n))
+
+
+def test_a_new_machine_is_judged_well_from_its_second_window_when_there_are_others() -> None:
+    rng, old, new = np.random.default_rng(0), 100, 2000
+    centre, spread = _cohort(old + new, rng)
+    known = NormalInverseGamma(*(np.zeros(old + new) for _ in range(3)))
+    exists = np.arange(old + new) < old
+    for _ in range(300):
+        known = known.learn(rng.normal(centre, spread), exists.astype(float), 0.0)
+    group = np.zeros(old + new, np.int64)
+    surprises = {"peers": [], "alone": []}
+    for window in range(10):
+        value = rng.normal(centre, spread)
+        peers = Peers.of(group, 1, known.count, known.mean, known.squares)
+        assert peers.known(group).all()
+        vague = Prior(known.mean, 0.0, 0.5, (0.25 * 50 / (1 + known.count)) ** 2)
+        for name, prior in (("peers", peers.prior(group)), ("alone", vague)):
+            below, above = known.predictive(prior).log_tails(value)
+            if window >= 1:
+                surprises[name].append(2 * np.exp(np.minimum(below, above))[old:])
+        bad = centre + 6 * spread
+        if window == 2:
+            caught = [
+                np.mean(known.predictive(prior).log_tails(bad)[1][old:] < np.log(1e-3))
+                for prior in (peers.prior(group), vague)
+            ]
+        known = known.learn(value, 1.0, 0.0)
+    share = np.mean(np.array(surprises["peers"]) < 1e-2) / 1e-2
+    assert 1 / 1.5 < share < 1.5
+    assert caught[0] > 0.85
+    assert caught[0] > caught[1] + 0.2, "without the others two windows say less"
+
+
+def test_peers_do_not_depend_on_series_of_other_groups() -> None:
+    rng, n = np.random.default_rng(0), 40
+    count, mean, squares = np.full(n, 50.0), rng.normal(size=n), rng.gamma(5, 10, n)
+    group = np.arange(n) % 2
+    both, alone = (
+        Peers.of(group, 2, count, mean, squares),
+        Peers.of(group[::2] * 0, 1, *(c[::2] for c in (count, mean, squares))),
+    )
+    for name in ("mean", "between", "within", "likeness"):
+        assert getattr(both, name)[0] == getattr(alone, name)[0]
+
+
+def test_the_rate_of_a_new_machine_is_that_of_the_others_until_it_has_its_own() -> None:
+    rng, n = np.random.default_rng(0), 400
+    rates, one, group = rng.gamma(4, 0.05, n), np.ones(n), np.zeros(n, np.int64)
+    known = GammaPoisson.empty(n)
+    for _ in range(500):
+        known = known.learn(rng.poisson(rates).astype(float), one, 1.0, 0.0)
+    peers = RatePeers.of(group, 1, known.events, known.exposure)
+    assert peers.events[0] == pytest.approx(4, rel=0.25)
+    assert (peers.events / peers.exposure)[0] == pytest.approx(0.2, rel=0.1)
+    new = GammaPoisson.empty(1).predictive(np.ones(1), peers.events, peers.exposure)
+    assert new.expected[0] == pytest.approx(0.2, rel=0.1)
+    assert -new.log_tails(np.full(1, 10.0))[1][0] > 15
+
+
+def _choose(values: np.ndarray, likelihood: np.ndarray, kind: MetricKind, prescribed: int = NONE) -> list[Family]:
+    n = values.shape[1]
+    choice, known = Choice(), Categorical.empty(n)
+    state, rows = choice.new_state(n), np.arange(n)
+    for value in values:
+        known = known.learn(value, 1.0, 0.0)
+        view = Rows(state, rows, "")
+        choice.learn(view, value, known.distinct(), likelihood, np.full(n, kind), np.full(n, prescribed))
+    return [Family(code) for code in state["family"]]
+
+
+def test_the_support_rules_families_out_and_the_evidence_decides_among_the_others() -> None:
+    rng, even = np.random.default_rng(0), np.zeros((5, 1))
+    gauge = MetricKind.GAUGE
+    assert _choose(rng.poisson(20, (100, 1)).astype(float), even, gauge) == [Family.COUNT]
+    assert _choose(rng.beta(2, 9, (100, 1)), even, gauge) == [Family.RATIO]
+    assert _choose(np.full((100, 1), 4.2), even, gauge) == [Family.CATEGORICAL]
+    assert _choose(rng.normal(0, 1, (100, 1)), even, gauge) == [Family.NORMAL]
+    assert _choose(rng.poisson(20, (100, 1)) + 0.0, even, MetricKind.RATIO) == [Family.NORMAL]
+    better = even.copy()
+    better[Family.LOG_NORMAL] = 0.3
+    assert _choose(rng.lognormal(3, 1, (100, 1)), better, gauge) == [Family.LOG_NORMAL]
+    assert _choose(rng.normal(0, 1, (100, 1)), better, gauge) == [Family.NORMAL], "a log needs values above 0"
+
+
+def test_a_prescribed_family_is_used_whatever_the_evidence() -> None:
+    values = np.random.default_rng(0).poisson(20, (50, 2)).astype(float)
+    assert _choose(values, np.zeros((5, 2)), MetricKind.GAUGE, Family.NORMAL) == [Family.NORMAL] * 2

@@ -1,0 +1,176 @@
+"""One machine's metrics together: what is expected of each given the others, and what breaks it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from models.arrays import Rows
+from models.checks import CONTRACTS, Model
+from models.multivariate.conditional import Conditional
+from models.multivariate.config import MultivariateConfig
+from models.multivariate.machine import MachineVerdicts, Multivariate
+from models.multivariate.moments import Moments, Window
+from models.multivariate.tail import PowerTail
+
+STEP = 300_000
+
+
+def _stream(model: Multivariate, values: np.ndarray) -> tuple[list[MachineVerdicts], dict[str, np.ndarray]]:
+    n = values.shape[1]
+    state, rows = model.new_state(n), np.arange(n)
+    return [model.step(state, rows, np.full(n, i * STEP), value) for i, value in enumerate(values)], state
+
+
+def _correlated(steps: int, machines: int, width: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    loads, noise = rng.normal(size=(steps, machines, 2)), rng.normal(size=(steps, machines, width))
+    return 50 + loads @ rng.normal(size=(2, width)) + 0.3 * noise
+
+
+def _unusual() -> np.ndarray:
+    rng, steps = np.random.default_rng(1), 80
+    values = _correlated(steps, 8, 4)
+    values[60, 0, 1] = 1e6
+    values[:, 1] = np.where(rng.random((steps, 4)) < 0.3, np.nan, values[:, 1])
+    values[60, 1], values[61, 1] = np.inf, -np.inf
+    values[:, 2] = 7.0
+    values[60:, 2, 0] = 8.0
+    values[:, 3] *= 1e300
+    values[:, 4] *= 1e-300
+    values[:, 5, 2:] = np.nan
+    values[:50, 6, 1] = np.nan
+    values[:, 7] = np.nan
+    return values
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
+def test_the_model_of_a_machine_keeps_the_contract(contract: Callable[[Model, np.ndarray], None]) -> None:
+    contract(Multivariate(MultivariateConfig(), 4), _unusual())
+
+
+def test_without_forgetting_the_moments_are_those_of_the_sample() -> None:
+    values = _correlated(400, 1, 5)[:, 0]
+    moments, rows = Moments(5, 0.0, 1000.0), np.array([0])
+    state, all_there, one = moments.new_state(1), np.ones((1, 5), bool), np.ones(1)
+    for value in values:
+        view = Rows(state, rows, "")
+        z = moments.standardise(moments.standard(view), value[None])
+        moments.learn(view, Window(value[None], all_there, z, view["before"], one, one))
+    np.testing.assert_allclose(state["mean"][0], values.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(state["variance"][0], values.var(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(state["now"].reshape(5, 5), np.corrcoef(values.T), atol=1e-5)
+    lagged = [[np.corrcoef(values[1:, i], values[:-1, j])[0, 1] for j in range(5)] for i in range(5)]
+    np.testing.assert_allclose(state["then"].reshape(5, 5), lagged, atol=0.02)
+
+
+def _regressions(correlation: np.ndarray, lagged: np.ndarray) -> tuple[Conditional, Rows]:
+    width = len(correlation)
+    conditional = Conditional(Moments(width, 1 / 5000, 1000.0), noise=0.3, prior=1e-9, refresh=1)
+    state = conditional.moments.new_state(1) | conditional.new_state(1)
+    state["count"][:] = 1000.0
+    state["now"][0], state["then"][0] = correlation.reshape(-1), lagged.reshape(-1)
+    view = Rows(state, np.array([0]), "")
+    conditional.learn(view, np.array([1000.0]))
+    return conditional, view
+
+
+def _by_hand(joint: np.ndarray, point: np.ndarray, target: int, given: list[int]) -> tuple[float, float]:
+    weights = np.linalg.solve(joint[np.ix_(given, given)], joint[given, target])
+    return float(weights @ point[given]), float(np.sqrt(joint[target, target] - weights @ joint[given, target]))
+
+
+@pytest.mark.parametrize("missing", [[], [2], [0, 3]], ids=str)
+def test_what_is_expected_is_the_gaussian_conditional_given_the_metrics_that_are_there(missing: list[int]) -> None:
+    rng, width = np.random.default_rng(0), 4
+    factors = rng.normal(size=(8, 20))
+    joint = np.corrcoef(factors)
+    joint[width:, width:] = joint[:width, :width]
+    conditional, view = _regressions(joint[:width, :width], joint[:width, width:])
+    joint = joint + 0.3 * np.eye(8)
+    z, before = rng.normal(size=width), rng.normal(size=width)
+    present = np.ones((1, width), bool)
+    present[0, missing] = False
+    told = conditional.expect(view, z[None], present, before[None], np.ones(1))
+    point = np.concatenate([z, before])
+    for target in range(width):
+        if target in missing:
+            assert told.residual[0, target] == 0
+            continue
+        given = [other for other in range(8) if other != target and other not in missing]
+        mean, spread = _by_hand(joint, point, target, given)
+        assert told.expected[0, target] == pytest.approx(mean, abs=1e-4)
+        assert told.spread[0, target] == pytest.approx(spread, rel=1e-4)
+        assert told.residual[0, target] == pytest.approx((z[target] - mean) / spread, abs=1e-3)
+
+
+def test_after_a_gap_only_the_metrics_of_the_same_window_count() -> None:
+    rng, width = np.random.default_rng(0), 3
+    joint = np.corrcoef(rng.normal(size=(6, 20)))
+    joint[3:, 3:] = joint[:3, :3]
+    conditional, view = _regressions(joint[:3, :3], joint[:3, 3:])
+    z, present = rng.normal(size=width), np.ones((1, width), bool)
+    told = conditional.expect(view, z[None], present, rng.normal(size=(1, width)), np.zeros(1))
+    mean, spread = _by_hand(joint[:3, :3] + 0.3 * np.eye(3), z, 0, [1, 2])
+    assert told.expected[0, 0] == pytest.approx(mean, abs=1e-4)
+    assert told.spread[0, 0] == pytest.approx(spread, rel=1e-4)
+
+
+def test_a_metric_that_breaks_with_the_others_is_noticed_and_named_though_its_value_is_common() -> None:
+    values = _correlated(1000, 20, 6)
+    values[-1, :, 2] = 100 - values[-1, :, 2]
+    off = np.abs(values[-1, :, 2] - 50) > 1.5
+    verdicts, _ = _stream(Multivariate(MultivariateConfig(), 6), values)
+    assert (verdicts[-1].evidence["residual"][off] > 6).all()
+    assert (verdicts[-1].shares.argmax(axis=1)[off] == 2).all()
+    assert (verdicts[-1].evidence["distance"] < 6).all()
+    assert np.mean([v.record_score >= 50 for v in verdicts[100:-1]]) < 0.002
+
+
+def test_all_metrics_far_out_together_is_distance() -> None:
+    values = _correlated(1000, 20, 6)
+    values[-1] = 50 + 5 * (values[-2] - 50)
+    far = np.abs(values[-1] - 50).max(axis=1) > 10
+    last = _stream(Multivariate(MultivariateConfig(), 6), values)[0][-1]
+    assert far.sum() >= 5
+    assert (last.evidence["distance"][far] > 6).all()
+
+
+def test_columns_that_no_metric_uses_change_nothing_but_rounding() -> None:
+    values = _correlated(300, 3, 4)
+    wide = np.full((300, 3, 7), np.nan)
+    wide[:, :, [0, 2, 3, 6]] = values
+    narrow, padded = (
+        _stream(Multivariate(MultivariateConfig(), width), v)[0][-1] for width, v in ((4, values), (7, wide))
+    )
+    np.testing.assert_allclose(padded.evidence["residual"], narrow.evidence["residual"], rtol=1e-3)
+    np.testing.assert_allclose(padded.expected[:, [0, 2, 3, 6]], narrow.expected, rtol=1e-3)
+
+
+def test_a_metric_that_comes_later_does_not_alarm_and_is_learned_quickly() -> None:
+    values = _correlated(1500, 20, 5)
+    values[:1000, :, 4] = np.nan
+    verdicts, _ = _stream(Multivariate(MultivariateConfig(), 5), values)
+    assert max(float(v.record_score.max()) for v in verdicts[1000:1050]) < 60
+    error = np.std([v.expected[:, 4] - x for v, x in zip(verdicts[1100:], values[1100:, :, 4], strict=True)])
+    assert error < 0.7 * values[1100:, :, 4].std()
+
+
+def test_a_window_of_weight_zero_teaches_nothing_of_what_is_normal() -> None:
+    values = _correlated(200, 2, 3)
+    model = Multivariate(MultivariateConfig(), 3)
+    state = _stream(model, values)[1]
+    before = {name: column.copy() for name, column in state.items()}
+    model.learn(state, np.arange(2), np.full(2, 200 * STEP), values[-1] + 100, np.zeros(2))
+    for name in ("mean", "variance", "now", "then", "tail.shape", "tail.rate", "residual.edge", "distance.edge"):
+        np.testing.assert_array_equal(state[name], before[name], err_msg=name)
+
+
+def test_the_power_tail_finds_the_power() -> None:
+    tail, rng, rows = PowerTail(0.3, 20.0, 1 / 2000), np.random.default_rng(0), np.arange(200)
+    state, there, one = tail.new_state(200, 1), np.ones((200, 1), bool), np.ones(200)
+    for _ in range(1500):
+        residual = np.sqrt(np.exp(rng.exponential(0.5, (200, 1))) - 1)
+        tail.learn(Rows(state, rows, ""), residual, there, one)
+    far = np.sqrt(np.exp(np.full((200, 1), 0.5 * np.log(1000.0))) - 1)
+    assert tail.evidence(Rows(state, rows, ""), far).mean() == pytest.approx(np.log(1000.0), rel=0.05)
