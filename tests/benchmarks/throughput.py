@@ -107,7 +107,7 @@ class Bench:
         self.spark.conf.set("spark.sql.streaming.stateStore.providerClass", self.provider)
         job = jobs.JOBS[name](self.settings)
         (first, *_) = job.source.formats
-        messages = len(_values(self.bootstrap, first))
+        messages = _messages(self.bootstrap, first)
         batch = max(1, messages * self.batch // self.records)
         warm = replace(
             job, name=f"warm-{name}", output=replace(job.output, topic=self.settings.topic("warm.telemetry"))
@@ -205,6 +205,15 @@ def _compare(bootstrap: str, handwritten: str, ours: str) -> dict[str, Any]:
         "largest_relative_difference": differences,
         "p95_relative_difference_median": float(both.select(p95.median()).item()),
     }
+
+
+def _messages(bootstrap: str, topic: str) -> int:
+    """How many a topic holds, markers of transactions included."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
+    partitions = consumer.list_topics(topic, 10).topics[topic].partitions
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, p), 10) for p in partitions]
+    consumer.close()
+    return sum(high - low for low, high in ends)
 
 
 def _values(bootstrap: str, topic: str) -> list[bytes]:
