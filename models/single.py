@@ -170,6 +170,7 @@ class Single:
     >>> for count in [*np.random.default_rng(0).poisson(3, 300), 25]:
     ...     verdict = detector.step(state, row, row, np.array([float(count)]))
     >>> verdict.record_score.round(), verdict.lower, verdict.upper
+    (array([67.]), array([0.]), array([10.]))
     """
 
     def __init__(

@@ -79,8 +79,8 @@ def test_bursty_templates_widen_what_is_expected_of_them() -> None:
 
 
 def test_surprise_at_the_mix_of_a_stationary_source_is_calibrated() -> None:
-    site, nats = _Site(1000, len(RATES)), []
-    for window in range(1500):
+    site, nats = _Site(600, len(RATES)), []
+    for window in range(1400):
         verdict = site.step(site.usual())
         if window >= 800:
             nats.append(verdict.evidence["mix"])
