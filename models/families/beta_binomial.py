@@ -110,10 +110,11 @@ def _outwards(count: Array, yes: Array, left: Array, no: Array) -> tuple[Array, 
         ratio = ratio / np.maximum(count - step - 1 + yes, 1e-9)
         term = term * np.minimum(ratio, 1e3)
         total = total + term
-        if step % 8 == 7 and (term < _ENOUGH * total).all():
+        term = np.where(term < _ENOUGH * total, 0.0, term)
+        if not term.any():
             break
     rest = term * ratio / (1 - np.minimum(ratio, _FLAT))
-    return np.log(total + rest), (count > _TERMS) & (ratio > _FLAT)
+    return np.log(total + rest), (term > 0) & (count > _TERMS) & (ratio > _FLAT)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from models.arrays import Array, clamp
 from models.families.base import Predictive
@@ -50,7 +50,8 @@ class Discrete(Predictive):
             slope = np.exp(clamp(self.log_density(np.maximum(value, 0.0)) + 0.5 * place * place + 0.919, -9.0, 9.0))
             move = (normal - place) / slope
             value = np.maximum(value + clamp(move, -2 * spread - 1, 2 * spread + 1), -0.9)
-        return np.maximum(value, 0.0)
+        missed = (value <= 0) & (self.cdf(np.zeros_like(value)) < ndtr(normal))
+        return np.where(missed, 1.0, np.maximum(value, 0.0))
 
     def pit(self, value: Array, uniform: Array) -> Array:
         """Randomised probability integral transform: uniform on (0, 1) under a right model; to test calibration.
