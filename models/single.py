@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, clamp, prefixed
+from models.arrays import LARGEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed
 from models.evidence.combine import score
 from models.evidence.point import compress, nats_calibration
 from models.evidence.repeats import NEVER
@@ -170,6 +170,7 @@ class Single:
     >>> for count in [*np.random.default_rng(0).poisson(3, 300), 25]:
     ...     verdict = detector.step(state, row, row, np.array([float(count)]))
     >>> verdict.record_score.round(), verdict.lower, verdict.upper
+    (array([67.]), array([0.]), array([10.]))
     """
 
     def __init__(
@@ -205,7 +206,7 @@ class Single:
 
     def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array) -> _Judgement:
         seen, valid = Rows(state, rows, "")["seen"], self.family.admits(value)
-        told = self.family.foresee(Rows(state, rows, "family."), np.where(valid, value, 0.0), self._ends)
+        told = self.family.foresee(Rows(state, rows, "family."), _bounded(value, valid), self._ends)
         calibrated, memo = self.calibration.evidence(Rows(state, rows, "point."), compress(told.surprise))
         trust = np.where(valid, np.minimum(seen / self.warm_up, 1.0), 0.0)
         point = (calibrated if self.calibrated else told.surprise) * trust
@@ -224,8 +225,12 @@ class Single:
         blank = rows[~judged.valid]
         saved = {name: column[blank] for name, column in state.items()} if len(blank) else {}
         own = Rows(state, rows, "")
-        self.family.learn(Rows(state, rows, "family."), np.where(judged.valid, value, 0.0), self.forget)
+        self.family.learn(Rows(state, rows, "family."), _bounded(value, judged.valid), self.forget)
         self.calibration.learn(Rows(state, rows, "point."), judged.memo, own["seen"] >= self.warm_up)
         own["seen"] = own["seen"] + 1
         for name, column in saved.items():
             state[name][blank] = column
+
+
+def _bounded(value: Array, valid: Flags) -> Array:
+    return clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, betaln, gammaln
+from scipy.special import betainc, betaincinv, betaln, gammaln, ndtr
 
 from models.arrays import Array, Flags
 from models.families.discrete import LEAST_LOG, Discrete
 
 _TERMS = 96
 """A tail is summed term by term so far; what is left then is bounded by a geometric series."""
+
+_ENOUGH = 1e-10
 
 _FLAT = 0.97
 """Where the terms still fall more slowly, the tail is that of a beta distribution of the same mean and variance."""
@@ -62,18 +64,15 @@ class PolyaCounts(Discrete):
     def log_tails(self, value: Array) -> tuple[Array, Array]:
         """See `Predictive`; both tails include the value."""
         count = np.minimum(np.maximum(value, 0.0), self.trials)
-        left, log = self.trials - count, self.log_density(count)
-        (below, near), (above, far) = (
-            _outwards(count, self.yes, left, self.no),
-            _outwards(left, self.no, count, self.yes),
-        )
-        below, above = log + below, log + above
-        if (near | far).any():
-            rough = self._smooth(count, log)
-            below, above = np.where(near, rough[0], below), np.where(far, rough[1], above)
-        small, atom = np.exp(np.minimum(below, above)), np.exp(log)
-        large = np.log(np.maximum(1 - small + atom, 0.5))
-        below, above = np.where(below <= above, below, large), np.where(below <= above, large, above)
+        left, log, low = self.trials - count, self.log_density(count), count <= self.mean()
+        near, away = np.where(low, count, left), np.where(low, left, count)
+        yes, no = np.where(low, self.yes, self.no), np.where(low, self.no, self.yes)
+        more, long = _outwards(near, yes, away, no)
+        small = log + more
+        if long.any():
+            small = np.where(long, self._smooth(near, yes, no, log), small)
+        large = np.log(np.maximum(1 - np.exp(small) + np.exp(log), 0.5 * np.exp(log)))
+        below, above = np.where(low, small, large), np.where(low, large, small)
         below = np.where(value < 0, LEAST_LOG, np.where(value >= self.trials, 0.0, np.minimum(below, 0.0)))
         return below, np.where(value > self.trials, LEAST_LOG, np.where(value <= 0, 0.0, np.minimum(above, 0.0)))
 
@@ -86,17 +85,20 @@ class PolyaCounts(Discrete):
         area: Array = before + (inside - whole) * (after - before)
         return area
 
-    def _smooth(self, count: Array, log: Array) -> tuple[Array, Array]:
-        chance = self.yes / (self.yes + self.no)
-        spread = self.variance() / (self.trials * self.trials)
-        total = np.maximum(chance * (1 - chance) / spread - 1, 1e-6)
-        yes, no = chance * total, (1 - chance) * total
-        below = betainc(yes, no, np.minimum((count + 0.5) / self.trials, 1.0))
-        above = betainc(no, yes, np.minimum(1 - (count - 0.5) / self.trials, 1.0))
-        return (
-            np.where(below > _UNDERFLOW, np.log(np.maximum(below, _UNDERFLOW)), log),
-            np.where(above > _UNDERFLOW, np.log(np.maximum(above, _UNDERFLOW)), log),
-        )
+    def quantile(self, normal: Array) -> Array:
+        """See `Predictive`: that of the beta distribution with the same mean and variance, round it outwards."""
+        yes, no = self._like(self.yes, self.no)
+        return np.maximum(self.trials * betaincinv(yes, no, ndtr(normal)) - 0.5, 0.0)
+
+    def _like(self, yes: Array, no: Array) -> tuple[Array, Array]:
+        chance = yes / (yes + no)
+        total = chance * (1 - chance) * self.trials * self.trials / self.variance() - 1
+        total = np.maximum(total, 1e-6)
+        return chance * total, (1 - chance) * total
+
+    def _smooth(self, count: Array, yes: Array, no: Array, log: Array) -> Array:
+        area = betainc(*self._like(yes, no), np.minimum((count + 0.5) / self.trials, 1.0))
+        return np.where(area > _UNDERFLOW, np.log(np.maximum(area, _UNDERFLOW)), log)
 
 
 def _outwards(count: Array, yes: Array, left: Array, no: Array) -> tuple[Array, Flags]:
@@ -108,8 +110,11 @@ def _outwards(count: Array, yes: Array, left: Array, no: Array) -> tuple[Array, 
         ratio = ratio / np.maximum(count - step - 1 + yes, 1e-9)
         term = term * np.minimum(ratio, 1e3)
         total = total + term
+        term = np.where(term < _ENOUGH * total, 0.0, term)
+        if not term.any():
+            break
     rest = term * ratio / (1 - np.minimum(ratio, _FLAT))
-    return np.log(total + rest), (count > _TERMS) & (ratio > _FLAT)
+    return np.log(total + rest), (term > 0) & (count > _TERMS) & (ratio > _FLAT)
 
 
 @dataclass(frozen=True)

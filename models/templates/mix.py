@@ -46,7 +46,7 @@ class Mix:
         >>> one, count = np.zeros(3, np.int64), np.array([50.0, 49.0, 1.0])
         >>> mix = Mix.of(one, 1, count, np.array([500.0, 490.0, 10.0]), one == 0)
         >>> mix.deviance.round(6), mix.freedom.round(2)
-        (array([0.]), array([1.64]))
+        (array([0.]), array([2.15]))
         """
         counted, mass = np.where(known, count, 0.0), np.where(known, weight, 0.0)
         lines, total = np.bincount(owner, counted, m), np.bincount(owner, mass, m)

@@ -68,7 +68,7 @@ class Templates:
     >>> pairs = {name: np.concatenate([column, model.new_rows(1)[name]]) for name, column in pairs.items()}
     >>> verdict = model.step(entities, one, pairs, np.arange(3), np.zeros(3, np.int64), np.array([19.0, 0.0, 1.0]))
     >>> verdict.unseen, {name: float(nats[0].round(1)) for name, nats in verdict.evidence.items()}
-    (array([False, False,  True]), {'unseen': 4.4, 'mix': 1.3, 'burst': 0.0, 'silence': 0.1})
+    (array([False, False,  True]), {'unseen': 4.4, 'mix': 0.9, 'burst': 0.0, 'silence': 0.1})
     """
 
     def __init__(self, config: TemplateConfig) -> None:

@@ -36,10 +36,10 @@ def test_a_family_keeps_the_contract(name: str, contract: Callable[[Model, np.nd
 
 @pytest.mark.parametrize("name", ["counts", "ratios"])
 def test_probabilities_of_stationary_series_are_calibrated(name: str) -> None:
-    rng, n, told = np.random.default_rng(0), 600, []
+    rng, n, told = np.random.default_rng(0), 500, []
     detector = Single(FAMILIES[name])
     state, rows = detector.new_state(n), np.arange(n)
-    for step in range(1600):
+    for step in range(1300):
         value = rng.poisson(300, n).astype(float) if name == "counts" else rng.binomial(1000, 0.3, n) / 1000
         verdict = detector.step(state, rows, rows, value)
         if step >= 600:
