@@ -30,6 +30,9 @@ from models.verdicts import Kind, Verdicts
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
 
+_TRACE = 1e-100
+"""A bound below this is a trace of the prior of a series that was always 0: it is 0."""
+
 
 @dataclass(frozen=True)
 class _Judgement:
@@ -162,7 +165,8 @@ class Detector:
         kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
         since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, time), NEVER)
         known = valid | (seen > 0)
-        lower, typical, upper = (np.where(known, edge, np.nan) for edge in band)
+        shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
+        lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
         verdicts = Verdicts(
             points, np.exp(-combine(list(channels.values()))), typical, lower, upper, kind, since, channels
         )
