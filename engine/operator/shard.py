@@ -25,7 +25,7 @@ from engine.partitioning import slots
 from engine.record import Record
 from engine.state import Segments, ShardState
 from engine.time import NEVER
-from engine.watermarks import BoundedOutOfOrderness, WatermarkTracker
+from engine.watermarks import WatermarkStrategy, WatermarkTracker
 
 ROWS_A_MESSAGE = 16_384
 STATS = "#stats"
@@ -79,13 +79,13 @@ class ShardOperator:
         stats = Stats(batch.height, results.records.height, late, len(intake.dead), now, kept.save())
         yield Message(STATS, self.shard, b"", json.dumps(asdict(stats)).encode())
 
-    def _watermark(self) -> BoundedOutOfOrderness:
+    def _watermark(self) -> WatermarkStrategy:
         """Of a topic partitioned by key a shard sees its own partitions only, and waits for no others."""
         config = self.job.source.watermark
         if not self.job.source.direct(self.shards):
             return config
         own = tuple((topic, p) for topic, p in config.expected if p % self.shards == self.shard)
-        return replace(config, expected=own)
+        return replace(config, expected=own)  # type: ignore[type-var]
 
     def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
         schema = self.job.source.record.arrow_schema()
