@@ -13,23 +13,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from engine.aggregates import AnyAggregate
+from engine.errors import NewnormalError
 from engine.record import Record
 from engine.sources import Source
 from engine.state import ShardState
+from engine.time import NEVER
 from engine.windows import Sliding
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Event time of a shard: the watermark before and after the batch at hand."""
+    """How far a shard has come in event time and in processing time, before and after the batch at hand.
+
+    Attributes:
+        before: The watermark before the batch, epoch milliseconds.
+        now: The watermark after it.
+        clock_before: Processing time before the batch: the greatest arrival time seen, epoch milliseconds.
+        clock: Processing time with the batch; heartbeats move it too.
+    """
 
     before: int
     now: int
+    clock_before: int = NEVER
+    clock: int = NEVER
 
 
 @dataclass(frozen=True)
@@ -48,12 +62,29 @@ class Processor(ABC):
         """Takes in a batch (any order, maybe empty) and returns what is final at the watermark."""
 
 
+class Reference(ABC):
+    """The specification of a processor: plain Python over all keys, slow and obvious."""
+
+    @abstractmethod
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        """Takes in one micro-batch in order of arrival; returns results, and records that came too late to count."""
+
+
 class ProcessorConfig(ABC):
     """What a job declares; the logic is built from it in the worker."""
 
     @abstractmethod
     def build(self) -> Processor:
         """The logic."""
+
+    def reference(self) -> Reference:
+        """The specification of the logic.
+
+        Raises:
+            NewnormalError: ``PROCESSOR_UNKNOWN`` if there is none.
+        """
+        name = type(self).__name__
+        raise NewnormalError("PROCESSOR_UNKNOWN", f"{name} has no reference", accepted="a class with reference()")
 
 
 @dataclass(frozen=True)
@@ -71,6 +102,11 @@ class WindowAggregate(ProcessorConfig):
 
         return WindowProcessor(self)
 
+    def reference(self) -> Reference:
+        from engine.reference.windows import Windows
+
+        return Windows(self)
+
 
 @dataclass(frozen=True)
 class PassThrough(ProcessorConfig):
@@ -79,10 +115,18 @@ class PassThrough(ProcessorConfig):
     def build(self) -> Processor:
         return _PassThrough()
 
+    def reference(self) -> Reference:
+        return _PassedOn()
+
 
 class _PassThrough(Processor):
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         return Results(batch)
+
+
+class _PassedOn(Reference):
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        return records, []
 
 
 @dataclass(frozen=True)
