@@ -23,7 +23,8 @@ from engine.record import Record
 from engine.sources import Source
 from engine.state import ShardState
 from engine.time import NEVER
-from engine.windows import Sliding
+from engine.triggers import ACCUMULATING, Accumulation, AfterWatermark, Trigger
+from engine.windows import Evictor, Policy, Sliding, Window
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -89,23 +90,58 @@ class ProcessorConfig(ABC):
 
 @dataclass(frozen=True)
 class WindowAggregate(ProcessorConfig):
-    """Aggregates over event-time windows of each key."""
+    """Aggregates over windows of each key.
+
+    Attributes:
+        trigger: When windows fire; without one, at the watermark and for late records. Aligned windows without a
+            trigger share panes and have no columns but ``revision`` to tell their results apart.
+        panes: How the results of one window relate.
+        evict: Which records of a window count; without one, all.
+    """
 
     key: tuple[str, ...]
     time: str
-    window: Sliding
+    window: Window
     allowed_lateness: str
     aggregates: dict[str, AnyAggregate]
+    trigger: Trigger | None = None
+    panes: Accumulation = ACCUMULATING
+    evict: Evictor | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether windows are put together from shared panes: aligned ones that fire at the watermark."""
+        plain = self.trigger is None and self.evict is None and self.panes == ACCUMULATING
+        return plain and isinstance(self.window, Sliding) and not self.window.offset_ms
+
+    @property
+    def sliding(self) -> Sliding:
+        """The windows, if they are put together from panes."""
+        assert isinstance(self.window, Sliding)
+        return self.window
+
+    @property
+    def fires(self) -> Trigger:
+        """When windows fire."""
+        own = self.window.trigger if isinstance(self.window, Policy) else AfterWatermark()
+        return self.trigger or own
+
+    @property
+    def evictor(self) -> Evictor | None:
+        """Which records count."""
+        return self.evict or (self.window.evict if isinstance(self.window, Policy) else None)
 
     def build(self) -> Processor:
+        from engine.operator.general import GeneralWindows
         from engine.operator.window import WindowProcessor
 
-        return WindowProcessor(self)
+        return WindowProcessor(self) if self.shared else GeneralWindows(self)
 
     def reference(self) -> Reference:
+        from engine.reference.panes import Panes
         from engine.reference.windows import Windows
 
-        return Windows(self)
+        return Windows(self) if self.shared else Panes(self)
 
 
 @dataclass(frozen=True)
@@ -158,8 +194,11 @@ class Stream:
 
     source: Source
     key: tuple[str, ...] = ()
-    windows: Sliding | None = None
+    windows: Window | None = None
     lateness: str = "0s"
+    when: Trigger | None = None
+    panes: Accumulation = ACCUMULATING
+    evict: Evictor | None = None
     processor: ProcessorConfig = PassThrough()
 
     @classmethod
@@ -171,15 +210,28 @@ class Stream:
         """Keys by columns; the first one decides shard and partition."""
         return replace(self, key=columns)
 
-    def window(self, window: Sliding, allowed_lateness: str = "0s") -> Stream:
-        """Groups into event-time windows; a late record within the lateness revises its window."""
+    def window(self, window: Window, allowed_lateness: str = "0s") -> Stream:
+        """Groups into windows; a late record within the lateness revises its window."""
         return replace(self, windows=window, lateness=allowed_lateness)
+
+    def trigger(
+        self,
+        trigger: Trigger,
+        panes: Accumulation = ACCUMULATING,
+        evict: Evictor | None = None,
+        allowed_lateness: str | None = None,
+    ) -> Stream:
+        """Says when windows give results, how these relate, and which records of a window count."""
+        lateness = self.lateness if allowed_lateness is None else allowed_lateness
+        return replace(self, when=trigger, panes=panes, evict=evict, lateness=lateness)
 
     def aggregate(self, **aggregates: AnyAggregate) -> Stream:
         """One result column an aggregate."""
         if self.windows is None:
             raise TypeError("aggregate() needs window() before it")
-        logic = WindowAggregate(self.key, self.source.time, self.windows, self.lateness, aggregates)
+        logic = WindowAggregate(
+            self.key, self.source.time, self.windows, self.lateness, aggregates, self.when, self.panes, self.evict
+        )
         return replace(self, processor=logic)
 
     def process(self, processor: ProcessorConfig) -> Stream:
