@@ -65,10 +65,10 @@ class ShardOperator:
         """Processes one micro-batch."""
         kept = ShardState(state)
         tracker = WatermarkTracker.restore(self._watermark(), kept.notes.get("watermark", {}))
-        before = tracker.watermark
+        before, clock = tracker.watermark, tracker.clock
         now = tracker.advance(intake.markers)
         batch = self._batch(intake.records)
-        results = self.processor.process(batch, kept, Progress(before, now))
+        results = self.processor.process(batch, kept, Progress(before, now, clock, tracker.clock))
         kept.notes["watermark"] = tracker.snapshot()
         yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
         late = results.late.height if results.late is not None else 0

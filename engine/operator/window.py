@@ -27,7 +27,7 @@ class WindowProcessor(Processor):
 
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
-        self.window = config.window
+        self.window = config.sliding
         self.key = list(config.key)
         self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
         self.scalars = {n: a for n, a in config.aggregates.items() if isinstance(a, Aggregate)}
