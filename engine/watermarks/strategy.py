@@ -55,7 +55,7 @@ class WatermarkStrategy(ABC):
         """What is to be learned from the event times of some records, in the order of the log."""
         return ()
 
-    def learns(self, clock: Clock, observed: Observed) -> None:
+    def learns(self, clock: Clock, observed: Observed) -> None:  # noqa: B027
         """Takes in what was observed; the clock still is as it was ahead of it."""
 
 
