@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from engine.errors import NewnormalError
 from engine.sources import Source
+from engine.steps import row_by_row
 from engine.time import NEVER
 from engine.watermarks import Marker, WatermarkTracker
 
@@ -73,6 +74,20 @@ def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=columns)
 
 
+def rows(inputs: Sequence[Source], topic: str, record: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a decoded record of a topic is to the job, for references: after the steps, with the columns of `schema`."""
+    found = []
+    for number, source in enumerate(inputs):
+        if topic in source.formats:
+            made = row_by_row(source.steps, [record], source.record.arrow_schema())
+            found += [_row(inputs, number, row) for row in made]
+    return found
+
+
+def _row(inputs: Sequence[Source], number: int, row: dict[str, Any]) -> dict[str, Any]:
+    return row if len(inputs) == 1 else dict.fromkeys(schema(inputs).names) | row | {INPUT: number}
+
+
 class InputClocks:
     """The watermark of a job: the least of its inputs' that hold it and are not silent; it never goes back.
 
@@ -106,6 +121,11 @@ class InputClocks:
         now = min(awake) if awake else max(tracker.watermark for tracker in holding)
         self.watermark = max(self.watermark, now)
         return self.watermark
+
+    @property
+    def clock(self) -> int:
+        """Processing time: the greatest arrival time seen in any input."""
+        return max(tracker.clock for tracker in self.trackers)
 
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON values."""

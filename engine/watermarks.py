@@ -115,6 +115,11 @@ class WatermarkTracker:
         self.watermark = max(self.watermark, min((clock.says(bound) for clock in awake), default=silent))
         return self.watermark
 
+    @property
+    def clock(self) -> int:
+        """Processing time: the greatest arrival time seen, heartbeats included; `NEVER` ahead of the first message."""
+        return max((clock.last for clock in self.clocks.values()), default=NEVER)
+
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON values."""
         rows = [[topic, p, *astuple(clock)] for (topic, p), clock in sorted(self.clocks.items())]

@@ -64,10 +64,10 @@ class ShardOperator:
         """Processes one micro-batch."""
         kept = ShardState(state)
         clocks = self._clocks(kept.notes.get("watermark", {}))
-        before = clocks.watermark
+        before, clock = clocks.watermark, clocks.clock
         now = clocks.advance(intake.markers)
         batch = self._batch(intake.records)
-        results = self.processor.process(batch, kept, Progress(before, now))
+        results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
         kept.notes["watermark"] = clocks.snapshot()
         yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
         too_late = self._late(results.late)

@@ -76,8 +76,8 @@ class SequenceAggregateProcessor(OrderedProcessor):
 class SequenceAggregateReference(OrderedReference):
     """The meaning of a `SequenceAggregate`.
 
-    * A window closes at its timeout, if the next record comes no earlier; else with a record that breaks it, which opens
-      the next; else with the record that fills it.
+    * A window closes at its timeout, if the next record comes no earlier; else with a record that breaks it, which
+      opens the next; else with the record that fills it.
     * At the end of all input a window without a timeout closes a millisecond after its last record.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import polars as pl
 
@@ -30,6 +30,8 @@ class Broadcast(TwoSided):
         where: SQL condition on the pair; a rule may so be withdrawn: ``"active"``.
         how: ``left``: a record that no rule concerns is a result too, with nulls.
     """
+
+    wide: ClassVar[bool] = True
 
     identity: tuple[str, ...]
     on: tuple[str, ...] = ()

@@ -1,7 +1,6 @@
 """Own logic as a function of one key's record and state: simple, any state that JSON can hold, and slow.
 
-Each record is a call into Python and two passes through JSON: some ten thousand records a second. Where that is too slow,
-write a `Logic` over columns.
+Each record is a call into Python and two passes through JSON. Where that is too slow, write a `Logic` over columns.
 """
 
 from __future__ import annotations

@@ -20,9 +20,10 @@ FLAT = 1e-12
 
 @dataclass(frozen=True)
 class Correlation(TwoSided):
-    """Of each window, the correlation of the means of both streams in its slots; slots without one of them are left out.
+    """Of each window, the correlation of the means of both streams in its slots; those without one are left out.
 
-    Results: the key, ``window_start``, ``window_end``, ``pairs`` (slots with both), ``correlation`` (null of a constant).
+    Results: the key, ``window_start``, ``window_end``, ``pairs`` (slots with both) and ``correlation``; that is null
+    where one of the two is constant.
 
     Args:
         x: Column of the left stream.
@@ -143,7 +144,7 @@ def _mean(values: list[float]) -> float:
 def pearson(pairs: list[tuple[float, float]]) -> float | None:
     """Pearson's correlation; ``None`` if one side is constant.
 
-    >>> pearson([(1, 2), (2, 4), (3, 6)])
+    >>> round(pearson([(1, 2), (2, 4), (3, 6)]), 9)
     1.0
     """
     xs, ys = [x for x, _ in pairs], [y for _, y in pairs]

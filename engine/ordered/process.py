@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -131,4 +132,4 @@ def _one(value: object) -> np.ndarray:
 
 def _value(column: np.ndarray) -> object:
     value = column.tolist()[0]
-    return None if isinstance(value, float) and value != value else value
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import polars as pl
 
@@ -28,6 +28,9 @@ class TwoSided(Ordered):
         left: Columns of the records on the left.
         right: Those on the right.
     """
+
+    wide: ClassVar[bool] = False
+    """Whether the right stream goes to all shards."""
 
     split: int = 1
     left: tuple[str, ...] = ()

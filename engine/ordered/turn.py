@@ -88,7 +88,7 @@ class Logic(ABC):
     def on_records(self, turn: Turn) -> None:
         """Takes in a record a key, in event-time order."""
 
-    def on_timers(self, turn: Turn) -> None:
+    def on_timers(self, turn: Turn) -> None:  # noqa: B027
         """Called for keys whose timer is due: ahead of their first record at or after it, or when the watermark comes.
 
         The timer is unset before. One that is set to an instant not after that of the turn fires a millisecond later.

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from engine.aggregates import AnyAggregate
 from engine.job import Row
 from engine.operator.lift import PANE
 from engine.ordered.rounds import Ints
 from engine.ordered.turn import NO_TIMER, Logic, Turn
 from engine.time import END_OF_TIME, duration_ms
+
+if TYPE_CHECKING:
+    from engine.ordered.aggregate import SequenceAggregate
 
 Mask = npt.NDArray[np.bool_]
 
@@ -32,6 +37,12 @@ class SequenceWindows(ABC):
     def timeout_ms(self) -> int:
         """`timeout` in milliseconds; 0: never."""
         return duration_ms(self.timeout, "timeout") if self.timeout else 0
+
+    def over(self, aggregates: dict[str, AnyAggregate]) -> SequenceAggregate:
+        """The operator that aggregates these windows."""
+        from engine.ordered.aggregate import SequenceAggregate
+
+        return SequenceAggregate(self, aggregates)
 
     @abstractmethod
     def breaks(self, turn: Turn) -> Mask:
