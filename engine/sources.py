@@ -16,6 +16,7 @@ from engine.errors import NewnormalError
 from engine.heartbeat import HEARTBEAT
 from engine.partitioning import slots
 from engine.record import Record
+from engine.steps import Step, apply
 from engine.time import NEVER, duration_ms, epoch_ms, iso
 from engine.watermarks import BoundedOutOfOrderness, Marker, WatermarkStrategy
 
@@ -111,6 +112,10 @@ class Source:
         time: The event-time column.
         columnar: Few large messages rather than many small ones.
         partitions: Partitions of the topics, if a record lies in the one that the hash of its key says; 0 if not.
+        steps: What is done with each record before it is routed to its shard.
+        holds: Whether the watermark of the job waits for this input. Not for one that the job itself feeds: each would
+            wait for the other.
+        broadcast: Whether all shards get all of its records: for a slow stream that concerns all keys.
     """
 
     formats: dict[str, Decoder]
@@ -120,16 +125,25 @@ class Source:
     bounds: TimeBounds = field(default_factory=TimeBounds)
     columnar: bool = True
     partitions: int = 0
+    steps: tuple[Step, ...] = ()
+    holds: bool = True
+    broadcast: bool = False
 
     def direct(self, shards: int) -> bool:
         """Whether a message's partition tells the shard of its records: then it need not be decoded to be routed."""
-        return self.partitions > 0 and self.partitions % shards == 0
+        by_key = all(step.keeps(self.record.identity[0]) for step in self.steps)
+        return self.partitions > 0 and self.partitions % shards == 0 and by_key and not self.broadcast
+
+    def columns(self) -> pa.Schema:
+        """The columns of the records after the steps."""
+        schema = self.record.arrow_schema()
+        return apply(self.steps, schema.empty_table()).schema if self.steps else schema
 
     def read(self, messages: Messages, job: str) -> tuple[pa.Table, Marker, list[DeadLetter]]:
         """Decodes and checks messages of one partition.
 
         Returns:
-            The good records, what they tell of the partition's clock, and the dead letters.
+            The good records after the steps, what they tell of the partition's clock, and the dead letters.
         """
         first, last, offset = int(messages.arrived.min()), int(messages.arrived.max()), int(messages.offsets[0])
         beats = pc.fill_null(pc.equal(messages.values, HEARTBEAT), False).to_numpy(zero_copy_only=False)
@@ -144,7 +158,7 @@ class Source:
         observed = self.watermark.observes(records.column(self.time).to_numpy())
         marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke, offset, observed)
         dead = [self._dead(job, messages, *refusal) for refusal in [*decoded.refused, *refused]]
-        return records.drop_columns([ROW]), marker, dead
+        return apply(self.steps, records.drop_columns([ROW])), marker, dead
 
     def _check(self, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[tuple[int, str, str]]]:
         rows = records.column(ROW).to_numpy()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -17,15 +17,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import columnar
+from engine import columnar, inputs
 from engine.dictionaries import compact, whole
+from engine.inputs import INPUT, InputClocks
 from engine.job import Job, Output, Progress
 from engine.operator.intake import Intake
 from engine.partitioning import slots
 from engine.record import Record
 from engine.state import Segments, ShardState
 from engine.time import NEVER
-from engine.watermarks import WatermarkStrategy, WatermarkTracker
 
 ROWS_A_MESSAGE = 16_384
 STATS = "#stats"
@@ -64,31 +64,36 @@ class ShardOperator:
     def run(self, intake: Intake, state: Segments) -> Iterator[Message]:
         """Processes one micro-batch."""
         kept = ShardState(state)
-        tracker = WatermarkTracker.restore(self._watermark(), kept.notes.get("watermark", {}))
-        before, clock = tracker.watermark, tracker.clock
-        now = tracker.advance(intake.markers)
+        clocks = self._clocks(kept.notes.get("watermark", {}))
+        before, clock = clocks.watermark, clocks.clock
+        now = clocks.advance(intake.markers)
         batch = self._batch(intake.records)
-        results = self.processor.process(batch, kept, Progress(before, now, clock, tracker.clock))
-        kept.notes["watermark"] = tracker.snapshot()
+        results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
+        kept.notes["watermark"] = clocks.snapshot()
         yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
-        late = results.late.height if results.late is not None else 0
-        if late and self.job.late and results.late is not None:
-            yield from encode(self.job.late, results.late, self.shard, self.shards, now, moved=False)
+        too_late = self._late(results.late)
+        late = too_late.height if too_late is not None else 0
+        if late and self.job.late and too_late is not None:
+            yield from encode(self.job.late, too_late, self.shard, self.shards, now, moved=False)
         for letter in intake.dead:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
         stats = Stats(batch.height, results.records.height, late, len(intake.dead), now, kept.save())
         yield Message(STATS, self.shard, b"", json.dumps(asdict(stats)).encode())
 
-    def _watermark(self) -> WatermarkStrategy:
-        """Of a topic partitioned by key a shard sees its own partitions only, and waits for no others."""
-        config = self.job.source.watermark
-        if not self.job.source.direct(self.shards):
-            return config
-        own = tuple((topic, p) for topic, p in config.expected if p % self.shards == self.shard)
-        return replace(config, expected=own)  # type: ignore[type-var]
+    def _clocks(self, snapshot: dict[str, Any]) -> InputClocks:
+        if self.job.direct(self.shards):
+            return InputClocks.of_shard(self.job.inputs, self.shard, self.shards, snapshot)
+        return InputClocks(self.job.inputs, snapshot)
+
+    def _late(self, late: pl.DataFrame | None) -> pl.DataFrame | None:
+        """What this shard reports as late: of broadcast input, which all shards get, the first one does."""
+        wide = [number for number, source in enumerate(self.job.inputs) if source.broadcast]
+        if late is None or not wide or self.shard == 0 or INPUT not in late.columns:
+            return late
+        return late.filter(~pl.col(INPUT).is_in(wide))
 
     def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
-        schema = self.job.source.record.arrow_schema()
+        schema = inputs.schema(self.job.inputs)
         table = pa.concat_tables(tables).unify_dictionaries() if tables else schema.empty_table()
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)

@@ -51,6 +51,8 @@ class WindowProcessor(Processor):
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Adds the batch to its panes and returns the windows that the watermark closed or late data changed."""
         panes = PaneStore(state, self._merged)
+        if not batch.width:  # an operator ahead of this one in a chain had no results
+            batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
         start = pl.col(self.config.time)
         batch = batch.with_columns((start - start % self.window.pane_ms).alias(PANE))
         too_late = pl.col(PANE) + self.window.size_ms + self.lateness <= progress.before

@@ -63,7 +63,7 @@ class ShardProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Called by Spark for each shard in each micro-batch."""
         frame = pd.concat(rows)
-        if self.job.source.direct(self.shards):
+        if self.job.direct(self.shards):
             rows_in_order = frame.sort_values(["topic", "partition", "offset"])
             intake = read(self.job, [pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)])
         else:

@@ -38,6 +38,9 @@ class Clock:
 class WatermarkTracker:
     """The logic: clocks a partition, combined into one watermark that never goes back.
 
+    Attributes:
+        silent: Whether no partition is awake, so that other inputs of the job need not wait for this one.
+
     >>> from engine.watermarks import BoundedOutOfOrderness
     >>> tracker = WatermarkTracker(BoundedOutOfOrderness("1s", idle_after="10s"))
     >>> tracker.advance([Marker("t", 0, 50_000, None, 0, 0, 0), Marker("t", 1, 20_000, None, 0, 0, 0)])
@@ -51,6 +54,7 @@ class WatermarkTracker:
     config: WatermarkStrategy
     clocks: dict[tuple[str, int], Clock] = field(default_factory=dict)
     watermark: int = NEVER
+    silent: bool = False
 
     def advance(self, markers: Iterable[Marker]) -> int:
         """Takes in what a micro-batch tells and returns the watermark after it."""
@@ -63,6 +67,7 @@ class WatermarkTracker:
             return self.watermark
         clocks = self.clocks.values()
         awake = [clock for clock in clocks if self.config.awake(clock)]
+        self.silent = not awake
         silent = max(clock.max_time for clock in clocks)  # where all are silent, nothing is out of order any more
         self.watermark = max(self.watermark, min((self.config.says(clock) for clock in awake), default=silent))
         return self.watermark
@@ -75,13 +80,13 @@ class WatermarkTracker:
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON values."""
         rows = [[topic, p, *astuple(clock)] for (topic, p), clock in sorted(self.clocks.items())]
-        return {"watermark": self.watermark, "clocks": rows}
+        return {"watermark": self.watermark, "clocks": rows, "silent": self.silent}
 
     @classmethod
     def restore(cls, config: WatermarkStrategy, snapshot: dict[str, Any]) -> WatermarkTracker:
         """Inverse of `snapshot`."""
         clocks = {(topic, p): Clock(*rest) for topic, p, *rest in snapshot.get("clocks", [])}
-        return cls(config, clocks, snapshot.get("watermark", NEVER))
+        return cls(config, clocks, snapshot.get("watermark", NEVER), snapshot.get("silent", False))
 
 
 def _in_log_order(marker: Marker) -> tuple[str, int, int, int, int, int]:
