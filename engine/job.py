@@ -12,7 +12,7 @@ The same value is run by the reference interpreter and by the sharded operator o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +31,7 @@ from engine.triggers import ACCUMULATING, Accumulation, AfterWatermark, Trigger
 from engine.windows import Evictor, Policy, Sliding, Window
 
 if TYPE_CHECKING:
+    from engine.explain import Plan
     from engine.ordered.sides import TwoSided
     from engine.ordered.windows import SequenceWindows
 
@@ -56,11 +57,25 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Held:
+    """What a processor holds in its state; ``None`` where it does not tell.
+
+    Attributes:
+        keys: Keys; of windows made of panes, the most in one pane.
+        open: Windows, of any key, that have not ended.
+    """
+
+    keys: int | None = None
+    open: int | None = None
+
+
+@dataclass(frozen=True)
 class Results:
-    """What a processor returns for a batch: new records, and input that came too late to count."""
+    """What a processor returns for a batch: new records, input that came too late to count, and what it holds."""
 
     records: pl.DataFrame
     late: pl.DataFrame | None = None
+    held: Held = Held()
 
 
 class Processor(ABC):
@@ -102,6 +117,12 @@ class ProcessorConfig(ABC):
     def result_time(self, time: str) -> str:
         """The event-time column of the results; ``time`` is that of the input."""
         return time
+
+    def describe(self) -> list[tuple[str, str]]:
+        """What it does and keeps, in its user's terms: lines of `Job.explain`."""
+        from engine.explain import in_words
+
+        return in_words(self)
 
 
 @dataclass(frozen=True)
@@ -158,6 +179,11 @@ class WindowAggregate(ProcessorConfig):
         from engine.reference.windows import Windows
 
         return Windows(self) if self.shared else Panes(self)
+
+    def describe(self) -> list[tuple[str, str]]:
+        from engine.explain import windows
+
+        return windows(self)
 
     def result_time(self, time: str) -> str:
         return "window_end"
@@ -233,6 +259,10 @@ class Chain(ProcessorConfig):
             time = part.result_time(time)
         return time
 
+    def describe(self) -> list[tuple[str, str]]:
+        numbered = ((number, part.describe()) for number, part in enumerate(self.parts, 1))
+        return [(f"{number}. {term}", meaning) for number, lines in numbered for term, meaning in lines]
+
 
 @dataclass(frozen=True)
 class _Chained(Processor):
@@ -302,6 +332,12 @@ class Job:
         """Whether messages of all inputs go to their shard as they are: partitioned by the first key column."""
         by_key = all(source.record.identity[:1] == self.key[:1] for source in self.inputs)
         return by_key and all(source.direct(shards) for source in self.inputs)
+
+    def explain(self, measured: Mapping[str, Any] | None = None, shards: int = 2) -> Plan:
+        """The plan in its user's terms; ``print(job.explain())``."""
+        from engine.explain import explain
+
+        return explain(self, measured, shards)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ results are encoded; state is saved. Nothing here knows Spark or a clock.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -28,6 +27,7 @@ from engine.state import Segments, ShardState
 from engine.time import NEVER
 
 ROWS_A_MESSAGE = 16_384
+SAMPLE, HOTTEST = 4096, 3
 STATS = "#stats"
 """Topic name of the row in which a shard reports its `Stats`; it goes to the driver, not to Kafka."""
 
@@ -44,7 +44,16 @@ class Message:
 
 @dataclass(frozen=True)
 class Stats:
-    """What one shard did in one micro-batch."""
+    """What one shard did in one micro-batch, and what it holds after it.
+
+    Attributes:
+        shard: Its number.
+        keys: Keys held, see `engine.job.Held`.
+        open: Windows open.
+        hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
+        read_ms: Wall time of decoding; filled in by what runs the shard.
+        operator_ms: Wall time of the operator, encoding and state included; likewise.
+    """
 
     records_in: int
     records_out: int
@@ -52,6 +61,21 @@ class Stats:
     dead: int
     watermark: int
     state_bytes: int
+    shard: int = 0
+    keys: int | None = None
+    open: int | None = None
+    hot: Sequence[tuple[str, float]] = ()
+    read_ms: float = 0.0
+    operator_ms: float = 0.0
+
+    def message(self) -> Message:
+        """The row that tells the driver."""
+        return Message(STATS, self.shard, b"", orjson.dumps(self))
+
+    @classmethod
+    def of(cls, message: Message) -> Stats:
+        """Inverse of `message`."""
+        return cls(**orjson.loads(message.value))
 
 
 class ShardOperator:
@@ -77,8 +101,9 @@ class ShardOperator:
             yield from encode(self.job.late, too_late, self.shard, self.shards, now, moved=False)
         for letter in intake.dead:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
-        stats = Stats(batch.height, results.records.height, late, len(intake.dead), now, kept.save())
-        yield Message(STATS, self.shard, b"", json.dumps(asdict(stats)).encode())
+        counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
+        held = results.held
+        yield Stats(*counts, self.shard, held.keys, held.open, self._hot(batch)).message()
 
     def _clocks(self, snapshot: dict[str, Any]) -> InputClocks:
         if self.job.direct(self.shards):
@@ -91,6 +116,14 @@ class ShardOperator:
         if late is None or not wide or self.shard == 0 or INPUT not in late.columns:
             return late
         return late.filter(~pl.col(INPUT).is_in(wide))
+
+    def _hot(self, batch: pl.DataFrame) -> list[tuple[str, float]]:
+        """The keys that dominate, of evenly spaced records."""
+        if not batch.height or not self.job.key:
+            return []
+        sample = batch.select(self.job.key).gather_every(max(1, batch.height // SAMPLE))
+        top = sample.group_by(self.job.key).len("__n").top_k(HOTTEST, by="__n").rows()
+        return [(", ".join(map(str, key)), n / sample.height) for *key, n in top]
 
     def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
         schema = inputs.schema(self.job.inputs)
