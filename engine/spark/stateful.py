@@ -74,8 +74,8 @@ class ShardProcessor(StatefulProcessor):
         decoded = time.perf_counter()
         operator = ShardOperator(self.job, int(frame["shard"].iloc[0]), self.shards)
         messages = list(operator.run(intake, SparkSegments(self.segments)))
-        read, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
-        messages[-1] = replace(Stats.of(messages[-1]), read_ms=read, operator_ms=operated).message()
+        reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
+        messages[-1] = replace(Stats.of(messages[-1]), read_ms=reading, operator_ms=operated).message()
         yield pd.DataFrame([(m.topic, m.partition, m.key, m.value) for m in messages], columns=OUTPUT.names)
 
     def close(self) -> None:
