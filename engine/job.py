@@ -18,6 +18,7 @@ from typing import Any, Literal
 import polars as pl
 
 from engine.aggregates import AnyAggregate
+from engine.aggregates.check import check
 from engine.errors import NewnormalError
 from engine.record import Record
 from engine.sources import Source
@@ -229,6 +230,7 @@ class Stream:
         """One result column an aggregate."""
         if self.windows is None:
             raise TypeError("aggregate() needs window() before it")
+        check(aggregates)
         logic = WindowAggregate(
             self.key, self.source.time, self.windows, self.lateness, aggregates, self.when, self.panes, self.evict
         )

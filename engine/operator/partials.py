@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates import Aggregate, Count, Quantile, Rate
-from engine.aggregates.quantile import quantiles
+from engine.aggregates import Aggregate, Count, Rate, RowAggregate
 from engine.job import WindowAggregate
-from engine.operator.lift import PANE, SAMPLES, SUMS, grouped, lift, sketch_name
+from engine.operator.lift import PANE, SAMPLES, SUMS, lift, tables_of
+from engine.packing import grouped
 from engine.state import Tables
 from engine.windows.evictors import FROM_END, NEWEST
 
@@ -33,10 +33,11 @@ class Partials:
         self.pieces = [tables] if tables else []
         self.scalars = {n: a for n, a in config.aggregates.items() if isinstance(a, Aggregate)}
         self.rates = {n: a for n, a in config.aggregates.items() if isinstance(a, Rate)}
-        self.quantiles: dict[str, dict[str, float]] = {}
+        self.tables = tables_of(config.aggregates.values())
+        self.wanted: dict[str, dict[str, RowAggregate]] = {}
         for name, a in config.aggregates.items():
-            if isinstance(a, Quantile):
-                self.quantiles.setdefault(a.column, {})[name] = a.q
+            if isinstance(a, RowAggregate):
+                self.wanted.setdefault(a.table, {})[name] = a
         self.merges: dict[str, pl.Expr] = Count().merge()
         for aggregate in self.scalars.values():
             self.merges |= aggregate.merge()
@@ -74,8 +75,8 @@ class Partials:
             sums = sums.join(_rates(name, rate, tables.get(SAMPLES)), on=WINDOW, how="left", maintain_order="left")
         columns = [a.finish().alias(n) for n, a in self.scalars.items()]
         result = sums.select(WINDOW, *columns, *self.rates)
-        for column, named in self.quantiles.items():
-            read = quantiles(tables[sketch_name(column)], [WINDOW], named)
+        for name, table in self.tables.items():
+            read = table.finish(tables[name], [WINDOW], self.wanted[name])
             result = result.join(read, on=WINDOW, how="left", maintain_order="left")
         return result.select(WINDOW, *self.config.aggregates)
 
@@ -93,8 +94,8 @@ class Partials:
                 merged[name] = rows
             elif name == SUMS:
                 merged[name] = grouped(self._complete(rows), [WINDOW], self.merges)
-            else:
-                merged[name] = grouped(rows, [WINDOW, "bucket"], {"n": pl.col("n").sum()})
+            elif name in self.tables:
+                merged[name] = self.tables[name].merge(rows, [WINDOW])
         return merged
 
     def _lift(self, records: pl.DataFrame) -> Tables:

@@ -15,9 +15,10 @@ from typing import Any
 import orjson
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine import columnar
-from engine.dictionaries import compact
+from engine.dictionaries import compact, whole
 from engine.job import Job, Output, Progress
 from engine.operator.intake import Intake
 from engine.partitioning import slots
@@ -151,21 +152,33 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return compact(column, kind)
     if pa.types.is_dictionary(kind):
         return column.cast(pa.string()).dictionary_encode()
+    if pa.types.is_map(kind):
+        return pa.chunked_array([_map(whole(column), kind)], kind)
     return column.cast(kind)
+
+
+def _map(entries: pa.Array, kind: pa.MapType) -> pa.Array:
+    """A list of structs ``key`` and ``value`` as a map."""
+    lists = entries.cast(pa.list_(entries.type.value_type))
+    keys, values = (pc.struct_field(lists.values, i) for i in (0, 1))
+    offsets = pc.if_else(lists.is_valid(), lists.offsets[:-1], None) if lists.null_count else lists.offsets[:-1]
+    offsets = pa.concat_arrays([offsets, lists.offsets[-1:]])
+    return pa.MapArray.from_arrays(offsets, keys.cast(kind.key_type), values.cast(kind.item_type))
 
 
 def to_json_lines(records: pl.DataFrame, record: type[Record]) -> Iterator[tuple[bytes, bytes]]:
     """Key and JSON of each record, by alias and without nulls; row by row, for the topics that people read."""
     names = {c: info.alias or c for c, info in record.model_fields.items() if c in records.columns}
+    maps = {field.name for field in record.arrow_schema() if pa.types.is_map(field.type)}
     keys = records[first_key(record)].cast(pl.String).to_list()
     for key, row in zip(keys, records.select(list(names)).iter_rows(named=True), strict=True):
-        line = {names[c]: _plain(value) for c, value in row.items() if value is not None}
+        line = {names[c]: _plain(value, c in maps) for c, value in row.items() if value is not None}
         yield key.encode(), orjson.dumps(line)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, is_map: bool) -> Any:
     """A map's entries as an object, an object without its nulls."""
-    if isinstance(value, list):
+    if is_map:
         return {entry["key"]: entry["value"] for entry in value}
     if isinstance(value, dict):
         return {k: v for k, v in value.items() if v is not None}

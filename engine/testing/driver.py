@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -101,4 +101,3 @@ class Driven:
             self.late += columnar.decode(message.value, job.late.record.arrow_schema())[0].to_pylist()
         elif message.topic == job.dead.topic:
             self.dead.append(json.loads(message.value))
-
