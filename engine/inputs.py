@@ -136,4 +136,5 @@ class InputClocks:
 
 def _own(source: Source, shard: int, shards: int) -> Source:
     expected = tuple((topic, p) for topic, p in source.watermark.expected if p % shards == shard)
-    return replace(source, watermark=replace(source.watermark, expected=expected))
+    watermark = replace(source.watermark, expected=expected)  # type: ignore[type-var]
+    return replace(source, watermark=watermark)

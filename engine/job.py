@@ -12,13 +12,14 @@ The same value is run by the reference interpreter and by the sharded operator o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from engine.aggregates import AnyAggregate
+from engine.aggregates.check import check
 from engine.errors import NewnormalError
 from engine.inputs import INPUT, checked, schema
 from engine.record import Record
@@ -26,9 +27,11 @@ from engine.sources import Source
 from engine.state import ShardState
 from engine.steps import Apply, Columns, Explode, Step, Where, applied, row_by_row
 from engine.time import NEVER
-from engine.windows import Sliding
+from engine.triggers import ACCUMULATING, Accumulation, AfterWatermark, Trigger
+from engine.windows import Evictor, Policy, Sliding, Window
 
 if TYPE_CHECKING:
+    from engine.explain import Plan
     from engine.ordered.sides import TwoSided
     from engine.ordered.windows import SequenceWindows
 
@@ -54,11 +57,25 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Held:
+    """What a processor holds in its state; ``None`` where it does not tell.
+
+    Attributes:
+        keys: Keys; of windows made of panes, the most in one pane.
+        open: Windows, of any key, that have not ended.
+    """
+
+    keys: int | None = None
+    open: int | None = None
+
+
+@dataclass(frozen=True)
 class Results:
-    """What a processor returns for a batch: new records, and input that came too late to count."""
+    """What a processor returns for a batch: new records, input that came too late to count, and what it holds."""
 
     records: pl.DataFrame
     late: pl.DataFrame | None = None
+    held: Held = Held()
 
 
 class Processor(ABC):
@@ -101,26 +118,72 @@ class ProcessorConfig(ABC):
         """The event-time column of the results; ``time`` is that of the input."""
         return time
 
+    def describe(self) -> list[tuple[str, str]]:
+        """What it does and keeps, in its user's terms: lines of `Job.explain`."""
+        from engine.explain import in_words
+
+        return in_words(self)
+
 
 @dataclass(frozen=True)
 class WindowAggregate(ProcessorConfig):
-    """Aggregates over event-time windows of each key."""
+    """Aggregates over windows of each key.
+
+    Attributes:
+        trigger: When windows fire; without one, at the watermark and for late records. Aligned windows without a
+            trigger share panes and have no columns but ``revision`` to tell their results apart.
+        panes: How the results of one window relate.
+        evict: Which records of a window count; without one, all.
+    """
 
     key: tuple[str, ...]
     time: str
-    window: Sliding
+    window: Window
     allowed_lateness: str
     aggregates: dict[str, AnyAggregate]
+    trigger: Trigger | None = None
+    panes: Accumulation = ACCUMULATING
+    evict: Evictor | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether windows are put together from shared panes: aligned ones that fire at the watermark."""
+        plain = self.trigger is None and self.evict is None and self.panes == ACCUMULATING
+        return plain and isinstance(self.window, Sliding) and not self.window.offset_ms
+
+    @property
+    def sliding(self) -> Sliding:
+        """The windows, if they are put together from panes."""
+        assert isinstance(self.window, Sliding)
+        return self.window
+
+    @property
+    def fires(self) -> Trigger:
+        """When windows fire."""
+        own = self.window.trigger if isinstance(self.window, Policy) else AfterWatermark()
+        return self.trigger or own
+
+    @property
+    def evictor(self) -> Evictor | None:
+        """Which records count."""
+        return self.evict or (self.window.evict if isinstance(self.window, Policy) else None)
 
     def build(self) -> Processor:
+        from engine.operator.general import GeneralWindows
         from engine.operator.window import WindowProcessor
 
-        return WindowProcessor(self)
+        return WindowProcessor(self) if self.shared else GeneralWindows(self)
 
     def reference(self) -> Reference:
+        from engine.reference.panes import Panes
         from engine.reference.windows import Windows
 
-        return Windows(self)
+        return Windows(self) if self.shared else Panes(self)
+
+    def describe(self) -> list[tuple[str, str]]:
+        from engine.explain import windows
+
+        return windows(self)
 
     def result_time(self, time: str) -> str:
         return "window_end"
@@ -196,6 +259,10 @@ class Chain(ProcessorConfig):
             time = part.result_time(time)
         return time
 
+    def describe(self) -> list[tuple[str, str]]:
+        numbered = ((number, part.describe()) for number, part in enumerate(self.parts, 1))
+        return [(f"{number}. {term}", meaning) for number, lines in numbered for term, meaning in lines]
+
 
 @dataclass(frozen=True)
 class _Chained(Processor):
@@ -266,6 +333,12 @@ class Job:
         by_key = all(source.record.identity[:1] == self.key[:1] for source in self.inputs)
         return by_key and all(source.direct(shards) for source in self.inputs)
 
+    def explain(self, measured: Mapping[str, Any] | None = None, shards: int = 2) -> Plan:
+        """The plan in its user's terms; ``print(job.explain())``."""
+        from engine.explain import explain
+
+        return explain(self, measured, shards)
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -273,8 +346,11 @@ class Stream:
 
     sources: tuple[Source, ...]
     key: tuple[str, ...] = ()
-    windows: Sliding | SequenceWindows | None = None
+    windows: Window | SequenceWindows | None = None
     lateness: str = "0s"
+    when: Trigger | None = None
+    panes: Accumulation = ACCUMULATING
+    evict: Evictor | None = None
     processor: ProcessorConfig = PassThrough()
 
     @classmethod
@@ -348,17 +424,32 @@ class Stream:
         """Keys by columns; the first one decides shard and partition."""
         return replace(self, key=columns)
 
-    def window(self, window: Sliding | SequenceWindows, allowed_lateness: str = "0s") -> Stream:
-        """Groups into event-time windows; a late record within the lateness revises its window."""
+    def window(self, window: Window | SequenceWindows, allowed_lateness: str = "0s") -> Stream:
+        """Groups into windows; a late record within the lateness revises its window."""
         return replace(self, windows=window, lateness=allowed_lateness)
+
+    def trigger(
+        self,
+        trigger: Trigger,
+        panes: Accumulation = ACCUMULATING,
+        evict: Evictor | None = None,
+        allowed_lateness: str | None = None,
+    ) -> Stream:
+        """Says when windows give results, how these relate, and which records of a window count."""
+        lateness = self.lateness if allowed_lateness is None else allowed_lateness
+        return replace(self, when=trigger, panes=panes, evict=evict, lateness=lateness)
 
     def aggregate(self, **aggregates: AnyAggregate) -> Stream:
         """One result column an aggregate."""
         if self.windows is None:
             raise TypeError("aggregate() needs window() before it")
-        if isinstance(self.windows, Sliding):
-            return self._then(WindowAggregate(self.key, self.time, self.windows, self.lateness, aggregates))
-        return self.process(self.windows.over(aggregates))
+        check(aggregates)
+        if not isinstance(self.windows, Window):
+            return self.process(self.windows.over(aggregates))
+        logic = WindowAggregate(
+            self.key, self.time, self.windows, self.lateness, aggregates, self.when, self.panes, self.evict
+        )
+        return self._then(logic)
 
     def process(self, processor: ProcessorConfig) -> Stream:
         """Keyed logic: own, or an operator in event-time order."""

@@ -18,7 +18,7 @@ from engine.partitioning import slots
 from engine.record import Record
 from engine.steps import Step, apply
 from engine.time import NEVER, duration_ms, epoch_ms, iso
-from engine.watermarks import BoundedOutOfOrderness, Marker
+from engine.watermarks import BoundedOutOfOrderness, Marker, WatermarkStrategy
 
 LARGEST = 1e150
 """Greatest absolute value of a number: its square must still be one."""
@@ -121,7 +121,7 @@ class Source:
     formats: dict[str, Decoder]
     record: type[Record]
     time: str = "time"
-    watermark: BoundedOutOfOrderness = field(default_factory=BoundedOutOfOrderness)
+    watermark: WatermarkStrategy = field(default_factory=BoundedOutOfOrderness)
     bounds: TimeBounds = field(default_factory=TimeBounds)
     columnar: bool = True
     partitions: int = 0
@@ -145,7 +145,7 @@ class Source:
         Returns:
             The good records after the steps, what they tell of the partition's clock, and the dead letters.
         """
-        first, last = int(messages.arrived.min()), int(messages.arrived.max())
+        first, last, offset = int(messages.arrived.min()), int(messages.arrived.max()), int(messages.offsets[0])
         beats = pc.fill_null(pc.equal(messages.values, HEARTBEAT), False).to_numpy(zero_copy_only=False)
         messages = messages.where(~beats) if beats.any() else messages
         spoke = int(messages.arrived.max()) if len(messages.values) else NEVER
@@ -153,8 +153,10 @@ class Source:
         records, refused = self._check(decoded.records, messages)
         newest = pc.max(records.column(self.time)).as_py() if records.num_rows else NEVER
         limit = last + duration_ms(self.bounds.max_ahead)
-        vouched = None if decoded.vouched is None else min(decoded.vouched, limit)
-        marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke)
+        vouched = self.watermark.vouches(records, decoded.vouched)
+        vouched = None if vouched is None else min(vouched, limit)
+        observed = self.watermark.observes(records.column(self.time).to_numpy())
+        marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke, offset, observed)
         dead = [self._dead(job, messages, *refusal) for refusal in [*decoded.refused, *refused]]
         return apply(self.steps, records.drop_columns([ROW])), marker, dead
 

@@ -6,18 +6,18 @@ results are encoded; state is saved. Nothing here knows Spark or a clock.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine import columnar, inputs
-from engine.dictionaries import compact
+from engine.dictionaries import compact, whole
 from engine.inputs import INPUT, InputClocks
 from engine.job import Job, Output, Progress
 from engine.operator.intake import Intake
@@ -27,6 +27,7 @@ from engine.state import Segments, ShardState
 from engine.time import NEVER
 
 ROWS_A_MESSAGE = 16_384
+SAMPLE, HOTTEST = 4096, 3
 STATS = "#stats"
 """Topic name of the row in which a shard reports its `Stats`; it goes to the driver, not to Kafka."""
 
@@ -43,7 +44,16 @@ class Message:
 
 @dataclass(frozen=True)
 class Stats:
-    """What one shard did in one micro-batch."""
+    """What one shard did in one micro-batch, and what it holds after it.
+
+    Attributes:
+        shard: Its number.
+        keys: Keys held, see `engine.job.Held`.
+        open: Windows open.
+        hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
+        read_ms: Wall time of decoding; filled in by what runs the shard.
+        operator_ms: Wall time of the operator, encoding and state included; likewise.
+    """
 
     records_in: int
     records_out: int
@@ -51,6 +61,21 @@ class Stats:
     dead: int
     watermark: int
     state_bytes: int
+    shard: int = 0
+    keys: int | None = None
+    open: int | None = None
+    hot: Sequence[tuple[str, float]] = ()
+    read_ms: float = 0.0
+    operator_ms: float = 0.0
+
+    def message(self) -> Message:
+        """The row that tells the driver."""
+        return Message(STATS, self.shard, b"", orjson.dumps(self))
+
+    @classmethod
+    def of(cls, message: Message) -> Stats:
+        """Inverse of `message`."""
+        return cls(**orjson.loads(message.value))
 
 
 class ShardOperator:
@@ -76,8 +101,9 @@ class ShardOperator:
             yield from encode(self.job.late, too_late, self.shard, self.shards, now, moved=False)
         for letter in intake.dead:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
-        stats = Stats(batch.height, results.records.height, late, len(intake.dead), now, kept.save())
-        yield Message(STATS, self.shard, b"", json.dumps(asdict(stats)).encode())
+        counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
+        held = results.held
+        yield Stats(*counts, self.shard, held.keys, held.open, self._hot(batch)).message()
 
     def _clocks(self, snapshot: dict[str, Any]) -> InputClocks:
         if self.job.direct(self.shards):
@@ -90,6 +116,14 @@ class ShardOperator:
         if late is None or not wide or self.shard == 0 or INPUT not in late.columns:
             return late
         return late.filter(~pl.col(INPUT).is_in(wide))
+
+    def _hot(self, batch: pl.DataFrame) -> list[tuple[str, float]]:
+        """The keys that dominate, of evenly spaced records."""
+        if not batch.height or not self.job.key:
+            return []
+        sample = batch.select(self.job.key).gather_every(max(1, batch.height // SAMPLE))
+        top = sample.group_by(self.job.key).len("__n").top_k(HOTTEST, by="__n").rows()
+        return [(", ".join(map(str, key)), n / sample.height) for *key, n in top]
 
     def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
         schema = inputs.schema(self.job.inputs)
@@ -156,21 +190,33 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return compact(column, kind)
     if pa.types.is_dictionary(kind):
         return column.cast(pa.string()).dictionary_encode()
+    if pa.types.is_map(kind):
+        return pa.chunked_array([_map(whole(column), kind)], kind)
     return column.cast(kind)
+
+
+def _map(entries: pa.Array, kind: pa.MapType) -> pa.Array:
+    """A list of structs ``key`` and ``value`` as a map."""
+    lists = entries.cast(pa.list_(entries.type.value_type))
+    keys, values = (pc.struct_field(lists.values, i) for i in (0, 1))
+    offsets = pc.if_else(lists.is_valid(), lists.offsets[:-1], None) if lists.null_count else lists.offsets[:-1]
+    offsets = pa.concat_arrays([offsets, lists.offsets[-1:]])
+    return pa.MapArray.from_arrays(offsets, keys.cast(kind.key_type), values.cast(kind.item_type))
 
 
 def to_json_lines(records: pl.DataFrame, record: type[Record]) -> Iterator[tuple[bytes, bytes]]:
     """Key and JSON of each record, by alias and without nulls; row by row, for the topics that people read."""
     names = {c: info.alias or c for c, info in record.model_fields.items() if c in records.columns}
+    maps = {field.name for field in record.arrow_schema() if pa.types.is_map(field.type)}
     keys = records[first_key(record)].cast(pl.String).to_list()
     for key, row in zip(keys, records.select(list(names)).iter_rows(named=True), strict=True):
-        line = {names[c]: _plain(value) for c, value in row.items() if value is not None}
+        line = {names[c]: _plain(value, c in maps) for c, value in row.items() if value is not None}
         yield key.encode(), orjson.dumps(line)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, is_map: bool) -> Any:
     """A map's entries as an object, an object without its nulls."""
-    if isinstance(value, list):
+    if is_map:
         return {entry["key"]: entry["value"] for entry in value}
     if isinstance(value, dict):
         return {k: v for k, v in value.items() if v is not None}

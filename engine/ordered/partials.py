@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from engine.aggregates import Aggregate, AnyAggregate, Count, Quantile, Rate
-from engine.aggregates.quantile import quantiles
+from engine.aggregates import Aggregate, AnyAggregate, Count, Rate, RowAggregate
 from engine.errors import NewnormalError
-from engine.operator.lift import PANE, SUMS, grouped, lift, sketch_name
+from engine.operator.lift import PANE, SUMS, lift, tables_of
+from engine.packing import grouped
 from engine.state import Tables
 
 
@@ -30,10 +30,11 @@ class Partials:
         self.merges: dict[str, pl.Expr] = Count().merge()
         for aggregate in self.scalars.values():
             self.merges |= aggregate.merge()
-        self.quantiles: dict[str, dict[str, float]] = {}
+        self.tables = tables_of(aggregates.values())
+        self.wanted: dict[str, dict[str, RowAggregate]] = {}
         for name, a in aggregates.items():
-            if isinstance(a, Quantile):
-                self.quantiles.setdefault(a.column, {})[name] = a.q
+            if isinstance(a, RowAggregate):
+                self.wanted.setdefault(a.table, {})[name] = a
 
     def lift(self, records: pl.DataFrame) -> Tables:
         """Partials of records with a column `PANE`."""
@@ -50,16 +51,15 @@ class Partials:
             elif name == SUMS:
                 missing = [pl.lit(None).alias(c) for c in self.merges if c not in rows.columns]
                 merged[name] = grouped(rows.with_columns(missing), self.by, self.merges)
-            else:
-                merged[name] = grouped(rows, [*self.by, "bucket"], {"n": pl.col("n").sum()})
+            elif name in self.tables:
+                merged[name] = self.tables[name].merge(rows, self.by)
         return merged
 
     def finish(self, tables: Tables) -> pl.DataFrame:
         """Results, one row a key and window."""
         finished = {name: aggregate.finish() for name, aggregate in self.scalars.items()}
         result = tables[SUMS].select(*self.by, **finished)
-        for column, named in self.quantiles.items():
-            sketch = tables.get(sketch_name(column))
-            if sketch is not None:
-                result = result.join(quantiles(sketch, self.by, named), on=self.by, how="left")
+        for name, table in self.tables.items():
+            if name in tables:
+                result = result.join(table.finish(tables[name], self.by, self.wanted[name]), on=self.by, how="left")
         return result

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow as pa
+
 from engine import inputs
 from engine.inputs import InputClocks
 from engine.job import Job, Progress, Row
@@ -85,16 +88,17 @@ def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]
 def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Marker]:
     """One marker an entry; nobody can vouch for more than `TimeBounds.max_ahead` beyond the arrival."""
     markers = []
-    for entry in batch:
-        where = (entry.topic, entry.partition)
+    for offset, entry in enumerate(batch):
         source = next(source for source in job.inputs if entry.topic in source.formats)
-        ahead = duration_ms(source.bounds.max_ahead)
-        if isinstance(entry, Vouched):
-            vouched = min(entry.watermark, entry.arrived + ahead)
-            markers.append(Marker(*where, NEVER, vouched, entry.arrived, entry.arrived, entry.arrived))
-        elif isinstance(entry, Silence):
-            markers.append(Marker(*where, NEVER, None, entry.arrived, entry.arrived, NEVER))
-        else:
-            time = entry.record[source.time]
-            markers.append(Marker(*where, time, None, entry.arrived, entry.arrived, entry.arrived))
+        ahead, strategy = duration_ms(source.bounds.max_ahead), source.watermark
+        records = [entry.record] if isinstance(entry, Arrival) else []
+        table = pa.Table.from_pylist(records, schema=source.record.arrow_schema())
+        vouched = strategy.vouches(table, entry.watermark if isinstance(entry, Vouched) else None)
+        vouched = None if vouched is None else min(vouched, entry.arrived + ahead)
+        times = [record[source.time] for record in records]
+        observed = strategy.observes(np.array(times, np.int64))
+        spoke = NEVER if isinstance(entry, Silence) else entry.arrived
+        newest = max(times, default=NEVER)
+        where = (entry.topic, entry.partition)
+        markers.append(Marker(*where, newest, vouched, entry.arrived, entry.arrived, spoke, offset, observed))
     return markers

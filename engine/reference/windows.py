@@ -31,6 +31,7 @@ class Windows(Reference):
 
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
+        self.window = config.sliding
         self.lateness = duration_ms(config.allowed_lateness)
         self.records: dict[Key, list[Row]] = {}
         self.fired: dict[tuple[int, Key], Fired] = {}
@@ -69,7 +70,7 @@ class Windows(Reference):
         revision = was.revision + 1 if was else 0
         self.fired[(end, key)] = Fired(revision, len(inside), self.lead(end, key))
         row: Row = dict(zip(self.config.key, key, strict=True))
-        row |= {"window_start": end - self.config.window.size_ms, "window_end": end, "revision": revision}
+        row |= {"window_start": end - self.window.size_ms, "window_end": end, "revision": revision}
         for name, aggregate in self.config.aggregates.items():
             if isinstance(aggregate, Rate):
                 row[name] = aggregate.reference(inside, self.predecessor(end, key, aggregate))
@@ -79,17 +80,16 @@ class Windows(Reference):
 
     def ends_of(self, record: Row) -> list[int]:
         """Ends of the windows in which a record lies, ascending."""
-        window = self.config.window
-        return window.ends_of(window.pane_start(record[self.config.time]))
+        return self.window.ends_of(self.window.pane_start(record[self.config.time]))
 
     def inside(self, end: int, key: Key) -> list[Row]:
         """The records of a window, in event-time order, those of one time by their values."""
-        start = end - self.config.window.size_ms
+        start = end - self.window.size_ms
         return self.ordered(r for r in self.records[key] if start <= r[self.config.time] < end)
 
     def predecessor(self, end: int, key: Key, rate: Rate) -> Row | None:
         """The last record ahead of a window, if its first one lies within the lookback of it."""
-        start = end - self.config.window.size_ms
+        start = end - self.window.size_ms
         ahead = self.ordered(r for r in self.records[key] if r[self.config.time] < start)
         first = self.inside(end, key)[0]
         near = ahead and first[self.config.time] - ahead[-1][self.config.time] <= rate.lookback_ms

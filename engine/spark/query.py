@@ -83,7 +83,7 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
             writer.pop().close()
             raise
         if listener:
-            stats = tuple(Stats(**json.loads(m.value)) for m in messages if m.topic == STATS)
+            stats = tuple(Stats.of(m) for m in messages if m.topic == STATS)
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
 
     spark.conf.set("spark.sql.shuffle.partitions", str(runtime.shards))

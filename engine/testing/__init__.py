@@ -1,0 +1,5 @@
+"""The test kit."""
+
+from engine.testing.driver import Driven
+
+__all__ = ["Driven"]
