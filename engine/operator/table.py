@@ -63,6 +63,7 @@ class WindowTable:
     def merge(self, records: pl.DataFrame) -> pl.DataFrame:
         """Adds to records with a span the number of the window it merges into; spans that overlap become one."""
         keys = records.select(self.key).unique()
+        self.windows = self.windows.drop(NEW, strict=False)
         windows = self.windows.with_row_index("__old").with_columns(pl.lit(None, pl.Int64).alias("__record"))
         mine = windows.join(keys, on=self.key, how="semi")
         rest = windows.join(keys, on=self.key, how="anti", maintain_order="left")
@@ -100,7 +101,7 @@ class WindowTable:
             return None
         seen = pl.col(NEW) > 0 if moment.kind == "record" else pl.lit(True)
         if self.logic.customs:
-            self._ask(moment, seen)
+            self._ask(moment, seen & (pl.col(FRESH) > 0))
         on_time = pl.lit(False)
         if moment.kind == "watermark" and not self.discarding:
             on_time = (pl.col(END) <= moment.now) & (pl.col(END) > moment.before)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import polars as pl
 
 from engine.inputs import INPUT
-from engine.job import Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
+from engine.job import Held, Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
 from engine.state import ShardState, pack, unpack
 from engine.time import END_OF_TIME
 
@@ -37,7 +37,7 @@ class Ordered(ProcessorConfig):
         return replace(self, key=key, time=time, loops=loops)
 
 
-class Held:
+class Waiting:
     """Records that wait until the watermark reaches the instant at which they are due.
 
     State: segment ``held``, and the note ``held`` with the earliest instant at which one of them is due.
@@ -98,10 +98,11 @@ class OrderedProcessor(Processor):
             missed = batch.select((self.due() <= progress.before).alias("late"))["late"]
             if missed.any():
                 late, batch = batch.filter(missed), batch.filter(~missed)
-        ready = Held(state).release(batch, self.due(), progress.now)
+        ready = Waiting(state).release(batch, self.due(), progress.now)
         if looped is not None and looped.height:
             ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped
-        return Results(self.apply(ready, state, progress), late)
+        records = self.apply(ready, state, progress)
+        return Results(records, late, Held(keys=state.notes.get("keys")))
 
 
 class OrderedReference(Reference, ABC):

@@ -103,10 +103,10 @@ class Node:
             case Until():
                 fires, ends = self.parts
                 return not self.over and (fires.ready(view, moment, since) or ends.ready(view, moment, self.since))
-            case Custom() as custom:
+            case Custom() as custom if view.pane.records:
                 row = view.row() | {"fresh": view.pane.records, "watermark": moment.now, "clock": moment.clock}
                 return bool(custom.should_fire(pl.DataFrame([row]))[0])
-            case Every() | Never():
+            case Every() | Never() | Custom():
                 return False
         raise TypeError(f"no trigger: {self.trigger!r}")
 

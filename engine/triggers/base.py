@@ -43,7 +43,7 @@ class Custom(Trigger):
 
     @abstractmethod
     def should_fire(self, windows: pl.DataFrame) -> pl.Series:
-        """Whether each window is ready.
+        """Whether each window is ready; only windows with records in the pane are asked about.
 
         Args:
             windows: A row a window: the key, ``window_start``, ``window_end``, ``fresh`` (records in the pane),
