@@ -12,7 +12,6 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from engine.inputs import INPUT
 from engine.job import Job
@@ -57,8 +56,7 @@ def _split(records: pa.Table, job: Job, shards: int) -> Iterator[Blob]:
     if any(source.broadcast for source in job.inputs):
         wide = np.array([source.broadcast for source in job.inputs])
         everywhere = wide[records.column(INPUT).to_numpy()]
-    keys = pc.fill_null(records.column(job.key[0]).cast(pa.string()), "") if everywhere.any() else None
-    where = slots(records.column(job.key[0]) if keys is None else keys, shards)
+    where = slots(records.column(job.key[0]), shards)
     for shard in range(shards):
         mine = (where == shard) | everywhere
         if mine.all():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import polars as pl
 
 from engine.inputs import INPUT
-from engine.job import Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
+from engine.job import Held, Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
 from engine.state import ShardState, pack, unpack
 from engine.time import END_OF_TIME
 
@@ -24,8 +24,8 @@ class Ordered(ProcessorConfig):
     Args:
         key: The columns that it is keyed by.
         time: The event-time column.
-        loops: Numbers of the inputs that do not hold the watermark: their records are never late; those behind the
-            watermark take effect at it.
+        loops: Numbers of the inputs that do not hold the watermark: their records are never late; one behind the
+            watermark takes effect at once, with the watermark for its time.
     """
 
     key: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Ordered(ProcessorConfig):
         return replace(self, key=key, time=time, loops=loops)
 
 
-class Held:
+class Waiting:
     """Records that wait until the watermark reaches the instant at which they are due.
 
     State: segment ``held``, and the note ``held`` with the earliest instant at which one of them is due.
@@ -75,6 +75,9 @@ class OrderedProcessor(Processor):
     def __init__(self, config: Ordered) -> None:
         self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
 
+    instant: ClassVar[bool] = True
+    """Whether each record takes effect by itself; else it must wait for others of its window."""
+
     def due(self) -> pl.Expr:
         """The instant that the watermark must reach until a record is applied; a record is late if it has before."""
         return pl.col(self.time) + 1
@@ -85,16 +88,21 @@ class OrderedProcessor(Processor):
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Sorts out the late ones and applies what is due."""
-        late = None
+        looped, late = None, None
         if batch.height:
             if self.loops and INPUT in batch.columns:
                 behind = pl.col(INPUT).is_in(self.loops) & (pl.col(self.time) < progress.before)
-                batch = batch.with_columns(pl.when(behind).then(progress.before).otherwise(self.time).alias(self.time))
+                at_once = batch.filter(behind).with_columns(pl.lit(progress.before).alias(self.time))
+                batch, looped = batch.filter(~behind), at_once if self.instant else None
+                batch = batch if self.instant else pl.concat([batch, at_once])
             missed = batch.select((self.due() <= progress.before).alias("late"))["late"]
             if missed.any():
                 late, batch = batch.filter(missed), batch.filter(~missed)
-        ready = Held(state).release(batch, self.due(), progress.now)
-        return Results(self.apply(ready, state, progress), late)
+        ready = Waiting(state).release(batch, self.due(), progress.now)
+        if looped is not None and looped.height:
+            ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped
+        records = self.apply(ready, state, progress)
+        return Results(records, late, Held(keys=state.notes.get("keys")))
 
 
 class OrderedReference(Reference, ABC):
@@ -103,6 +111,8 @@ class OrderedReference(Reference, ABC):
     def __init__(self, config: Ordered) -> None:
         self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
         self.waiting: list[Row] = []
+
+    instant: ClassVar[bool] = True
 
     def due(self, record: Row) -> int:
         """The instant that the watermark must reach until a record is applied."""
@@ -114,16 +124,17 @@ class OrderedReference(Reference, ABC):
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
         """Sorts out the late ones and applies what is due."""
-        late = []
+        late, ready = [], []
         for record in records:
-            taken = record
             if record.get(INPUT) in self.loops and record[self.time] < progress.before:
-                taken = record | {self.time: progress.before}
-            if self.due(taken) <= progress.before:
-                late.append(taken)
+                ready.append(record | {self.time: progress.before})
+            elif self.due(record) <= progress.before:
+                late.append(record)
             else:
-                self.waiting.append(taken)
-        ready = [r for r in self.waiting if self.due(r) <= progress.now]
+                self.waiting.append(record)
+        if not self.instant:
+            self.waiting, ready = self.waiting + ready, []
+        ready += [r for r in self.waiting if self.due(r) <= progress.now]
         self.waiting = [r for r in self.waiting if self.due(r) > progress.now]
         return self.apply(in_order(ready, self.time), progress), late
 

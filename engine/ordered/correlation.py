@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
@@ -52,6 +53,8 @@ class CorrelationProcessor(OrderedProcessor):
 
     State: segment ``pairs``, both means of each slot that an open window covers.
     """
+
+    instant: ClassVar[bool] = False
 
     def __init__(self, config: Correlation) -> None:
         super().__init__(config)
@@ -104,6 +107,8 @@ class CorrelationProcessor(OrderedProcessor):
 
 class CorrelationReference(OrderedReference):
     """The meaning of a `Correlation`."""
+
+    instant: ClassVar[bool] = False
 
     def __init__(self, config: Correlation) -> None:
         super().__init__(config)

@@ -118,7 +118,7 @@ class IntervalJoinProcessor(OrderedProcessor):
             return pl.DataFrame()
         names = [self.time, *self.sides.left_names.values(), *self.sides.right_names.values()]
         missing = [pl.lit(None).alias(name) for name in names if name not in results.columns]
-        return results.with_columns(missing).select(dict.fromkeys(names))
+        return results.with_columns(missing).select(list(dict.fromkeys(names)))
 
 
 class IntervalJoinReference(OrderedReference):

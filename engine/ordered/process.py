@@ -118,9 +118,11 @@ class ProcessReference(OrderedReference):
         kept.timer = max(int(turn.timer[0]), now + 1)
         named = dict(zip(self.key, key, strict=True))
         emitted = [
-            named | {self.time: int(times[0])} | {n: _value(c) for n, c in cs.items()} for _, times, cs in turn.emitted
+            named | {self.time: int(times[i])} | {n: _value(c, i) for n, c in columns.items()}
+            for rows, times, columns in turn.emitted
+            for i in range(len(rows))
         ]
-        forwarded = [(record or {}) | {n: _value(c) for n, c in cs.items()} for _, cs in turn.forwarded]
+        forwarded = [(record or {}) | {n: _value(c, 0) for n, c in columns.items()} for _, columns in turn.forwarded]
         return forwarded + emitted
 
 
@@ -130,6 +132,6 @@ def _one(value: object) -> np.ndarray:
     return np.array([value], object)
 
 
-def _value(column: np.ndarray) -> object:
-    value = column.tolist()[0]
+def _value(column: np.ndarray, row: int) -> object:
+    value = column.tolist()[row]
     return None if isinstance(value, float) and math.isnan(value) else value

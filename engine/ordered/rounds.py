@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 Ints = npt.NDArray[np.int64]
-_CODE = "__code"
+_CODE = "__sequence"
 
 
 def in_order(records: pl.DataFrame, codes: Ints, time: str) -> tuple[pl.DataFrame, Ints]:

@@ -59,6 +59,7 @@ class Sequences:
 
     def _save(self, state: ShardState) -> None:
         self.table.save(state)
+        state.notes["keys"] = self.table.height
         timer, last = self.table.columns[TIMER], self.table.columns[LAST]
         ends = [timer.min(initial=END_OF_TIME)]
         if self.idle_ms:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
@@ -51,6 +52,8 @@ class WindowJoinProcessor(OrderedProcessor):
     State: segment ``sides``, the records of both streams that lie in an open window.
     """
 
+    instant: ClassVar[bool] = False
+
     def __init__(self, config: WindowJoin) -> None:
         super().__init__(config)
         self.sides, self.window = Sides(config, config.key), config.window
@@ -80,6 +83,8 @@ class WindowJoinProcessor(OrderedProcessor):
 
 class WindowJoinReference(OrderedReference):
     """The meaning of a `WindowJoin`."""
+
+    instant: ClassVar[bool] = False
 
     def __init__(self, config: WindowJoin) -> None:
         super().__init__(config)
