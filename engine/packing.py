@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 LARGEST = 2**62
+_GROUP = "__group"
 
 
 def packed(frame: pl.DataFrame, columns: Sequence[str], room: int = 1) -> pl.Series | None:
@@ -37,6 +38,18 @@ def packed(frame: pl.DataFrame, columns: Sequence[str], room: int = 1) -> pl.Ser
     if total * room > LARGEST:
         return None
     return frame.select(codes.alias("packed")).to_series()
+
+
+def grouped(
+    rows: pl.DataFrame, by: Sequence[str], columns: Mapping[str, pl.Expr], group: pl.Series | None = None
+) -> pl.DataFrame:
+    """Aggregates rows by some columns, through one packed integer where the columns allow it."""
+    group = packed(rows, by) if group is None else group
+    named = [expr.alias(name) for name, expr in columns.items()]
+    if group is None:
+        return rows.group_by(by).agg(named)
+    firsts = [pl.col(column).first() for column in by]
+    return rows.with_columns(group.alias(_GROUP)).group_by(_GROUP).agg(*firsts, *named).drop(_GROUP)
 
 
 def _bounds(values: pl.Series) -> tuple[int, int]:

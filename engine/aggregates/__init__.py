@@ -1,12 +1,36 @@
 """Mergeable aggregates, vectorised over keys and panes."""
 
-from engine.aggregates.base import Aggregate
+from engine.aggregates.base import Aggregate, RowAggregate
+from engine.aggregates.custom import Custom
+from engine.aggregates.distinct import Distinct
 from engine.aggregates.extremes import Max, Min
-from engine.aggregates.last import Constant, Last
-from engine.aggregates.moments import Count, Mean, Std
+from engine.aggregates.histogram import Histogram
+from engine.aggregates.last import Constant, First, Last
+from engine.aggregates.moments import Count, Mean, Std, Sum, Variance
 from engine.aggregates.quantile import Quantile
 from engine.aggregates.rate import Rate
+from engine.aggregates.topk import TopK
 
-AnyAggregate = Aggregate | Quantile | Rate
+AnyAggregate = Aggregate | RowAggregate | Rate
 
-__all__ = ["Aggregate", "AnyAggregate", "Constant", "Count", "Last", "Max", "Mean", "Min", "Quantile", "Rate", "Std"]
+__all__ = [
+    "Aggregate",
+    "AnyAggregate",
+    "Constant",
+    "Count",
+    "Custom",
+    "Distinct",
+    "First",
+    "Histogram",
+    "Last",
+    "Max",
+    "Mean",
+    "Min",
+    "Quantile",
+    "Rate",
+    "RowAggregate",
+    "Std",
+    "Sum",
+    "TopK",
+    "Variance",
+]

@@ -1,18 +1,24 @@
 """What an aggregate is: how records become a partial, partials merge, and a partial becomes a result.
 
-A partial is a few named columns of the row (key, pane). Aggregates that need the same partial (`Count`, `Mean`, `Std`)
-name its columns alike and so share them. Everything is a Polars expression, vectorised over all keys and panes at once.
+The partial of an `Aggregate` is a few named columns of the row (key, pane), worked out by Polars expressions. Those
+that need the same partial (`Count`, `Mean`, `Std`) name its columns alike and so share them. The partial of a
+`RowAggregate` is any number of rows (key, pane, ...) in a table of its own: a sketch, a histogram, counts. Both kinds
+are vectorised over all keys and panes at once, and merging is associative and commutative.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 TIME = "time"
 """The event-time column of the records, epoch milliseconds."""
+
+ROOM = 1 << 17
+"""A `RowAggregate` may multiply the packed numbers of its groups by this, to make room for the number of a row."""
 
 
 class Aggregate(ABC):
@@ -35,6 +41,60 @@ class Aggregate(ABC):
         """The result in plain Python: the specification. ``records`` are one window's, in event-time order."""
 
 
+class RowAggregate(ABC):
+    """An aggregate whose partial is rows of a table.
+
+    All aggregates of one `table` share its rows: they lift and merge alike, and differ in what they read off them.
+    A row without a value counts for nothing; the result of a window without values is null.
+    """
+
+    column: str
+
+    @property
+    @abstractmethod
+    def table(self) -> str:
+        """Name of the table in the state."""
+
+    @abstractmethod
+    def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
+        """Rows of the partials of some records.
+
+        Args:
+            records: Columns ``by`` and those of the record type.
+            by: The columns that name one partial; they come first in the rows.
+            group: One number for each partial, `ROOM` times of which still fit into 64 bits; ``None`` if not packable.
+        """
+
+    @abstractmethod
+    def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+        """The rows of several partials of each ``by`` as those of one."""
+
+    @abstractmethod
+    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Any]) -> pl.DataFrame:
+        """Reads results off partials.
+
+        Args:
+            rows: As lifted; those of several partials of one ``by`` need not be merged.
+            by: The columns that name one partial.
+            wanted: Name of each result column, and its aggregate; all have the same `table`.
+
+        Returns:
+            A row for each ``by``, with a column for each name.
+        """
+
+    @abstractmethod
+    def reference(self, records: Sequence[dict[str, object]]) -> object:
+        """The exact result in plain Python; what a sketch says lies within its stated error of it."""
+
+
 def numbers(records: Sequence[dict[str, object]], column: str) -> list[float]:
     """The values of one column, for the reference."""
-    return [float(r[column]) for r in records]  # type: ignore[arg-type]
+    return [float(r[column]) for r in records if r[column] is not None]  # type: ignore[arg-type]
+
+
+def present(records: pl.DataFrame, column: str, group: pl.Series | None) -> tuple[pl.DataFrame, pl.Series | None]:
+    """The records with a value in a column, and their group numbers."""
+    if not records[column].null_count():
+        return records, group
+    known = records[column].is_not_null()
+    return records.filter(known), None if group is None else group.filter(known)

@@ -1,4 +1,4 @@
-"""The value with the latest event time, and the value that is the same in all records of a key."""
+"""The values with the earliest and latest event time, and the value that is the same in all records of a key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,31 @@ class Last(Aggregate):
         return pl.col(f"{self.column}.last")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return records[-1][self.column]
+        return max((r[TIME], r[self.column]) for r in records)[1]
+
+
+@dataclass(frozen=True)
+class First(Aggregate):
+    """Value of a column in the record with the earliest event time; of several at that time the smallest."""
+
+    column: str
+
+    def lift(self) -> dict[str, pl.Expr]:
+        return {
+            "first_time": pl.col(TIME).min(),
+            f"{self.column}.first": pl.col(self.column).min_by(pl.struct(TIME, self.column)),
+        }
+
+    def merge(self) -> dict[str, pl.Expr]:
+        first = f"{self.column}.first"
+        earliest = pl.struct(pl.col("first_time"), pl.col(first))
+        return {"first_time": pl.col("first_time").min(), first: pl.col(first).min_by(earliest)}
+
+    def finish(self) -> pl.Expr:
+        return pl.col(f"{self.column}.first")
+
+    def reference(self, records: Sequence[dict[str, object]]) -> object:
+        return min((r[TIME], r[self.column]) for r in records)[1]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Count, mean, standard deviation, from the partial (count, mean, M2) merged after Chan, Golub and LeVeque (1979)."""
+"""Count, sum, mean, variance, standard deviation.
+
+Mean and variance come from the partial (count, mean, M2), merged after Chan, Golub and LeVeque (1979).
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,25 @@ class Count(Aggregate):
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
         return len(records)
+
+
+@dataclass(frozen=True)
+class Sum(Aggregate):
+    """Sum of a column."""
+
+    column: str
+
+    def lift(self) -> dict[str, pl.Expr]:
+        return {f"{self.column}.sum": pl.col(self.column).sum()}
+
+    def merge(self) -> dict[str, pl.Expr]:
+        return {f"{self.column}.sum": pl.col(f"{self.column}.sum").sum()}
+
+    def finish(self) -> pl.Expr:
+        return pl.col(f"{self.column}.sum")
+
+    def reference(self, records: Sequence[dict[str, object]]) -> object:
+        return math.fsum(numbers(records, self.column))
 
 
 @dataclass(frozen=True)
@@ -68,6 +90,17 @@ class Std(Aggregate):
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
         return statistics.stdev(numbers(records, self.column)) if len(records) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Variance(Std):
+    """Sample variance of a column; 0 of a single record."""
+
+    def finish(self) -> pl.Expr:
+        return pl.when(pl.col("n") > 1).then(pl.col(f"{self.column}.m2") / (pl.col("n") - 1)).otherwise(0.0)
+
+    def reference(self, records: Sequence[dict[str, object]]) -> object:
+        return statistics.variance(numbers(records, self.column)) if len(records) > 1 else 0.0
 
 
 def _merged_mean(column: str) -> pl.Expr:

@@ -7,15 +7,16 @@ reading a hundred thousand sketches are three vectorised group-bys.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates.base import numbers
-from engine.packing import packed
+from engine.aggregates.base import ROOM, RowAggregate, numbers, present
+from engine.errors import NewnormalError
+from engine.packing import grouped, packed
 
 RELATIVE_ERROR = 0.01
 """Largest relative error of a quantile; also the half width of a bucket."""
@@ -23,12 +24,10 @@ RELATIVE_ERROR = 0.01
 _LOG_GAMMA = math.log((1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR))
 _TINY = 1e-12
 _OFFSET = 1 + math.ceil(-math.log(_TINY) / _LOG_GAMMA)
-BUCKET_SPAN = 1 << 17
-"""All bucket numbers, shifted by half of it, lie below this."""
 
 
 @dataclass(frozen=True)
-class Quantile:
+class Quantile(RowAggregate):
     """The q-quantile of a column; absolute values below 1e-12 count as zero.
 
     >>> import numpy as np
@@ -40,10 +39,32 @@ class Quantile:
     column: str
     q: float
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.q <= 1:
+            raise NewnormalError("AGGREGATE_INVALID", f"q = {self.q}", f"Quantile({self.column!r})", "0 to 1")
+
+    @property
+    def table(self) -> str:
+        return f"sketch:{self.column}"
+
+    def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
+        records, group = present(records, self.column, group)
+        buckets = pl.Series("bucket", to_bucket(records[self.column].to_numpy()))
+        if group is not None:
+            group = group * ROOM + (buckets + ROOM // 2).cast(pl.UInt64)
+        rows = records.select(by).with_columns(buckets)
+        return grouped(rows, [*by, "bucket"], {"n": pl.len().cast(pl.Int64)}, group)
+
+    def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+        return grouped(rows, [*by, "bucket"], {"n": pl.col("n").sum()})
+
+    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Quantile]) -> pl.DataFrame:
+        return quantiles(rows, by, {name: aggregate.q for name, aggregate in wanted.items()})
+
     def reference(self, records: Sequence[dict[str, object]]) -> object:
         """The exact quantile by nearest rank; the sketch lies within `RELATIVE_ERROR` of it."""
         values = sorted(numbers(records, self.column))
-        return values[max(0, math.ceil(self.q * len(values)) - 1)]
+        return values[max(0, math.ceil(self.q * len(values)) - 1)] if values else None
 
 
 def to_bucket(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
@@ -88,10 +109,10 @@ def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) 
 
 def _ordered(sketch: pl.DataFrame, group: list[str]) -> tuple[pl.DataFrame, npt.NDArray[np.int64]]:
     """The rows by sketch and bucket, and a number for each row's sketch."""
-    codes = packed(sketch, group, room=BUCKET_SPAN)
+    codes = packed(sketch, group, room=ROOM)
     if codes is None:
         ordered = sketch.sort(*group, "bucket")
         return ordered, ordered.select(pl.struct(group).rle_id()).to_series().to_numpy().astype(np.int64)
-    codes = codes * BUCKET_SPAN + (sketch["bucket"] + BUCKET_SPAN // 2).cast(pl.UInt64)
+    codes = codes * ROOM + (sketch["bucket"] + ROOM // 2).cast(pl.UInt64)
     order = codes.arg_sort()
-    return sketch[order], (codes[order] // BUCKET_SPAN).to_numpy().astype(np.int64)
+    return sketch[order], (codes[order] // ROOM).to_numpy().astype(np.int64)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 import polars as pl
 
-from engine.aggregates import AnyAggregate, Count, Quantile, Rate
-from engine.aggregates.base import TIME
-from engine.aggregates.quantile import BUCKET_SPAN, to_bucket
-from engine.packing import packed
+from engine.aggregates import Aggregate, AnyAggregate, Count, Rate, RowAggregate
+from engine.aggregates.base import ROOM, TIME
+from engine.packing import grouped, packed
 from engine.state import Tables
 
 PANE = "__pane"
 SUMS, SAMPLES = "sums", "samples"
-_GROUP = "__group"
-
-
-def sketch_name(column: str) -> str:
-    """Name of the table with the sketches of a column."""
-    return f"sketch:{column}"
 
 
 def lift(records: pl.DataFrame, key: list[str], aggregates: Iterable[AnyAggregate]) -> Tables:
@@ -31,19 +24,19 @@ def lift(records: pl.DataFrame, key: list[str], aggregates: Iterable[AnyAggregat
         aggregates: What is wanted.
 
     Returns:
-        Table `SUMS`, one row a key and pane, at least with the count; a sketch table for each column with quantiles;
-        `SAMPLES` for a rate.
+        Table `SUMS`, one row a key and pane, at least with the count; the tables of `RowAggregate` by their
+        names; `SAMPLES` for a rate.
     """
     aggregates = list(aggregates)
     lifts: dict[str, pl.Expr] = Count().lift()
     for aggregate in aggregates:
-        if not isinstance(aggregate, Quantile | Rate):
+        if isinstance(aggregate, Aggregate):
             lifts |= aggregate.lift()
     by = [*key, PANE]
-    group = packed(records, by, room=BUCKET_SPAN)
+    group = packed(records, by, room=ROOM)
     tables = {SUMS: grouped(records, by, lifts, group)}
-    for column in sorted({a.column for a in aggregates if isinstance(a, Quantile)}):
-        tables[sketch_name(column)] = _sketch(records, by, column, group)
+    for name, kind in tables_of(aggregates).items():
+        tables[name] = kind.lift(records, by, group)
     for rate in aggregates:
         if isinstance(rate, Rate):
             samples = rate.counters(records).select(*by, TIME, rate.column)
@@ -52,21 +45,10 @@ def lift(records: pl.DataFrame, key: list[str], aggregates: Iterable[AnyAggregat
     return tables
 
 
-def grouped(
-    rows: pl.DataFrame, by: Sequence[str], columns: Mapping[str, pl.Expr], group: pl.Series | None = None
-) -> pl.DataFrame:
-    """Aggregates rows by some columns, through one packed integer where the columns allow it."""
-    group = packed(rows, by) if group is None else group
-    named = [expr.alias(name) for name, expr in columns.items()]
-    if group is None:
-        return rows.group_by(by).agg(named)
-    firsts = [pl.col(column).first() for column in by]
-    return rows.with_columns(group.alias(_GROUP)).group_by(_GROUP).agg(*firsts, *named).drop(_GROUP)
-
-
-def _sketch(records: pl.DataFrame, by: list[str], column: str, group: pl.Series | None) -> pl.DataFrame:
-    buckets = pl.Series("bucket", to_bucket(records[column].to_numpy()))
-    if group is not None:
-        group = group * BUCKET_SPAN + (buckets + BUCKET_SPAN // 2).cast(pl.UInt64)
-    rows = records.select(by).with_columns(buckets)
-    return grouped(rows, [*by, "bucket"], {"n": pl.len().cast(pl.Int64)}, group)
+def tables_of(aggregates: Iterable[AnyAggregate]) -> dict[str, RowAggregate]:
+    """The tables of rows that some aggregates need, and for each the one that lifts and merges it."""
+    tables: dict[str, RowAggregate] = {}
+    for aggregate in aggregates:
+        if isinstance(aggregate, RowAggregate):
+            tables.setdefault(aggregate.table, aggregate)
+    return tables

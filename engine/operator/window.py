@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from engine.aggregates import Aggregate, Count, Quantile, Rate
-from engine.aggregates.quantile import quantiles
-from engine.job import Processor, Progress, Results, WindowAggregate
-from engine.operator.lift import PANE, SAMPLES, SUMS, grouped, lift, sketch_name
+from engine.aggregates import Aggregate, Count, Rate, RowAggregate
+from engine.job import Held, Processor, Progress, Results, WindowAggregate
+from engine.operator.lift import PANE, SAMPLES, SUMS, lift, tables_of
 from engine.operator.panes import PaneStore
 from engine.operator.rates import ELAPSED, INCREASE, RATES, Rates
+from engine.packing import grouped
 from engine.state import ShardState, Tables, pack, unpack
 from engine.time import duration_ms
 
@@ -27,17 +27,18 @@ class WindowProcessor(Processor):
 
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
-        self.window = config.window
+        self.window = config.sliding
         self.key = list(config.key)
         self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
         self.scalars = {n: a for n, a in config.aggregates.items() if isinstance(a, Aggregate)}
         self.merges: dict[str, pl.Expr] = Count().merge()
         for aggregate in self.scalars.values():
             self.merges |= aggregate.merge()
-        self.quantiles: dict[str, dict[str, float]] = {}
+        self.tables = tables_of(config.aggregates.values())
+        self.wanted: dict[str, dict[str, RowAggregate]] = {}
         for name, a in config.aggregates.items():
-            if isinstance(a, Quantile):
-                self.quantiles.setdefault(a.column, {})[name] = a.q
+            if isinstance(a, RowAggregate):
+                self.wanted.setdefault(a.table, {})[name] = a
         rates = {n: a for n, a in config.aggregates.items() if isinstance(a, Rate)}
         self.rate_name, rate = next(iter(rates.items()), ("", None))
         self.rates = Rates(rate, self.key, self.window.pane_ms) if rate else None
@@ -50,6 +51,8 @@ class WindowProcessor(Processor):
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Adds the batch to its panes and returns the windows that the watermark closed or late data changed."""
         panes = PaneStore(state, self._merged)
+        if not batch.width:  # an operator ahead of this one in a chain had no results
+            batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
         start = pl.col(self.config.time)
         batch = batch.with_columns((start - start % self.window.pane_ms).alias(PANE))
         too_late = pl.col(PANE) + self.window.size_ms + self.lateness <= progress.before
@@ -66,7 +69,9 @@ class WindowProcessor(Processor):
         if changed is not None:
             pieces.append(self._revise(changed, panes, state, progress.before))
         self._forget(panes, state, progress.now)
-        return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late)
+        coming = {e for p in panes.parts for e in self.window.ends_of(p) if e > progress.now}
+        held = Held(panes.most_keys(), len(coming))
+        return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late, held)
 
     def _add(self, batch: pl.DataFrame, panes: PaneStore, before: int) -> pl.DataFrame | None:
         """Adds the batch's partials to their panes; returns keys and panes that had fired before."""
@@ -94,8 +99,8 @@ class WindowProcessor(Processor):
                 merged[name] = grouped(self._complete(rows), self.key, self.merges)
             elif name == RATES:
                 merged[name] = grouped(rows, self.key, _SUMMED_RATES)
-            else:
-                merged[name] = grouped(rows, [*self.key, "bucket"], {"n": pl.col("n").sum()})
+            elif name in self.tables:
+                merged[name] = self.tables[name].merge(rows, self.key)
         return merged
 
     def _complete(self, sums: pl.DataFrame) -> pl.DataFrame:
@@ -172,10 +177,10 @@ class WindowProcessor(Processor):
             *(a.finish().alias(n) for n, a in self.scalars.items()),
             *([self.rates.finish().alias(self.rate_name)] if self.rates else []),
         )
-        for column, named in self.quantiles.items():
-            sketch = over(sketch_name(column))
-            if sketch is not None:
-                result = result.join(quantiles(sketch, by, named), on=by, how="left")
+        for name, table in self.tables.items():
+            rows = over(name)
+            if rows is not None:
+                result = result.join(table.finish(rows, by, self.wanted[name]), on=by, how="left")
         if only is None:
             result = result.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
         else:

@@ -10,7 +10,8 @@ import pytest
 
 from engine.aggregates import Count, Last, Max, Mean, Quantile, Rate
 from engine.deadletters import DeadLetter
-from engine.job import Job, Output, Stream, WindowAggregate
+from engine.errors import NewnormalError
+from engine.job import Job, Output, PassThrough, ProcessorConfig, Stream
 from engine.record import Finite, Keyword, Record
 from engine.reference import Arrival, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
@@ -141,8 +142,13 @@ def test_state_is_forgotten_once_nothing_can_revise_it(driven: Callable[..., Any
     assert not [name for name in run.states[0].values if name.startswith(("pane/", "late/"))]
 
 
-def test_what_the_reference_does_not_know_it_refuses() -> None:
+class Unspecified(PassThrough):
+    """Own logic without a reference."""
+
+    reference = ProcessorConfig.reference
+
+
+def test_what_has_no_reference_is_refused() -> None:
     counting = job(Tumbling("10s"), "1m", count=Count())
-    assert isinstance(counting.processor, WindowAggregate)
-    with pytest.raises(Exception, match="PROCESSOR_UNKNOWN"):
-        interpret(replace(counting, processor=object()), [])  # type: ignore[arg-type]
+    with pytest.raises(NewnormalError, match="PROCESSOR_UNKNOWN"):
+        interpret(replace(counting, processor=Unspecified()), [])

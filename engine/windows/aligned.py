@@ -1,20 +1,23 @@
-"""Event-time windows and the panes they share.
+"""Windows of one length at even distances, and the panes they share.
 
-A window is [start, end) in epoch milliseconds. Sliding windows are unions of panes, one slide long: a record is
-aggregated into its one pane, and each window is put together from the panes below it.
+Sliding windows are unions of panes, one slide long: a record is aggregated into its one pane, and each window is put
+together from the panes below it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.errors import NewnormalError
 from engine.time import duration_ms
+from engine.windows.base import Spans, Times, Window
 
 
 @dataclass(frozen=True)
-class Sliding:
-    """Windows of ``size``, one starting every ``every``.
+class Sliding(Window):
+    """Windows of ``size``, one starting every ``every``, counted from 1970-01-01T00:00:00Z plus ``offset``.
 
     Raises:
         NewnormalError: ``WINDOW_INVALID`` if ``size`` is no multiple of ``every``.
@@ -25,6 +28,7 @@ class Sliding:
 
     size: str
     every: str
+    offset: str = "0s"
 
     def __post_init__(self) -> None:
         if self.pane_ms <= 0 or self.size_ms <= 0 or self.size_ms % self.pane_ms:
@@ -34,6 +38,30 @@ class Sliding:
                 "window",
                 "e.g. 60s every 10s",
             )
+
+        duration_ms(self.offset, "window.offset")
+
+    def spans(self, times: Times) -> Spans:
+        """The spans of each of some records."""
+        n, every = self.panes_per_window, self.pane_ms
+        first = times - (times - self.offset_ms) % every - (n - 1) * every
+        starts = (first[:, None] + np.arange(n) * every).ravel()
+        return Spans(np.repeat(np.arange(len(times)), n), starts, starts + self.size_ms)
+
+    def spans_of(self, time: int) -> list[tuple[int, int]]:
+        """The spans of one record.
+
+        >>> Sliding("20s", every="10s", offset="3s").spans_of(25_000)
+        [(13000, 33000), (23000, 43000)]
+        """
+        last = time - (time - self.offset_ms) % self.pane_ms
+        starts = range(last - self.size_ms + self.pane_ms, last + 1, self.pane_ms)
+        return [(start, start + self.size_ms) for start in starts]
+
+    @property
+    def offset_ms(self) -> int:
+        """Where windows begin, milliseconds after a multiple of ``every``."""
+        return duration_ms(self.offset) % self.pane_ms
 
     @property
     def size_ms(self) -> int:
@@ -66,5 +94,5 @@ class Tumbling(Sliding):
     [30000]
     """
 
-    def __init__(self, size: str) -> None:
-        super().__init__(size, every=size)
+    def __init__(self, size: str, offset: str = "0s") -> None:
+        super().__init__(size, every=size, offset=offset)

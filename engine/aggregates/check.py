@@ -1,0 +1,39 @@
+"""What a job may ask for at once: refused where it is declared, not in the first batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from engine.aggregates.base import Aggregate, RowAggregate
+from engine.aggregates.rate import Rate
+from engine.errors import NewnormalError
+
+
+def check(aggregates: Mapping[str, object]) -> None:
+    """Refuses aggregates that cannot be computed together.
+
+    Raises:
+        NewnormalError: ``AGGREGATE_INVALID`` for what is none; ``RATE_TWICE`` for a second `Rate`; ``PARTIAL_CLASH``
+            where two name a column of their partials alike and mean different ones.
+    """
+    lifted: dict[str, tuple[str, pl.Expr]] = {}
+    rates = [name for name, aggregate in aggregates.items() if isinstance(aggregate, Rate)]
+    if len(rates) > 1:
+        what = f"{len(rates)} rates: {', '.join(rates)}"
+        raise NewnormalError("RATE_TWICE", what, "aggregate()", "one Rate a job; a second job for another", "no job")
+    for name, aggregate in aggregates.items():
+        if not isinstance(aggregate, Aggregate | RowAggregate | Rate):
+            what = f"{name} is {aggregate!r}"
+            raise NewnormalError("AGGREGATE_INVALID", what, "aggregate()", "what engine.aggregates has", "no job")
+        if not isinstance(aggregate, Aggregate):
+            continue
+        if set(aggregate.lift()) != set(aggregate.merge()):
+            what = f"{name} lifts {sorted(aggregate.lift())}, merges {sorted(aggregate.merge())}"
+            raise NewnormalError("AGGREGATE_INVALID", what, "aggregate()", "the same columns", "no job")
+        for column, expr in aggregate.lift().items():
+            owner, known = lifted.setdefault(column, (name, expr))
+            if not expr.meta.eq(known):
+                what = f"{owner} and {name} both have a partial column {column!r}, of different meaning"
+                raise NewnormalError("PARTIAL_CLASH", what, "aggregate()", "names of one's own", "no job")

@@ -1,0 +1,65 @@
+"""Counts of values between given edges, kept as rows of the buckets in use."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from engine.aggregates.base import ROOM, RowAggregate, numbers, present
+from engine.errors import NewnormalError
+from engine.packing import grouped
+
+
+@dataclass(frozen=True)
+class Histogram(RowAggregate):
+    """How many values lie below the first edge, between each two (lower one included), and from the last one on.
+
+    Args:
+        column: The column.
+        edges: Ascending; the result has one count more than there are edges.
+
+    Raises:
+        NewnormalError: ``AGGREGATE_INVALID``.
+    """
+
+    column: str
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.edges) < ROOM or not all(a < b for a, b in pairwise(self.edges)):
+            raise NewnormalError(
+                "AGGREGATE_INVALID", f"edges = {self.edges}", f"Histogram({self.column!r})", "some numbers, ascending"
+            )
+
+    @property
+    def table(self) -> str:
+        return f"histogram:{self.column}:{','.join(map(repr, self.edges))}"
+
+    def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
+        records, group = present(records, self.column, group)
+        found = np.searchsorted(self.edges, records[self.column].cast(pl.Float64).to_numpy(), side="right")
+        buckets = pl.Series("bucket", found.astype(np.int32))
+        if group is not None:
+            group = group * ROOM + buckets.cast(pl.UInt64)
+        rows = records.select(by).with_columns(buckets)
+        return grouped(rows, [*by, "bucket"], {"n": pl.len().cast(pl.Int64)}, group)
+
+    def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+        return grouped(rows, [*by, "bucket"], {"n": pl.col("n").sum()})
+
+    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Histogram]) -> pl.DataFrame:
+        places = range(len(self.edges) + 1)
+        counts = {f"__{i}": pl.col("n").filter(pl.col("bucket") == i).sum() for i in places}
+        table = grouped(rows, by, counts)
+        return table.select(*by, *(pl.concat_list(list(counts)).alias(name) for name in wanted))
+
+    def reference(self, records: Sequence[dict[str, object]]) -> object:
+        counts = [0] * (len(self.edges) + 1)
+        for value in numbers(records, self.column):
+            counts[bisect_right(self.edges, value)] += 1
+        return counts if any(counts) else None

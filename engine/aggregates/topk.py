@@ -1,0 +1,84 @@
+"""The most frequent values of a column: counts as rows, bounded as in Misra and Gries (1982).
+
+Such summaries merge with their error bound kept (Agarwal, Cormode, Huang, Phillips, Wei, Yi, PODS 2012).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.aggregates.base import RowAggregate, present
+from engine.errors import NewnormalError
+from engine.packing import grouped
+
+_CUT, _RANK = "__cut", "__rank"
+
+
+@dataclass(frozen=True)
+class TopK(RowAggregate):
+    """The ``k`` most frequent values of a column with their counts, most frequent first, ties by the value as text.
+
+    Exact where a window has at most ``capacity`` distinct values. Beyond that a count may be too low, by
+    N / (capacity + 1) of the window's N values at the most; it is never too high.
+
+    Args:
+        column: The column.
+        k: How many values.
+        capacity: How many counts are kept of each key.
+
+    Raises:
+        NewnormalError: ``AGGREGATE_INVALID``.
+    """
+
+    column: str
+    k: int
+    capacity: int = 256
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.k <= self.capacity:
+            what = f"k = {self.k}, capacity = {self.capacity}"
+            raise NewnormalError("AGGREGATE_INVALID", what, f"TopK({self.column!r})", "1 <= k <= capacity")
+
+    @property
+    def table(self) -> str:
+        return f"top:{self.column}:{self.capacity}"
+
+    def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
+        records, _ = present(records, self.column, group)
+        rows = records.select(*by, pl.col(self.column).alias("item"))
+        return self._bounded(grouped(rows, [*by, "item"], {"n": pl.len().cast(pl.Int64)}), by)
+
+    def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+        return self._bounded(grouped(rows, [*by, "item"], {"n": pl.col("n").sum()}), by)
+
+    def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, TopK]) -> pl.DataFrame:
+        items = self.merge(rows, by).with_columns(pl.col("item").cast(pl.String))
+        items = items.sort(*by, "n", "item", descending=[*(False for _ in by), True, False])
+        ranked = pl.struct(pl.col("item").alias("key"), pl.col("n").alias("value"))
+        return items.group_by(by).agg(ranked.head(a.k).alias(name) for name, a in wanted.items())
+
+    def reference(self, records: Sequence[dict[str, object]]) -> object:
+        """The exact counts, as list of ``{"key": value as text, "value": count}``."""
+        counts = Counter(_text(r[self.column]) for r in records if r[self.column] is not None)
+        top = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: self.k]
+        return [{"key": key, "value": n} for key, n in top] or None
+
+    def _bounded(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+        """Where a group has more counts than may be kept, the greatest that is too many is taken off all of them."""
+        if rows.height <= self.capacity:
+            return rows
+        full = rows.group_by(by).agg(pl.col("n").top_k(self.capacity + 1).alias("n"))
+        full = full.filter(pl.col("n").list.len() > self.capacity)
+        if not full.height:
+            return rows
+        cuts = full.select(*by, pl.col("n").list.min().alias(_CUT))
+        left = pl.col("n") - pl.col(_CUT).fill_null(0)
+        return rows.join(cuts, on=by, how="left").with_columns(n=left).filter(pl.col("n") > 0).drop(_CUT)
+
+
+def _text(value: object) -> str:
+    return str(pl.Series([value]).cast(pl.String)[0])

@@ -1,0 +1,104 @@
+"""Runs a job by its reference: what arrives, the watermark and the clock batch by batch, what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from engine import inputs
+from engine.inputs import InputClocks
+from engine.job import Job, Progress, Row
+from engine.time import NEVER, duration_ms
+from engine.watermarks import Marker
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A good record, and where and when it arrived.
+
+    Attributes:
+        arrived: Arrival time at Kafka, epoch milliseconds.
+    """
+
+    topic: str
+    partition: int
+    arrived: int
+    record: Row
+
+
+@dataclass(frozen=True)
+class Vouched:
+    """What the writer of a partition vouches for: after this, it sends nothing older than the watermark."""
+
+    topic: str
+    partition: int
+    arrived: int
+    watermark: int
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A heartbeat of a partition: it is alive, and has nothing to say."""
+
+    topic: str
+    partition: int
+    arrived: int
+
+
+@dataclass
+class Outcome:
+    """What a job makes of its input.
+
+    Attributes:
+        rows: Results in the order they are emitted.
+        late: Records that came too late, in the order they came.
+        watermarks: The watermark after each batch.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    late: list[Row] = field(default_factory=list)
+    watermarks: list[int] = field(default_factory=list)
+
+
+def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Outcome:
+    """Runs a job over micro-batches; the records of each are taken by topic and partition, there in order of arrival.
+
+    Raises:
+        NewnormalError: ``PROCESSOR_UNKNOWN`` if the job's processor is own logic, which has no specification here.
+    """
+    logic = job.processor.reference()
+    clocks = InputClocks(job.inputs)
+    outcome = Outcome()
+    for batch in batches:
+        before, clock_before = clocks.watermark, clocks.clock
+        now = clocks.advance(_markers(job, batch))
+        entries = sorted((e for e in batch if isinstance(e, Arrival)), key=lambda e: (e.topic, e.partition))
+        progress = Progress(before, now, clock_before, clocks.clock)
+        records = [row for entry in entries for row in inputs.rows(job.inputs, entry.topic, entry.record)]
+        rows, late = logic.take(records, progress)
+        outcome.rows += rows
+        outcome.late += late
+        outcome.watermarks.append(now)
+    return outcome
+
+
+def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Marker]:
+    """One marker an entry; nobody can vouch for more than `TimeBounds.max_ahead` beyond the arrival."""
+    markers = []
+    for offset, entry in enumerate(batch):
+        source = next(source for source in job.inputs if entry.topic in source.formats)
+        ahead, strategy = duration_ms(source.bounds.max_ahead), source.watermark
+        records = [entry.record] if isinstance(entry, Arrival) else []
+        table = pa.Table.from_pylist(records, schema=source.record.arrow_schema())
+        vouched = strategy.vouches(table, entry.watermark if isinstance(entry, Vouched) else None)
+        vouched = None if vouched is None else min(vouched, entry.arrived + ahead)
+        times = [record[source.time] for record in records]
+        observed = strategy.observes(np.array(times, np.int64))
+        spoke = NEVER if isinstance(entry, Silence) else entry.arrived
+        newest = max(times, default=NEVER)
+        where = (entry.topic, entry.partition)
+        markers.append(Marker(*where, newest, vouched, entry.arrived, entry.arrived, spoke, offset, observed))
+    return markers

@@ -1,0 +1,159 @@
+"""Windows in general, with triggers, panes and evictors: the meaning of a `WindowAggregate` of any kind.
+
+A micro-batch is: the clock moves on, the records come one after the other, the watermark moves on, windows end.
+
+* A record lies in each span that its window kind says; spans of a key that overlap are one, if windows merge.
+* A span is gone once the watermark ahead of the batch has passed its end by the allowed lateness. A record with no
+  other span is too late.
+* Triggers say when a window fires (`engine.triggers.base`); at its end it fires if it has records that were in no pane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from engine.aggregates import Rate
+from engine.job import Key, Progress, Reference, Row, WindowAggregate
+from engine.reference.triggers import Moment, Node, Since, View
+from engine.time import END_OF_TIME, duration_ms
+from engine.triggers import AccumulatingAndRetracting, Discarding
+
+
+@dataclass
+class Held:
+    """A window of a key.
+
+    Attributes:
+        records: All of it.
+        fresh: Those in no pane yet.
+        since: How many these are, and when the first one came.
+        trigger: What the trigger remembers.
+        panes: How many were fired.
+        revisions: How many of those were not early.
+        last: Rows that a retraction takes back.
+    """
+
+    key: Key
+    start: int
+    end: int
+    trigger: Node
+    records: list[Row] = field(default_factory=list)
+    fresh: list[Row] = field(default_factory=list)
+    since: Since = field(default_factory=Since)
+    panes: int = 0
+    revisions: int = 0
+    last: list[Row] = field(default_factory=list)
+
+    def take(self, record: Row, clock: int) -> None:
+        """Adds a record."""
+        self.records.append(record)
+        self.fresh.append(record)
+        self.since.take(clock)
+        self.trigger.take(clock)
+
+    def merge(self, other: Held) -> None:
+        """Takes another window in."""
+        self.start, self.end = min(self.start, other.start), max(self.end, other.end)
+        self.records, self.fresh = self.records + other.records, self.fresh + other.fresh
+        self.since.merge(other.since)
+        self.trigger.merge(other.trigger)
+        self.panes, self.revisions = max(self.panes, other.panes), max(self.revisions, other.revisions)
+        self.last = self.last + other.last
+
+
+class Panes(Reference):
+    """The meaning of a `WindowAggregate` with any window, trigger, accumulation and evictor."""
+
+    def __init__(self, config: WindowAggregate) -> None:
+        self.config = config
+        self.lateness = duration_ms(config.allowed_lateness)
+        self.held: list[Held] = []
+
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        """Takes in one micro-batch."""
+        rows: list[Row] = []
+        late: list[Row] = []
+        moment = Moment("clock", progress.before, progress.before, progress.clock)
+        for window in self.held:
+            rows += self.look(window, moment)
+        moment = Moment("record", progress.before, progress.before, progress.clock)
+        for record in records:
+            spans = self.config.window.spans_of(record[self.config.time])
+            open_spans = [span for span in spans if not self.gone(span[1], progress.before)]
+            if not open_spans:
+                late.append(record)
+            for start, end in open_spans:
+                window = self.window_of(record, start, end, progress.clock)
+                if self.config.fires.by_record:
+                    rows += self.look(window, moment)
+        moment = Moment("watermark", progress.before, progress.now, progress.clock)
+        for window in self.held:
+            rows += self.look(window, moment)
+            if self.gone(window.end, progress.now) and window.fresh:
+                rows += self.fire(window, moment)
+        self.held = [window for window in self.held if not self.gone(window.end, progress.now)]
+        return rows, late
+
+    def gone(self, end: int, watermark: int) -> bool:
+        """Whether a window is over for good."""
+        return watermark == END_OF_TIME or end + self.lateness <= watermark
+
+    def window_of(self, record: Row, start: int, end: int, clock: int) -> Held:
+        """Puts a record into its window; other windows may become one with that."""
+        key = tuple(record[k] for k in self.config.key)
+        window = Held(key, start, end, Node(self.config.fires))
+        for other in [w for w in self.held if w.key == key and self.same(w, start, end)]:
+            self.held.remove(other)
+            other.merge(window)
+            window = other
+        window.take(record, clock)
+        self.held.append(window)
+        return window
+
+    def same(self, window: Held, start: int, end: int) -> bool:
+        """Whether a span is a window's, or of a session."""
+        if self.config.window.merges:
+            return window.start < end and start < window.end
+        return (window.start, window.end) == (start, end)
+
+    def look(self, window: Held, moment: Moment) -> list[Row]:
+        """Fires a window if its trigger is ready."""
+        view = View(window.end, window.since, lambda: self.results(window))
+        ready = window.trigger.ready(view, moment, window.since)
+        on_time = moment.timing(window.end) == "on_time" and not isinstance(self.config.panes, Discarding)
+        fires = ready and (bool(window.fresh) or on_time)
+        window.trigger.looked_at(view, moment, window.since, fires)
+        return self.fire(window, moment) if fires else []
+
+    def fire(self, window: Held, moment: Moment) -> list[Row]:
+        """A pane, and what it takes back."""
+        timing = moment.timing(window.end)
+        retracting = isinstance(self.config.panes, AccumulatingAndRetracting)
+        row = self.results(window) | {"pane": window.panes, "timing": timing, "revision": window.revisions}
+        if retracting:
+            row["retraction"] = False
+        rows = [was | {"retraction": True} for was in window.last] + [row]
+        window.panes += 1
+        window.revisions += timing != "early"
+        window.last = [row] if retracting else []
+        window.fresh, window.since = [], Since()
+        return rows
+
+    def results(self, window: Held) -> Row:
+        """The aggregates of a pane as they are now."""
+        records = self.ordered(window.fresh if isinstance(self.config.panes, Discarding) else window.records)
+        if self.config.evictor:
+            records = self.config.evictor.reference(records, self.config.time)
+        row: Row = dict(zip(self.config.key, window.key, strict=True))
+        row |= {"window_start": window.start, "window_end": window.end}
+        for name, aggregate in self.config.aggregates.items():
+            if isinstance(aggregate, Rate):
+                row[name] = aggregate.reference(records, None)
+            else:
+                row[name] = aggregate.reference(records)
+        return row
+
+    def ordered(self, records: Iterable[Row]) -> list[Row]:
+        """By event time; records of one time and key by value, so that the order of arrival never matters."""
+        return sorted(records, key=lambda r: (r[self.config.time], *((r[c] is not None, r[c]) for c in sorted(r))))

@@ -1,0 +1,149 @@
+"""Triggers in plain Python: a tree of nodes a window, looked at at each moment. See `engine.triggers.base`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from engine.triggers import AfterCount, AfterWatermark, AllOf, AnyOf, Custom, Every, InOrder, Never, Trigger, Until
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When triggers are looked at.
+
+    Attributes:
+        kind: Why.
+        before: The watermark before the batch.
+        now: The watermark at this moment: that before the batch, or at the watermark's moment that after it.
+        clock: Processing time.
+    """
+
+    kind: Literal["clock", "record", "watermark"]
+    before: int
+    now: int
+    clock: int
+
+    def timing(self, end: int) -> str:
+        """Whether a pane fired at this moment by a window that ends then is early, on time or late."""
+        if end > self.now:
+            return "early"
+        return "on_time" if end > self.before else "late"
+
+
+@dataclass
+class Since:
+    """What has come since something began: how many records, and processing time at the first of them."""
+
+    records: int = 0
+    opened: int | None = None
+
+    def take(self, clock: int) -> None:
+        """One more record."""
+        self.records += 1
+        self.opened = clock if self.opened is None else self.opened
+
+    def merge(self, other: Since) -> None:
+        """Takes in what another window had."""
+        self.records += other.records
+        self.opened = min((o for o in (self.opened, other.opened) if o is not None), default=None)
+
+
+@dataclass
+class View:
+    """What a trigger sees of its window."""
+
+    end: int
+    pane: Since
+    row: Callable[[], dict[str, Any]]
+
+
+class Node:
+    """A trigger of one window, with what it remembers."""
+
+    def __init__(self, trigger: Trigger) -> None:
+        self.trigger = trigger
+        self.parts = [Node(part) for part in trigger.parts]
+        self.turn = 0
+        self.over = False
+        self.since = Since()
+
+    def take(self, clock: int) -> None:
+        """A record has come into the window."""
+        self.since.take(clock)
+        for part in self.parts:
+            part.take(clock)
+
+    def merge(self, other: Node) -> None:
+        """The window and another one are one."""
+        self.turn, self.over = max(self.turn, other.turn), self.over or other.over
+        self.since.merge(other.since)
+        for mine, its in zip(self.parts, other.parts, strict=True):
+            mine.merge(its)
+
+    def ready(self, view: View, moment: Moment, since: Since) -> bool:  # noqa: PLR0911
+        """Whether it wants to fire; counts and times are those in ``since``."""
+        match self.trigger:
+            case AfterCount(n):
+                return since.records >= n
+            case Every(_, aligned) as every if since.opened is not None:
+                first = since.opened - (since.opened % every.period_ms if aligned else 0)
+                return moment.clock >= first + every.period_ms
+            case AfterWatermark():
+                return self._at_watermark(view, moment, since)
+            case AnyOf():
+                return any(part.ready(view, moment, since) for part in self.parts)
+            case AllOf():
+                return all(part.ready(view, moment, since) for part in self.parts)
+            case InOrder():
+                return self.parts[self.turn].ready(view, moment, since)
+            case Until():
+                fires, ends = self.parts
+                return not self.over and (fires.ready(view, moment, since) or ends.ready(view, moment, self.since))
+            case Custom() as custom if view.pane.records:
+                row = view.row() | {"fresh": view.pane.records, "watermark": moment.now, "clock": moment.clock}
+                return bool(custom.should_fire(pl.DataFrame([row]))[0])
+            case Every() | Never() | Custom():
+                return False
+        raise TypeError(f"no trigger: {self.trigger!r}")
+
+    def _at_watermark(self, view: View, moment: Moment, since: Since) -> bool:
+        assert isinstance(self.trigger, AfterWatermark)
+        parts = iter(self.parts)
+        early = next(parts) if self.trigger.early else None
+        late = next(parts) if self.trigger.late else None
+        timing = moment.timing(view.end)
+        if timing == "early":
+            return early is not None and early.ready(view, moment, since)
+        if timing == "on_time":
+            return True
+        if late is not None:
+            return late.ready(view, moment, since)
+        return moment.kind == "watermark" and view.pane.records > 0
+
+    def looked_at(self, view: View, moment: Moment, since: Since, fired: bool) -> None:
+        """Moves on, after a moment at which the window fired or did not."""
+        if isinstance(self.trigger, InOrder):
+            current = self.parts[self.turn]
+            fires = fired and current.ready(view, moment, since)
+            current.looked_at(view, moment, since, fired)
+            ended = current.over if isinstance(current.trigger, Until) else fires
+            if ended and self.turn < len(self.parts) - 1:
+                self.turn += 1
+                self.parts[self.turn].begin()
+        elif isinstance(self.trigger, Until):
+            over = self.parts[1].ready(view, moment, self.since)
+            self.parts[0].looked_at(view, moment, since, fired)
+            self.over = self.over or over
+        else:
+            for part in self.parts:
+                part.looked_at(view, moment, since, fired)
+
+    def begin(self) -> None:
+        """Its turn begins: counts start now."""
+        self.since = Since()
+        for part in self.parts:
+            part.begin()

@@ -1,0 +1,15 @@
+"""The public test kit: what a job does with records, watermarks and clocks, in milliseconds, without Spark or Kafka.
+
+    stream = TestStream(T0).add(record, ABORT, record).advance_watermark("10s").advance_clock("5s").add(late)
+    assert run(job, stream, on="operator").rows == run(job, stream, on="reference").rows
+
+`ABORT` between two records kills the job before the micro-batch so far is committed: what it wrote is lost and it is
+repeated. `RESTART` stops and restores it. Neither changes any result.
+"""
+
+from engine.testing.bounded import bounded
+from engine.testing.driver import Driven
+from engine.testing.runners import RUNNERS, Run, run
+from engine.testing.stream import ABORT, RESTART, Sentinel, TestStream
+
+__all__ = ["ABORT", "RESTART", "RUNNERS", "Driven", "Run", "Sentinel", "TestStream", "bounded", "run"]

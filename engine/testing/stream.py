@@ -1,0 +1,117 @@
+"""A stream written by hand: records, watermarks, processing time, crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from engine.reference import Arrival, Silence, Vouched
+from engine.time import NEVER, duration_ms
+
+Entry = Arrival | Vouched | Silence
+
+
+class Sentinel(Enum):
+    """What happens to the job between two records."""
+
+    ABORT = "abort"
+    RESTART = "restart"
+
+
+ABORT, RESTART = Sentinel.ABORT, Sentinel.RESTART
+"""Kill the job before the micro-batch so far is committed, and start it again; stop it after that, and start it."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One micro-batch, and what happens at its end."""
+
+    entries: tuple[Entry, ...]
+    then: Sentinel | None = None
+
+
+@dataclass(frozen=True)
+class TestStream:
+    """Input of a job, step by step; each step is a micro-batch. Each call returns a new value.
+
+    The watermark moves only where `advance_watermark` says so.
+
+    Args:
+        start: Where event time is counted from, epoch milliseconds; the clock begins there too.
+        topic: The topic all comes from.
+        partitions: How many source partitions there are.
+        batches: The micro-batches so far.
+        clock: Processing time now, epoch milliseconds; ``None``: ``start``.
+    """
+
+    __test__ = False
+
+    start: int = 0
+    topic: str = "t"
+    partitions: int = 1
+    batches: tuple[Batch, ...] = ()
+    clock: int | None = None
+
+    @property
+    def now(self) -> int:
+        """Processing time."""
+        return self.start if self.clock is None else self.clock
+
+    def add(self, *items: dict[str, Any] | Sentinel, partition: int = 0) -> TestStream:
+        """Records of one partition arrive together; a sentinel among them ends a micro-batch."""
+        entries: list[Entry] = []
+        stream = self._begun()
+        for item in items:
+            if isinstance(item, Sentinel):
+                stream = stream._batch(tuple(entries), item)
+                entries = []
+            else:
+                entries.append(Arrival(self.topic, partition, self.now, item))
+        return stream._batch(tuple(entries)) if entries else stream
+
+    def advance_watermark(self, to: str | int, partition: int | None = None) -> TestStream:
+        """No record older than this comes any more.
+
+        Args:
+            to: A duration after ``start``, or milliseconds after it.
+            partition: Which partition says so; ``None``: all.
+        """
+        told = range(self.partitions) if partition is None else [partition]
+        when = self.start + duration_ms(to)
+        return self._begun()._batch(tuple(Vouched(self.topic, p, self.now, when) for p in told))
+
+    def advance_clock(self, by: str | int) -> TestStream:
+        """Processing time goes on by a duration."""
+        stream = replace(self._begun(), clock=self.now + duration_ms(by))
+        return stream._batch((Silence(self.topic, 0, stream.now),))
+
+    def together(self, last: int) -> TestStream:
+        """Makes one micro-batch of the last few."""
+        joined = tuple(e for batch in self.batches[-last:] for e in batch.entries)
+        return replace(self, batches=(*self.batches[:-last], Batch(joined, self.batches[-1].then)))
+
+    def abort(self) -> TestStream:
+        """The last micro-batch is lost once and repeated."""
+        return self._then(ABORT)
+
+    def restart(self) -> TestStream:
+        """The job is stopped after the last micro-batch, and restored."""
+        return self._then(RESTART)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """All records, in order of arrival."""
+        return (e.record for batch in self.batches for e in batch.entries if isinstance(e, Arrival))
+
+    def _begun(self) -> TestStream:
+        """With a first micro-batch in which each partition vouches for nothing yet: records move no watermark."""
+        if self.batches:
+            return self
+        return self._batch(tuple(Vouched(self.topic, p, self.now, NEVER) for p in range(self.partitions)))
+
+    def _batch(self, entries: tuple[Entry, ...], then: Sentinel | None = None) -> TestStream:
+        return replace(self, batches=(*self.batches, Batch(entries, then)))
+
+    def _then(self, sentinel: Sentinel) -> TestStream:
+        return replace(self, batches=(*self.batches[:-1], replace(self.batches[-1], then=sentinel)))

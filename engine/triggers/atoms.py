@@ -1,0 +1,77 @@
+"""The triggers that others are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.errors import NewnormalError
+from engine.time import duration_ms
+from engine.triggers.base import Trigger
+
+
+@dataclass(frozen=True)
+class AfterWatermark(Trigger):
+    """When the watermark passes the window's end: its *on-time* pane, which comes even if it brings nothing new.
+
+    Args:
+        early: Fires speculative panes before that.
+        late: Fires revisions after that; by default at the end of each micro-batch that brought late records.
+    """
+
+    early: Trigger | None = None
+    late: Trigger | None = None
+
+    @property
+    def parts(self) -> tuple[Trigger, ...]:
+        """Its early and its late trigger."""
+        return tuple(part for part in (self.early, self.late) if part is not None)
+
+
+@dataclass(frozen=True)
+class Every(Trigger):
+    """In processing time, at each multiple of ``period``; not if there was no record since the last one.
+
+    Args:
+        period: A duration.
+        aligned: If not, ``period`` after the first record of the pane instead.
+
+    Raises:
+        NewnormalError: ``TRIGGER_INVALID`` if the period is not above 0.
+    """
+
+    period: str
+    aligned: bool = True
+
+    def __post_init__(self) -> None:
+        if self.period_ms <= 0:
+            raise NewnormalError("TRIGGER_INVALID", f"{self.period} is no period", "trigger", "a duration above 0")
+
+    @property
+    def period_ms(self) -> int:
+        """`period` in milliseconds."""
+        return duration_ms(self.period, "trigger.period")
+
+
+@dataclass(frozen=True)
+class AfterCount(Trigger):
+    """As soon as ``n`` records have come since the window last fired.
+
+    Raises:
+        NewnormalError: ``TRIGGER_INVALID`` if ``n`` is below 1.
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise NewnormalError("TRIGGER_INVALID", f"cannot count to {self.n}", "trigger", "1 or more")
+
+    @property
+    def by_record(self) -> bool:
+        """It counts records."""
+        return True
+
+
+@dataclass(frozen=True)
+class Never(Trigger):
+    """Not at all: the window's one result comes when its allowed lateness is over."""

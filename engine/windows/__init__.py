@@ -1,0 +1,22 @@
+"""Event-time windows: which spans of time a record lies in. A window is [start, end) in epoch milliseconds."""
+
+from engine.windows.aligned import Sliding, Tumbling
+from engine.windows.base import Spans, Window
+from engine.windows.calendar import Calendar
+from engine.windows.dynamic import Global, Session
+from engine.windows.evictors import Evictor, KeepLast, KeepRecent
+from engine.windows.policy import Policy
+
+__all__ = [
+    "Calendar",
+    "Evictor",
+    "Global",
+    "KeepLast",
+    "KeepRecent",
+    "Policy",
+    "Session",
+    "Sliding",
+    "Spans",
+    "Tumbling",
+    "Window",
+]

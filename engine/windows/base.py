@@ -1,0 +1,54 @@
+"""What a window is: from the time of a record to the spans it lies in, for one record and for a whole column."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.errors import NewnormalError
+from engine.time import duration_ms
+
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Windows of some records: row ``rows[i]`` lies in [``starts[i]``, ``ends[i]``); arrays of one length."""
+
+    rows: npt.NDArray[np.int64]
+    starts: Times
+    ends: Times
+
+
+class Window(ABC):
+    """A kind of window.
+
+    Attributes:
+        merges: Whether spans of one key that overlap are one window.
+    """
+
+    merges: ClassVar[bool] = False
+
+    @abstractmethod
+    def spans(self, times: Times) -> Spans:
+        """The spans of each of some records."""
+
+    @abstractmethod
+    def spans_of(self, time: int) -> list[tuple[int, int]]:
+        """The spans of one record, in order of time: the specification of `spans`."""
+
+
+def positive(text: str, where: str) -> int:
+    """Milliseconds of a duration of a window.
+
+    Raises:
+        NewnormalError: ``WINDOW_INVALID`` if it is not above 0.
+    """
+    value = duration_ms(text, where)
+    if value <= 0:
+        raise NewnormalError("WINDOW_INVALID", f"{text} is no length of time", where, "a duration above 0, e.g. 10s")
+    return value

@@ -1,0 +1,62 @@
+"""A small job with windows of any kind, for tests of windows, triggers and panes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.aggregates import AnyAggregate, Count, Max, Sum
+from engine.deadletters import DeadLetter
+from engine.job import Job, Output, Stream
+from engine.record import Keyword, Record
+from engine.sources import ColumnarDecoder, Source, TimeBounds
+from engine.triggers import ACCUMULATING, Accumulation, Trigger
+from engine.windows import Evictor, Window
+
+
+class Event(Record):
+    """Something with a number."""
+
+    identity = ("key", "time")
+
+    key: Keyword
+    time: int
+    value: float
+
+
+class Pane(Record):
+    """A result."""
+
+    identity = ("key", "window_start", "window_end", "pane")
+
+    key: Keyword
+    window_start: int
+    window_end: int
+    pane: int = 0
+    timing: Keyword = "on_time"
+    revision: int = 0
+    retraction: bool = False
+    sum: float | None = None
+    n: int | None = None
+    max: float | None = None
+
+
+AGGREGATES: dict[str, AnyAggregate] = {"sum": Sum("value"), "n": Count(), "max": Max("value")}
+
+
+def job(
+    window: Window,
+    trigger: Trigger | None = None,
+    panes: Accumulation = ACCUMULATING,
+    lateness: str = "0s",
+    evict: Evictor | None = None,
+) -> Job:
+    source = Source({"t": ColumnarDecoder(Event)}, Event, bounds=TimeBounds(max_ahead="3650d"))
+    stream = Stream.read(source).key_by("key").window(window, lateness)
+    if trigger is not None:
+        stream = stream.trigger(trigger, panes, evict)
+    out, dead, late = Output("out", Pane, partitions=1), Output("dead", DeadLetter, "json"), Output("late", Event)
+    return stream.aggregate(**AGGREGATES).write("job", out, dead, late)
+
+
+def event(key: str, time: int, value: float) -> dict[str, Any]:
+    return {"key": key, "time": time, "value": value}
