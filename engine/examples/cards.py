@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from engine.examples.kit import T0, Came, Row, job, play, source
+from engine.examples.kit import T0, Came, Row, job, play, record, source
 from engine.job import Stream
 from engine.ordered.callback import EachKey, KeyCallback, Timer
 from engine.ordered.process import Process
-from engine.record import Keyword, Record
 
 FASTEST = 900.0
 """Kilometres an hour: an airliner."""
 CITIES = {"Stockholm": (59.33, 18.07), "Madrid": (40.42, -3.70), "Athens": (37.98, 23.73), "Dublin": (53.35, -6.26)}
 MINUTE = 60_000
-
-
-class Payment(Record):
-    """A card at a terminal."""
-
-    identity = ("card",)
-
-    time: int
-    card: Keyword
-    city: Keyword
-    lat: float
-    lon: float
-
-
-class Alert(Record):
-    """Two payments that one person cannot have made."""
-
-    identity = ("card",)
-
-    time: int
-    card: Keyword
-    city_from: str
-    city_to: str
-    speed: float
+Payment = record("Payment", "card", time=int, city=str, lat=float, lon=float)
+Alert = record("Alert", "card", time=int, city_from=str, city_to=str, speed=float)
 
 
 class Velocity(KeyCallback):
@@ -58,14 +34,6 @@ class Velocity(KeyCallback):
         state.update(place=here, at=now, city=record["city"])
 
 
-@dataclass(frozen=True)
-class Fraud:
-    """All payments, those of a stolen card, and what was found."""
-
-    payments: list[Came]
-    alerts: list[Row]
-
-
 def distance(a: tuple[float, float], b: tuple[float, float]) -> float:
     """Kilometres along a great circle, of degrees of latitude and longitude."""
     (lat, lon), (lat2, lon2) = np.radians(a), np.radians(b)
@@ -73,7 +41,7 @@ def distance(a: tuple[float, float], b: tuple[float, float]) -> float:
     return float(6371 * 2 * np.arcsin(np.sqrt(h)))
 
 
-def compute() -> Fraud:
+def compute() -> tuple[list[Came], list[Row]]:
     """Cards that stay at home, one that flies to Madrid in four hours, one that is in Athens 20 minutes later."""
     rng, trips = np.random.default_rng(2), []
     for number, city in enumerate(["Stockholm", "Dublin", "Madrid"]):
@@ -83,21 +51,21 @@ def compute() -> Fraud:
     for card, city, minute in trips:
         lat, lon = CITIES[city]
         time = T0 + minute * MINUTE
-        record = {"time": time, "card": card, "city": city, "lat": lat, "lon": lon}
-        payments.append((time + int(rng.integers(0, 5 * MINUTE)), "payments", record))
+        row = {"time": time, "card": card, "city": city, "lat": lat, "lon": lon}
+        payments.append((time + int(rng.integers(0, 5 * MINUTE)), "payments", row))
     cards = Stream.read(source("payments", Payment, "5m")).key_by("card")
     velocity = cards.process(Process(EachKey(Velocity(), ("city", "lat", "lon")), idle_after="1d"))
-    return Fraud(payments, play(job(velocity, Alert), payments, every=10 * MINUTE))
+    return payments, play(job(velocity, Alert), payments, every=10 * MINUTE)
 
 
-def plot(fraud: Fraud, figure: Figure) -> None:
+def plot(found: tuple[list[Came], list[Row]], figure: Figure) -> None:
     """The map, with what is impossible in red."""
-    axes = figure.subplots()
+    (payments, alerts), axes = found, figure.subplots()
     for name, (lat, lon) in CITIES.items():
-        n = sum(record["city"] == name for _, _, record in fraud.payments)
+        n = sum(paid["city"] == name for _, _, paid in payments)
         axes.scatter(lon, lat, 20 * n)
         axes.annotate(f"{name}: {n} payments", (lon, lat), xytext=(6, 6), textcoords="offset points")
-    for row in fraud.alerts:
+    for row in alerts:
         (lat, lon), (lat2, lon2) = CITIES[row["city_from"]], CITIES[row["city_to"]]
         axes.annotate("", (lon2, lat2), (lon, lat), arrowprops={"arrowstyle": "->", "color": "red"})
         axes.text((lon + lon2) / 2, (lat + lat2) / 2, f"{row['card']}: {row['speed']:.0f} km/h", color="red")

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
+from pydantic import create_model
+
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output, Stream
-from engine.record import Record
+from engine.record import Keyword, Record
 from engine.reference import Arrival, Silence, Vouched
 from engine.sources import ColumnarDecoder, Source
 from engine.testing import Driven
@@ -21,6 +23,15 @@ T0 = 1_700_000_000_000 // 60_000 * 60_000
 """Where the examples begin, epoch milliseconds."""
 
 
+def record(name: str, key: str, **columns: Any) -> type[Record]:
+    """A record type in a line: a key column, and others that may be absent."""
+    fields: dict[str, Any] = {key: (Keyword, ...)}
+    fields |= {column: (kind | None, None) for column, kind in columns.items()}
+    made: type[Record] = create_model(name, __base__=Record, **fields)
+    made.identity = (key,)
+    return made
+
+
 def source(topic: str, record: type[Record], bound: str = "0s") -> Source:
     """A topic of one record type, out of order by a bound."""
     return Source({topic: ColumnarDecoder(record)}, record, watermark=BoundedOutOfOrderness(bound, "1d"))
@@ -31,7 +42,7 @@ def job(stream: Stream, result: type[Record]) -> Job:
     return stream.write("example", Output("results", result), Output("dead", DeadLetter, "json"))
 
 
-def play(job: Job, records: Iterable[Came], every: int = 500, shards: int = 2) -> list[Row]:
+def play(job: Job, records: Iterable[Came], every: int = 2000, shards: int = 2) -> list[Row]:
     """Runs a job over records as they come, a micro-batch each ``every`` ms of arrival; at the end nothing is awaited.
 
     Returns:

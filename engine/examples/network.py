@@ -8,39 +8,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Max, Sum
-from engine.examples.kit import T0, Came, Row, job, play, source
+from engine.examples.kit import T0, Came, Row, job, play, record, source
 from engine.job import Stream
-from engine.record import Keyword, Record
 from engine.triggers import AfterWatermark, Every
 from engine.windows import Session
 
 BURSTS = {"web-1": [(0, 20), (60, 90)], "web-2": [(10, 70)], "db-1": [(5, 15), (40, 45), (80, 110)]}
 """Seconds from and to which each machine sends."""
-
-
-class Traffic(Record):
-    """Bytes that an interface sent since the sample before."""
-
-    identity = ("host",)
-
-    time: int
-    host: Keyword
-    sent: float
-
-
-class Burst(Record):
-    """One session of a machine, or what is known of it so far."""
-
-    identity = ("host",)
-
-    host: Keyword
-    window_start: int
-    window_end: int
-    pane: int
-    timing: Keyword
-    samples: int
-    sent: float
-    peak: float
+Traffic = record("Traffic", "host", time=int, sent=float)
+_COUNTS: dict[str, type] = dict.fromkeys(("window_start", "window_end", "pane", "samples"), int)
+Burst = record("Burst", "host", timing=str, sent=float, peak=float, **_COUNTS)
 
 
 @dataclass(frozen=True)
@@ -57,8 +34,8 @@ def compute() -> Network:
     for host, bursts in BURSTS.items():
         for start, end in bursts:
             for time in range(T0 + start * 1000, T0 + end * 1000, 500):
-                record = {"time": time, "host": host, "sent": float(rng.gamma(2, 500))}
-                samples.append((time + int(rng.integers(0, 1500)), "traffic", record))
+                row = {"time": time, "host": host, "sent": float(rng.gamma(2, 500))}
+                samples.append((time + int(rng.integers(0, 1500)), "traffic", row))
     traffic = Stream.read(source("traffic", Traffic, "2s")).key_by("host").window(Session("10s"))
     sessions = traffic.trigger(AfterWatermark(early=Every("5s"))).aggregate(
         samples=Count(), sent=Sum("sent"), peak=Max("sent")

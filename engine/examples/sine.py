@@ -8,35 +8,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Sum
-from engine.examples.kit import T0, Came, Row, job, play, source
+from engine.examples.kit import T0, Came, Row, job, play, record, source
 from engine.job import Stream
-from engine.record import Keyword, Record
 from engine.triggers import Discarding, Every
 from engine.windows import Global, Tumbling
 
 PERIOD, STEP = 10_000, 100
-
-
-class Reading(Record):
-    """The wave at an instant."""
-
-    identity = ("sensor",)
-
-    time: int
-    sensor: Keyword
-    value: float
-
-
-class Total(Record):
-    """Readings of a window."""
-
-    identity = ("sensor",)
-
-    sensor: Keyword
-    window_start: int
-    window_end: int
-    count: int
-    total: float
+Reading = record("Reading", "sensor", time=int, value=float)
+Total = record("Total", "sensor", window_start=int, window_end=int, count=int, total=float)
 
 
 @dataclass(frozen=True)

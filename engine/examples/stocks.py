@@ -8,43 +8,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Last, Max, Mean, Min
-from engine.examples.kit import T0, Came, Row, job, play, source
+from engine.examples.kit import T0, Came, Row, job, play, record, source
 from engine.job import Stream
 from engine.ordered.correlation import Correlation
 from engine.ordered.interval_join import IntervalJoin
 from engine.ordered.windows import DeltaWindows
-from engine.record import Keyword, Record
 from engine.windows import Sliding, Tumbling
 
-
-class Tick(Record):
-    """A price, or a mention in the news with its tone as price."""
-
-    identity = ("symbol",)
-
-    time: int
-    symbol: Keyword
-    price: float
-
-
-class Result(Record):
-    """What any of the four says; each fills its own columns."""
-
-    identity = ("symbol",)
-
-    symbol: Keyword
-    time: int | None = None
-    window_start: int | None = None
-    window_end: int | None = None
-    count: int | None = None
-    min: float | None = None
-    max: float | None = None
-    mean: float | None = None
-    last: float | None = None
-    price: float | None = None
-    price_right: float | None = None
-    pairs: int | None = None
-    correlation: float | None = None
+Tick = record("Tick", "symbol", time=int, price=float)
+_SPAN: dict[str, type] = {"time": int, "window_start": int, "window_end": int}
+_VALUES = dict.fromkeys(("min", "max", "mean", "last", "price", "price_right", "correlation"), float)
+Result = record("Result", "symbol", count=int, pairs=int, **_SPAN, **_VALUES)
 
 
 @dataclass(frozen=True)

@@ -8,37 +8,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Max, Mean
-from engine.examples.kit import T0, Came, Row, job, play, source
+from engine.examples.kit import T0, Came, Row, job, play, record, source
 from engine.job import Stream
-from engine.record import Keyword, Record
 from engine.windows import Tumbling
 
 WINDOW, FROM, TO = 10_000, T0 + 120_000, T0 + 240_000
 TOPIC = "loads"
-
-
-class Load(Record):
-    """Load of a machine."""
-
-    identity = ("host",)
-
-    time: int
-    host: Keyword
-    value: float
-
-
-class Pane(Record):
-    """Load of a machine in a window."""
-
-    identity = ("host",)
-
-    host: Keyword
-    window_start: int
-    window_end: int
-    count: int
-    mean: float
-    max: float
-    revision: int
+Load = record("Load", "host", time=int, value=float)
+Pane = record("Pane", "host", window_start=int, window_end=int, count=int, mean=float, max=float, revision=int)
 
 
 @dataclass(frozen=True)
@@ -65,8 +42,8 @@ def compute() -> Travel:
     loads = Stream.read(source(TOPIC, Load, "3s")).key_by("host").window(Tumbling(f"{WINDOW}ms"), "1m")
     panes = job(loads.aggregate(count=Count(), mean=Mean("value"), max=Max("value")), Pane)
     came = log()
-    past = [(at, topic, record) for at, topic, record in came if FROM <= record["time"] < TO]
-    return Travel(last(play(panes, came)), last(play(panes, past, every=30_000, shards=1)))
+    past = [(at, topic, row) for at, topic, row in came if FROM <= row["time"] < TO]
+    return Travel(last(play(panes, came)), last(play(panes, past, every=50_000, shards=1)))
 
 
 def last(rows: list[Row]) -> list[Row]:
