@@ -74,11 +74,8 @@ def _bounded(reader: Consumer, settings: Settings, names: list[str]) -> Iterator
 def _live(
     reader: Consumer, settings: Settings, query: Query, names: list[str], beginning: bool
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    live = Live(
-        query,
-        {name: _table(settings, name, tables.partitions(reader, settings.topic(name))) for name in names},
-        beginning,
-    )
+    by_name = {name: _table(settings, name, tables.spoken(reader, settings.topic(name))) for name in names}
+    live = Live(query, by_name, beginning)
     start = OFFSET_BEGINNING if beginning else OFFSET_END
     by_topic = {settings.topic(name): name for name in live.tables}
     reader.assign([TopicPartition(topic, p, start) for topic in by_topic for p in tables.partitions(reader, topic)])
@@ -116,8 +113,8 @@ def _show(result: pl.DataFrame, as_json: bool, title: str = "") -> None:
     table = Table(title=title or None, title_justify="left")
     for name, kind in result.schema.items():
         table.add_column(name, justify="right" if kind.is_numeric() else "left")
-    for row in result.iter_rows():
-        table.add_row(*(str(_readable(name, value)) for name, value in zip(result.columns, row, strict=True)))
+    for values in result.rows():
+        table.add_row(*(str(_readable(name, value)) for name, value in zip(result.columns, values, strict=True)))
     Console().print(table)
 
 

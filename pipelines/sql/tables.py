@@ -111,6 +111,12 @@ def partitions(reader: Consumer, topic: str) -> list[int]:
     return found
 
 
+def spoken(reader: Consumer, topic: str) -> list[int]:
+    """The partitions that have messages: one that never had any is not waited for."""
+    bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), 10) for p in partitions(reader, topic)}
+    return [p for p, (low, high) in bounds.items() if high > low]
+
+
 def content(reader: Consumer, topic: str) -> list[bytes]:
     """The values of all messages that a topic holds now."""
     places = [TopicPartition(topic, p, 0) for p in partitions(reader, topic)]
