@@ -51,7 +51,7 @@ def test_spans_of_a_column_are_those_of_its_records(window: Window, times: list[
         lambda: KeepRecent("0s"),
         lambda: AfterCount(0),
         lambda: Every("0s"),
-        lambda: AllOf(),
+        AllOf,
     ],
 )
 def test_what_makes_no_sense_is_refused(make: Callable[[], Any]) -> None:
