@@ -1,8 +1,8 @@
 """Reads transcripts: YAML families of scenarios, in a notation that fits on a line.
 
 Input: micro-batches divided by ``|``; in one, records ``KEY TIME=VALUE`` divided by commas, among them ``!`` (the job
-is killed there) or ``~`` (stopped and restored), ``@1`` in front for partition 1; or ``W TIME`` (watermark; ``W TIME @1``
-of one partition), or ``C SECONDS`` (processing time goes on). ``& `` in front: in one micro-batch with the last one.
+is killed there) or ``~`` (stopped and restored), ``@1`` in front for partition 1; or ``W TIME`` (watermark; of one
+partition ``W TIME @1``), or ``C SECONDS`` (processing time goes on). ``& `` in front: in one micro-batch with the last.
 
 Panes: ``KEY START..END PANE TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time.
 
