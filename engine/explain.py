@@ -103,8 +103,10 @@ def windows(config: WindowAggregate) -> Lines:
     """Windowed aggregation."""
     lateness = duration_ms(config.allowed_lateness)
     if config.shared:
-        kept = config.sliding.size_ms + lateness
-        state = f"partials of each key and pane of {_length(config.sliding.pane_ms)}, for {_length(kept)} or more"
+        from engine.operator.window import WindowProcessor
+
+        kept = _length(WindowProcessor(config).retention)
+        state = f"partials of each key and pane of {_length(config.sliding.pane_ms)}, for {kept} after its start"
     else:
         state = f"partials of each key and open window, until {_length(lateness)} after its end"
     return [

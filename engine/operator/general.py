@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.job import Processor, Progress, Results, WindowAggregate
+from engine.job import Held, Processor, Progress, Results, WindowAggregate
 from engine.operator.partials import WINDOW
 from engine.operator.table import START, WindowTable
 from engine.operator.triggers import END, NEW, Moment, TriggerLogic
@@ -50,7 +50,8 @@ class GeneralWindows(Processor):
         panes += [table.look(moment), table.close(self._over(now), moment)]
         table.save(state)
         fired = [some for some in panes if some is not None]
-        return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late)
+        held = Held(open=table.windows.height)
+        return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late, held)
 
     def _over(self, watermark: int) -> int:
         """Windows that end by then are over for good."""

@@ -23,8 +23,8 @@ _DAY = timedelta(days=1)
 class Calendar(Window):
     """Windows of the calendar; a week begins on Monday.
 
-    A day begins at the first instant that its clock shows ``begins`` after midnight, or, where that hour is skipped,
-    at the instant that skips it.
+    A day begins when its clock first shows ``begins`` after midnight; where clocks skip that, when they would have
+    shown it had they not been changed.
 
     Args:
         unit: How long.

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from engine.errors import NewnormalError
-from pipelines.cli import bench, console, datagen, demo, docs, explain, run, score, services, sql, tail
+from pipelines.cli import bench, console, datagen, demo, docs, example, explain, run, score, services, sql, tail
 
 app = typer.Typer(
     name="newnormal",
@@ -31,6 +31,7 @@ app.command()(datagen.agent)
 app.command()(datagen.play)
 app.command()(tail.tail)
 app.command()(explain.explain_job)
+app.command()(example.example)
 app.command()(sql.sql)
 app.command()(console.console)
 app.add_typer(services.app, name="services")

@@ -36,8 +36,8 @@ def counting() -> Job:
 def test_a_plan_names_topics_watermark_key_windows_aggregates_state_and_outputs() -> None:
     text = str(counting().explain())
     for said in (
-        "input t", "LearnedLateness (percentile 0.99", "most 30s", "entity, metric", "n: Count()", "for 70s or more",
-        "results: out (Telemetry, columnar", "counted, not written", UNMEASURED,
+        "input t", "LearnedLateness (percentile 0.99", "most 30s", "entity, metric", "n: Count()",
+        "for 70s after its start", "results: out (Telemetry, columnar", "counted, not written", UNMEASURED,
     ):  # fmt: skip
         assert said in text, said
 

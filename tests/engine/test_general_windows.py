@@ -71,7 +71,7 @@ PANES: list[Accumulation] = [ACCUMULATING, Discarding(), AccumulatingAndRetracti
 
 few = settings(
     deadline=None,
-    max_examples=int(os.environ.get("NEWNORMAL_EXAMPLES", "12")),
+    max_examples=int(os.environ.get("NEWNORMAL_EXAMPLES", "6")),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -1,0 +1,147 @@
+"""Reads transcripts: YAML families of scenarios, in a notation that fits on a line.
+
+Input: micro-batches divided by ``|``; in one, records ``KEY TIME=VALUE`` divided by commas, among them ``!`` (the job
+is killed there) or ``~`` (stopped and restored), ``@1`` in front for partition 1; or ``W TIME`` (watermark; of one
+partition ``W TIME @1``), or ``C SECONDS`` (processing time goes on). ``& `` in front: in one micro-batch with the last.
+
+Panes: ``KEY START..END PANE TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time.
+
+Times are seconds (with ``h``: hours) from 12:00, wall-clock times of that day, or ISO 8601; all in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from engine import triggers, windows
+from engine.job import Job
+from engine.testing import ABORT, RESTART, TestStream
+from engine.time import END_OF_TIME, NEVER, duration_ms, epoch_ms
+from tests.engine.panes import event, job
+
+DAY = "2024-01-01T"
+T0 = epoch_ms(DAY + "12:00")
+_PANE = re.compile(r"(-?)(\w+) (?:(ever)|(\S+?)\.\.(\S+)) (\d+) (early|on_time|late) (\d+) = (-?[\d.]+)")
+_NAMES = {name: getattr(module, name) for module in (triggers, windows) for name in module.__all__}
+
+Pane = tuple[bool, str, int, int, int, str, int, float]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One input, and what must come out.
+
+    Attributes:
+        final: The sum of each window of the whole input, for the bounded run; ``None`` where records are dropped.
+        adding: Whether the panes of a window add up to its result.
+    """
+
+    name: str
+    job: Job
+    stream: TestStream
+    panes: list[Pane]
+    late: list[dict[str, Any]]
+    final: dict[tuple[str, int, int], float] | None
+    adding: bool
+
+
+def scenarios(directory: Path) -> Iterator[Scenario]:
+    """All scenarios of a directory."""
+    for file in sorted(directory.glob("*.yaml")):
+        for family in yaml.safe_load(file.read_text()):
+            for case in family["cases"]:
+                whole = {**family, **case}
+                inputs = whole["input"] if isinstance(whole["input"], dict) else {"": whole["input"]}
+                for label, text in inputs.items():
+                    name = " / ".join(filter(None, [file.stem, family["family"], case.get("case", ""), label]))
+                    yield _scenario(name, whole, text)
+
+
+def _scenario(name: str, spec: dict[str, Any], text: str) -> Scenario:
+    how = _value(spec.get("panes", "Accumulating()"))
+    evict = _value(spec["evict"]) if "evict" in spec else None
+    window = _value(spec["window"])
+    default = None if isinstance(window, windows.Policy) else triggers.AfterWatermark()
+    trigger = _value(spec["trigger"]) if "trigger" in spec else default
+    made = job(window, trigger, how, spec.get("lateness", "0s"), evict)
+    panes = [_pane(line) for line in _split(spec["expect"], "|")]
+    late = [_record(item) for item in _split(spec.get("late", ""), ",")]
+    final, adding = None, isinstance(how, triggers.Discarding)
+    if "final" in spec:
+        lines = [_pane(line) for line in _split(spec["final"], "|")]
+        final = {(key, start, end): total for _, key, start, end, *_, total in lines}
+    elif not late and spec.get("bounded", True):
+        final = finals(panes, adding)
+    return Scenario(name, made, stream(text), panes, late, final, adding)
+
+
+def finals(panes: list[Pane], adding: bool) -> dict[tuple[str, int, int], float]:
+    """The result of each window: its last pane that was not taken back, or the sum of discarding panes."""
+    result: dict[tuple[str, int, int], float] = {}
+    for _, key, start, end, *_, total in sorted(panes, key=lambda p: (p[4], not p[0])):
+        window = key, start, end
+        result[window] = total + (result.get(window, 0.0) if adding else 0.0)
+    for back, key, start, end, number, *_ in panes:
+        newer = any((k, s, e) == (key, start, end) and n > number for _, k, s, e, n, *_ in panes)
+        if back and not newer:
+            del result[key, start, end]
+    return result
+
+
+def stream(text: str) -> TestStream:
+    """The input of a scenario."""
+    made = TestStream(T0, partitions=2 if "@1" in text else 1)
+    for part in _split(text, "|"):
+        step = part.removeprefix("& ")
+        if step.startswith("W "):
+            when, _, partition = step[2:].partition(" @")
+            made = made.advance_watermark(_time(when) - T0, int(partition) if partition else None)
+        elif step.startswith("C "):
+            made = made.advance_clock(duration_ms(step[2:] + "s"))
+        else:
+            partition = 1 if step.startswith("@1") else 0
+            items = [_item(item) for item in _split(step.removeprefix("@1 "), ",")]
+            made = made.add(*items, partition=partition)
+        made = made.together(2) if part.startswith("& ") else made
+    return made
+
+
+def _item(text: str) -> Any:
+    return {"!": ABORT, "~": RESTART}.get(text) or _record(text)
+
+
+def _record(text: str) -> dict[str, Any]:
+    key, _, rest = text.partition(" ")
+    time, _, value = rest.partition("=")
+    return event(key, _time(time), float(value))
+
+
+def _pane(text: str) -> Pane:
+    match = _PANE.fullmatch(text)
+    if not match:
+        raise ValueError(f"no pane: {text!r}")
+    back, key, ever, start, end, number, timing, revision, total = match.groups()
+    span = (NEVER, END_OF_TIME) if ever else (_time(start), _time(end))
+    return bool(back), key, *span, int(number), timing, int(revision), float(total)
+
+
+def _time(text: str) -> int:
+    if "T" in text:
+        return epoch_ms(text)
+    if text.endswith("h"):
+        return T0 + duration_ms(text)
+    return epoch_ms(DAY + text) if ":" in text else T0 + round(float(text) * 1000)
+
+
+def _value(text: str) -> Any:
+    return eval(text, {"__builtins__": {}}, _NAMES)
+
+
+def _split(text: str, by: str) -> list[str]:
+    return [part.strip() for part in text.replace("\n", " ").split(by) if part.strip()]
