@@ -27,8 +27,10 @@ def crc32(key: str) -> int:
 
 
 def slots(keys: pa.ChunkedArray | pl.Series, n: int) -> npt.NDArray[np.int64]:
-    """The slot in ``range(n)`` of each key; hashes each distinct key once."""
+    """The slot in ``range(n)`` of each key; hashes each distinct key once. No key is as an empty one."""
     column = keys.to_arrow() if isinstance(keys, pl.Series) else whole(keys)
+    if column.null_count:
+        column = column.cast(pa.string()).fill_null("")
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     table = np.array([crc32(key) % n for key in column.dictionary.to_pylist()], np.int64)

@@ -16,8 +16,9 @@ from engine.errors import NewnormalError
 from engine.heartbeat import HEARTBEAT
 from engine.partitioning import slots
 from engine.record import Record
+from engine.steps import Step, apply
 from engine.time import NEVER, duration_ms, epoch_ms, iso
-from engine.watermarks import BoundedOutOfOrderness, Marker
+from engine.watermarks import BoundedOutOfOrderness, Marker, WatermarkStrategy
 
 LARGEST = 1e150
 """Greatest absolute value of a number: its square must still be one."""
@@ -111,27 +112,40 @@ class Source:
         time: The event-time column.
         columnar: Few large messages rather than many small ones.
         partitions: Partitions of the topics, if a record lies in the one that the hash of its key says; 0 if not.
+        steps: What is done with each record before it is routed to its shard.
+        holds: Whether the watermark of the job waits for this input. Not for one that the job itself feeds: each would
+            wait for the other.
+        broadcast: Whether all shards get all of its records: for a slow stream that concerns all keys.
     """
 
     formats: dict[str, Decoder]
     record: type[Record]
     time: str = "time"
-    watermark: BoundedOutOfOrderness = field(default_factory=BoundedOutOfOrderness)
+    watermark: WatermarkStrategy = field(default_factory=BoundedOutOfOrderness)
     bounds: TimeBounds = field(default_factory=TimeBounds)
     columnar: bool = True
     partitions: int = 0
+    steps: tuple[Step, ...] = ()
+    holds: bool = True
+    broadcast: bool = False
 
     def direct(self, shards: int) -> bool:
         """Whether a message's partition tells the shard of its records: then it need not be decoded to be routed."""
-        return self.partitions > 0 and self.partitions % shards == 0
+        by_key = all(step.keeps(self.record.identity[0]) for step in self.steps)
+        return self.partitions > 0 and self.partitions % shards == 0 and by_key and not self.broadcast
+
+    def columns(self) -> pa.Schema:
+        """The columns of the records after the steps."""
+        schema = self.record.arrow_schema()
+        return apply(self.steps, schema.empty_table()).schema if self.steps else schema
 
     def read(self, messages: Messages, job: str) -> tuple[pa.Table, Marker, list[DeadLetter]]:
         """Decodes and checks messages of one partition.
 
         Returns:
-            The good records, what they tell of the partition's clock, and the dead letters.
+            The good records after the steps, what they tell of the partition's clock, and the dead letters.
         """
-        first, last = int(messages.arrived.min()), int(messages.arrived.max())
+        first, last, offset = int(messages.arrived.min()), int(messages.arrived.max()), int(messages.offsets[0])
         beats = pc.fill_null(pc.equal(messages.values, HEARTBEAT), False).to_numpy(zero_copy_only=False)
         messages = messages.where(~beats) if beats.any() else messages
         spoke = int(messages.arrived.max()) if len(messages.values) else NEVER
@@ -139,10 +153,12 @@ class Source:
         records, refused = self._check(decoded.records, messages)
         newest = pc.max(records.column(self.time)).as_py() if records.num_rows else NEVER
         limit = last + duration_ms(self.bounds.max_ahead)
-        vouched = None if decoded.vouched is None else min(decoded.vouched, limit)
-        marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke)
+        vouched = self.watermark.vouches(records, decoded.vouched)
+        vouched = None if vouched is None else min(vouched, limit)
+        observed = self.watermark.observes(records.column(self.time).to_numpy())
+        marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke, offset, observed)
         dead = [self._dead(job, messages, *refusal) for refusal in [*decoded.refused, *refused]]
-        return records.drop_columns([ROW]), marker, dead
+        return apply(self.steps, records.drop_columns([ROW])), marker, dead
 
     def _check(self, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[tuple[int, str, str]]]:
         rows = records.column(ROW).to_numpy()

@@ -80,11 +80,30 @@ class ShardState(Segments):
         if self.sizes.pop(name, None) is not None:
             self.segments.remove(name)
 
+    def scope(self, name: str) -> ShardState:
+        """A part of this state for one of several operators: segments and notes of its own, saved with this one."""
+        return _Scope(self, name)
+
     def save(self) -> int:
         """Writes the notes; returns how many bytes are held in all."""
         notes = orjson.dumps({"notes": self.notes, "sizes": self.sizes})
         self.segments.put(_NOTES, notes)
         return sum(self.sizes.values()) + len(notes)
+
+
+class _Scope(ShardState):
+    def __init__(self, whole: ShardState, name: str) -> None:
+        self.whole, self.prefix = whole, f"{name}:"
+        self.notes = whole.notes.setdefault(f"scope {name}", {})
+
+    def get(self, name: str) -> bytes | None:
+        return self.whole.get(self.prefix + name)
+
+    def put(self, name: str, value: bytes) -> None:
+        self.whole.put(self.prefix + name, value)
+
+    def remove(self, name: str) -> None:
+        self.whole.remove(self.prefix + name)
 
 
 def pack(tables: Mapping[str, pl.DataFrame]) -> bytes:

@@ -18,12 +18,13 @@ from deploy.java import java_home
 from engine.errors import NewnormalError
 from engine.heartbeat import Heartbeat
 from engine.kafka_admin import ensure_topics
-from engine.spark.query import Runtime, drain, start
+from engine.spark.query import BatchReport, Runtime, drain, start
 from engine.spark.session import end, spark_session
 from engine.time import duration_ms
 from pipelines import topics
 from pipelines.board import Board
 from pipelines.jobs import JOBS, MODULES
+from pipelines.measured import Measurements, folder_of
 from pipelines.settings import Settings
 from pipelines.sink.job import SinkJob
 
@@ -58,6 +59,7 @@ class Driver:
         self.settings, self.names = settings, [name for name in ALL if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.board = Board(self.names, live_from if live_from is not None else int(time.time() * 1000), delay)
+        self.measurements = Measurements(folder_of(settings))
         self.runtime = Runtime(
             bootstrap=settings.kafka.bootstrap or "",
             checkpoints=checkpoint_dir(settings),
@@ -116,8 +118,12 @@ class Driver:
             topic = self.settings.topic(topics.NOVELTIES)
             self.queries[name] = drain(self.spark, name, topic, self.runtime, self.sink.write)
         else:
-            self.queries[name] = start(self.spark, JOBS[name](self.settings), self.runtime, self.board.batch)
+            self.queries[name] = start(self.spark, JOBS[name](self.settings), self.runtime, self._report)
         log.info("job runs", job=name, checkpoint=str(self.runtime.checkpoints / name))
+
+    def _report(self, report: BatchReport) -> None:
+        self.board.batch(report)
+        self.measurements.batch(report)
 
     def check(self) -> None:
         """Starts failed jobs again; called every second or so.
@@ -160,6 +166,7 @@ class Driver:
         for query in self.queries.values():
             with suppress(Exception):
                 query.stop()
+        self.measurements.flush()
         if self.spark:
             end(self.spark)
 

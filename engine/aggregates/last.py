@@ -31,7 +31,7 @@ class Last(Aggregate):
         return pl.col(f"{self.column}.last")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return max((r[TIME], r[self.column]) for r in records)[1]  # type: ignore[type-var]
+        return max((r[TIME], r[self.column]) for r in records)[1]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class First(Aggregate):
         return pl.col(f"{self.column}.first")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return min((r[TIME], r[self.column]) for r in records)[1]  # type: ignore[type-var]
+        return min((r[TIME], r[self.column]) for r in records)[1]
 
 
 @dataclass(frozen=True)

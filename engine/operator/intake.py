@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from engine.inputs import schema, tagged
 from engine.job import Job
 from engine.sources import Messages
 from engine.watermarks import Marker
@@ -30,7 +31,7 @@ class Intake:
     """Input of a shard, or of a map task.
 
     Attributes:
-        records: Columns of the record type.
+        records: Columns of the record type; of several inputs, those of `engine.inputs.schema`.
         markers: One a run of messages of one partition.
         dead: JSON of the dead letters.
     """
@@ -42,14 +43,17 @@ class Intake:
 
 def read(job: Job, tables: Iterable[pa.Table]) -> Intake:
     """Decodes and checks `KAFKA` rows."""
-    intake = Intake()
+    intake, columns = Intake(), schema(job.inputs)
     for table in tables:
         for messages in runs(table):
-            good, marker, bad = job.source.read(messages, job.name)
-            intake.markers.append(marker)
-            if good.num_rows:
-                intake.records.append(good)
-            intake.dead += [letter.to_json() for letter in bad]
+            readers = [(i, source) for i, source in enumerate(job.inputs) if messages.topic in source.formats]
+            for nth, (number, source) in enumerate(readers):
+                good, marker, bad = source.read(messages, job.name)
+                intake.markers.append(marker)
+                if good.num_rows:
+                    intake.records.append(tagged(good, number, columns))
+                if nth == 0:  # what cannot be used by one reader of a topic is reported once
+                    intake.dead += [letter.to_json() for letter in bad]
     return intake
 
 

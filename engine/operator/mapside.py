@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
+from engine.inputs import INPUT
 from engine.job import Job
 from engine.operator.intake import Intake, read
 from engine.partitioning import slots
@@ -39,7 +41,7 @@ def run(job: Job, shards: int, tables: Iterable[pa.Table]) -> Iterator[Blob]:
     """
     intake = read(job, tables)
     if intake.records:
-        yield from _split(pa.concat_tables(intake.records), job.key[0], shards)
+        yield from _split(pa.concat_tables(intake.records), job, shards)
     if intake.markers:
         told = orjson.dumps([astuple(m) for m in intake.markers])
         yield from (Blob(shard, MARKERS, told) for shard in range(shards))
@@ -47,12 +49,16 @@ def run(job: Job, shards: int, tables: Iterable[pa.Table]) -> Iterator[Blob]:
         yield Blob(intake.markers[0].partition % shards, DEAD, b"\n".join(intake.dead))
 
 
-def _split(records: pa.Table, key: str, shards: int) -> Iterator[Blob]:
+def _split(records: pa.Table, job: Job, shards: int) -> Iterator[Blob]:
     """One Arrow stream a shard that has records."""
     records = records.unify_dictionaries()
-    where = slots(records.column(key), shards)
+    everywhere = np.zeros(records.num_rows, bool)
+    if any(source.broadcast for source in job.inputs):
+        wide = np.array([source.broadcast for source in job.inputs])
+        everywhere = wide[records.column(INPUT).to_numpy()]
+    where = slots(records.column(job.key[0]), shards)
     for shard in range(shards):
-        mine = where == shard
+        mine = (where == shard) | everywhere
         if mine.all():
             part = records
         elif mine.any():

@@ -20,7 +20,8 @@ Merge = Callable[[Sequence[Tables]], Tables]
 class PaneStore:
     """The panes of one batch: what is stored, what the batch adds, and what changed panes held before.
 
-    State: segment ``pane/<start>/<part>`` holds some partials of the pane; the note ``panes`` how many parts there are.
+    State: segment ``pane/<start>/<part>`` holds some partials of the pane; the note ``panes`` how many parts there are,
+    ``pane_keys`` the most keys in one of them.
 
     Args:
         state: The shard's.
@@ -30,6 +31,7 @@ class PaneStore:
     def __init__(self, state: ShardState, merge: Merge) -> None:
         self.state, self.merge = state, merge
         self.parts: dict[int, int] = {int(start): n for start, n in state.notes.get("panes", {}).items()}
+        self.keys: dict[int, int] = {int(start): n for start, n in state.notes.get("pane_keys", {}).items()}
         self.added: dict[int, list[Tables]] = {}
         self.merged: dict[int, Tables] = {}
         self.was: dict[int, Tables] = {}
@@ -86,10 +88,17 @@ class PaneStore:
             elif added:
                 self._write(start, n, added[0] if len(added) == 1 else self.merge(added))
         self.state.notes["panes"] = {str(start): n for start, n in self.parts.items()}
+        self.state.notes["pane_keys"] = {str(start): n for start, n in self.keys.items() if start in self.parts}
+
+    def most_keys(self) -> int:
+        """Keys in the pane with the most; of a pane that is in several parts, those of its greatest part."""
+        return max((n for start, n in self.keys.items() if start in self.parts), default=0)
 
     def _write(self, start: int, part: int, tables: Tables) -> None:
         self.state.put(_name(start, part), pack(tables))
         self.parts[start] = part + 1
+        keys = tables[SUMS].height if SUMS in tables else 0
+        self.keys[start] = max(keys, self.keys.get(start, 0)) if part else keys
 
     def _remove(self, start: int, parts: int) -> None:
         for part in range(parts):

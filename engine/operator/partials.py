@@ -76,8 +76,11 @@ class Partials:
         columns = [a.finish().alias(n) for n, a in self.scalars.items()]
         result = sums.select(WINDOW, *columns, *self.rates)
         for name, table in self.tables.items():
-            read = table.finish(tables[name], [WINDOW], self.wanted[name])
-            result = result.join(read, on=WINDOW, how="left", maintain_order="left")
+            if name in tables:
+                read = table.finish(tables[name], [WINDOW], self.wanted[name])
+                result = result.join(read, on=WINDOW, how="left", maintain_order="left")
+            else:
+                result = result.with_columns(pl.lit(None).alias(column) for column in self.wanted[name])
         return result.select(WINDOW, *self.config.aggregates)
 
     def whole(self) -> Tables:

@@ -6,10 +6,9 @@ results are encoded; state is saved. Nothing here knows Spark or a clock.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -17,17 +16,18 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import columnar
+from engine import columnar, inputs
 from engine.dictionaries import compact, whole
+from engine.inputs import INPUT, InputClocks
 from engine.job import Job, Output, Progress
 from engine.operator.intake import Intake
 from engine.partitioning import slots
 from engine.record import Record
 from engine.state import Segments, ShardState
 from engine.time import NEVER
-from engine.watermarks import BoundedOutOfOrderness, WatermarkTracker
 
 ROWS_A_MESSAGE = 16_384
+SAMPLE, HOTTEST = 4096, 3
 STATS = "#stats"
 """Topic name of the row in which a shard reports its `Stats`; it goes to the driver, not to Kafka."""
 
@@ -44,7 +44,16 @@ class Message:
 
 @dataclass(frozen=True)
 class Stats:
-    """What one shard did in one micro-batch."""
+    """What one shard did in one micro-batch, and what it holds after it.
+
+    Attributes:
+        shard: Its number.
+        keys: Keys held, see `engine.job.Held`.
+        open: Windows open.
+        hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
+        read_ms: Wall time of decoding; filled in by what runs the shard.
+        operator_ms: Wall time of the operator, encoding and state included; likewise.
+    """
 
     records_in: int
     records_out: int
@@ -52,6 +61,21 @@ class Stats:
     dead: int
     watermark: int
     state_bytes: int
+    shard: int = 0
+    keys: int | None = None
+    open: int | None = None
+    hot: Sequence[tuple[str, float]] = ()
+    read_ms: float = 0.0
+    operator_ms: float = 0.0
+
+    def message(self) -> Message:
+        """The row that tells the driver."""
+        return Message(STATS, self.shard, b"", orjson.dumps(self))
+
+    @classmethod
+    def of(cls, message: Message) -> Stats:
+        """Inverse of `message`."""
+        return cls(**orjson.loads(message.value))
 
 
 class ShardOperator:
@@ -64,31 +88,45 @@ class ShardOperator:
     def run(self, intake: Intake, state: Segments) -> Iterator[Message]:
         """Processes one micro-batch."""
         kept = ShardState(state)
-        tracker = WatermarkTracker.restore(self._watermark(), kept.notes.get("watermark", {}))
-        before, clock = tracker.watermark, tracker.clock
-        now = tracker.advance(intake.markers)
+        clocks = self._clocks(kept.notes.get("watermark", {}))
+        before, clock = clocks.watermark, clocks.clock
+        now = clocks.advance(intake.markers)
         batch = self._batch(intake.records)
-        results = self.processor.process(batch, kept, Progress(before, now, clock, tracker.clock))
-        kept.notes["watermark"] = tracker.snapshot()
+        results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
+        kept.notes["watermark"] = clocks.snapshot()
         yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
-        late = results.late.height if results.late is not None else 0
-        if late and self.job.late and results.late is not None:
-            yield from encode(self.job.late, results.late, self.shard, self.shards, now, moved=False)
+        too_late = self._late(results.late)
+        late = too_late.height if too_late is not None else 0
+        if late and self.job.late and too_late is not None:
+            yield from encode(self.job.late, too_late, self.shard, self.shards, now, moved=False)
         for letter in intake.dead:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
-        stats = Stats(batch.height, results.records.height, late, len(intake.dead), now, kept.save())
-        yield Message(STATS, self.shard, b"", json.dumps(asdict(stats)).encode())
+        counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
+        held = results.held
+        yield Stats(*counts, self.shard, held.keys, held.open, self._hot(batch)).message()
 
-    def _watermark(self) -> BoundedOutOfOrderness:
-        """Of a topic partitioned by key a shard sees its own partitions only, and waits for no others."""
-        config = self.job.source.watermark
-        if not self.job.source.direct(self.shards):
-            return config
-        own = tuple((topic, p) for topic, p in config.expected if p % self.shards == self.shard)
-        return replace(config, expected=own)
+    def _clocks(self, snapshot: dict[str, Any]) -> InputClocks:
+        if self.job.direct(self.shards):
+            return InputClocks.of_shard(self.job.inputs, self.shard, self.shards, snapshot)
+        return InputClocks(self.job.inputs, snapshot)
+
+    def _late(self, late: pl.DataFrame | None) -> pl.DataFrame | None:
+        """What this shard reports as late: of broadcast input, which all shards get, the first one does."""
+        wide = [number for number, source in enumerate(self.job.inputs) if source.broadcast]
+        if late is None or not wide or self.shard == 0 or INPUT not in late.columns:
+            return late
+        return late.filter(~pl.col(INPUT).is_in(wide))
+
+    def _hot(self, batch: pl.DataFrame) -> list[tuple[str, float]]:
+        """The keys that dominate, of evenly spaced records."""
+        if not batch.height or not self.job.key:
+            return []
+        sample = batch.select(self.job.key).gather_every(max(1, batch.height // SAMPLE))
+        top = sample.group_by(self.job.key).len("__n").top_k(HOTTEST, by="__n").rows()
+        return [(", ".join(map(str, key)), n / sample.height) for *key, n in top]
 
     def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
-        schema = self.job.source.record.arrow_schema()
+        schema = inputs.schema(self.job.inputs)
         table = pa.concat_tables(tables).unify_dictionaries() if tables else schema.empty_table()
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from engine.aggregates import Aggregate, Count, Rate, RowAggregate
-from engine.job import Processor, Progress, Results, WindowAggregate
+from engine.job import Held, Processor, Progress, Results, WindowAggregate
 from engine.operator.lift import PANE, SAMPLES, SUMS, lift, tables_of
 from engine.operator.panes import PaneStore
 from engine.operator.rates import ELAPSED, INCREASE, RATES, Rates
@@ -51,6 +51,8 @@ class WindowProcessor(Processor):
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Adds the batch to its panes and returns the windows that the watermark closed or late data changed."""
         panes = PaneStore(state, self._merged)
+        if not batch.width:  # an operator ahead of this one in a chain had no results
+            batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
         start = pl.col(self.config.time)
         batch = batch.with_columns((start - start % self.window.pane_ms).alias(PANE))
         too_late = pl.col(PANE) + self.window.size_ms + self.lateness <= progress.before
@@ -67,7 +69,9 @@ class WindowProcessor(Processor):
         if changed is not None:
             pieces.append(self._revise(changed, panes, state, progress.before))
         self._forget(panes, state, progress.now)
-        return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late)
+        coming = {e for p in panes.parts for e in self.window.ends_of(p) if e > progress.now}
+        held = Held(panes.most_keys(), len(coming))
+        return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late, held)
 
     def _add(self, batch: pl.DataFrame, panes: PaneStore, before: int) -> pl.DataFrame | None:
         """Adds the batch's partials to their panes; returns keys and panes that had fired before."""

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow as pa
+
+from engine import inputs
+from engine.inputs import InputClocks
 from engine.job import Job, Progress, Row
 from engine.time import NEVER, duration_ms
-from engine.watermarks import Marker, WatermarkTracker
+from engine.watermarks import Marker
 
 
 @dataclass(frozen=True)
@@ -65,14 +70,15 @@ def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]
         NewnormalError: ``PROCESSOR_UNKNOWN`` if the job's processor is own logic, which has no specification here.
     """
     logic = job.processor.reference()
-    tracker = WatermarkTracker(job.source.watermark)
+    clocks = InputClocks(job.inputs)
     outcome = Outcome()
     for batch in batches:
-        before, clock_before = tracker.watermark, tracker.clock
-        now = tracker.advance(_markers(job, batch))
+        before, clock_before = clocks.watermark, clocks.clock
+        now = clocks.advance(_markers(job, batch))
         entries = sorted((e for e in batch if isinstance(e, Arrival)), key=lambda e: (e.topic, e.partition))
-        progress = Progress(before, now, clock_before, tracker.clock)
-        rows, late = logic.take([entry.record for entry in entries], progress)
+        progress = Progress(before, now, clock_before, clocks.clock)
+        records = [row for entry in entries for row in inputs.rows(job.inputs, entry.topic, entry.record)]
+        rows, late = logic.take(records, progress)
         outcome.rows += rows
         outcome.late += late
         outcome.watermarks.append(now)
@@ -81,16 +87,18 @@ def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]
 
 def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Marker]:
     """One marker an entry; nobody can vouch for more than `TimeBounds.max_ahead` beyond the arrival."""
-    ahead = duration_ms(job.source.bounds.max_ahead)
     markers = []
-    for entry in batch:
+    for offset, entry in enumerate(batch):
+        source = next(source for source in job.inputs if entry.topic in source.formats)
+        ahead, strategy = duration_ms(source.bounds.max_ahead), source.watermark
+        records = [entry.record] if isinstance(entry, Arrival) else []
+        table = pa.Table.from_pylist(records, schema=source.record.arrow_schema())
+        vouched = strategy.vouches(table, entry.watermark if isinstance(entry, Vouched) else None)
+        vouched = None if vouched is None else min(vouched, entry.arrived + ahead)
+        times = [record[source.time] for record in records]
+        observed = strategy.observes(np.array(times, np.int64))
+        spoke = NEVER if isinstance(entry, Silence) else entry.arrived
+        newest = max(times, default=NEVER)
         where = (entry.topic, entry.partition)
-        if isinstance(entry, Vouched):
-            vouched = min(entry.watermark, entry.arrived + ahead)
-            markers.append(Marker(*where, NEVER, vouched, entry.arrived, entry.arrived, entry.arrived))
-        elif isinstance(entry, Silence):
-            markers.append(Marker(*where, NEVER, None, entry.arrived, entry.arrived, NEVER))
-        else:
-            time = entry.record[job.source.time]
-            markers.append(Marker(*where, time, None, entry.arrived, entry.arrived, entry.arrived))
+        markers.append(Marker(*where, newest, vouched, entry.arrived, entry.arrived, spoke, offset, observed))
     return markers

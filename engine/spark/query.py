@@ -83,13 +83,13 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
             writer.pop().close()
             raise
         if listener:
-            stats = tuple(Stats(**json.loads(m.value)) for m in messages if m.topic == STATS)
+            stats = tuple(Stats.of(m) for m in messages if m.topic == STATS)
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
 
     spark.conf.set("spark.sql.shuffle.partitions", str(runtime.shards))
-    most = runtime.max_records if job.source.columnar else runtime.max_messages
-    rows = read(spark, list(job.source.formats), runtime, most)
-    inputs = _by_partition(rows, runtime) if job.source.direct(runtime.shards) else _blobs(rows, job, runtime)
+    most = runtime.max_records if any(source.columnar for source in job.inputs) else runtime.max_messages
+    rows = read(spark, job.topics, runtime, most)
+    inputs = _by_partition(rows, runtime) if job.direct(runtime.shards) else _blobs(rows, job, runtime)
     return _start(_stateful(inputs, job, runtime), job.name, runtime, write)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -13,7 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 from engine.job import Job
 from engine.operator.intake import KAFKA, read
 from engine.operator.mapside import joined
-from engine.operator.shard import ShardOperator
+from engine.operator.shard import ShardOperator, Stats
 from engine.state import Segments
 
 SEGMENT = StructType([StructField("name", StringType())])
@@ -62,14 +64,18 @@ class ShardProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         """Called by Spark for each shard in each micro-batch."""
+        began = time.perf_counter()
         frame = pd.concat(rows)
-        if self.job.source.direct(self.shards):
+        if self.job.direct(self.shards):
             rows_in_order = frame.sort_values(["topic", "partition", "offset"])
             intake = read(self.job, [pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)])
         else:
             intake = joined(zip(frame["kind"], frame["value"], strict=True))
+        decoded = time.perf_counter()
         operator = ShardOperator(self.job, int(frame["shard"].iloc[0]), self.shards)
         messages = list(operator.run(intake, SparkSegments(self.segments)))
+        reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
+        messages[-1] = replace(Stats.of(messages[-1]), read_ms=reading, operator_ms=operated).message()
         yield pd.DataFrame([(m.topic, m.partition, m.key, m.value) for m in messages], columns=OUTPUT.names)
 
     def close(self) -> None:

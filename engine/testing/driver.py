@@ -54,7 +54,7 @@ class Driven:
         return self
 
     def _intakes(self, tasks: list[pa.Table]) -> list[Intake]:
-        if self.job.source.direct(self.shards):
+        if self.job.direct(self.shards):
             rows = pa.concat_tables(tasks) if tasks else KAFKA.empty_table()
             shard = rows["partition"].to_numpy() % self.shards
             return [read(self.job, [rows.filter(pa.array(shard == s))]) for s in range(self.shards)]
@@ -74,7 +74,9 @@ class Driven:
         return panes
 
     def _messages(self, entries: list[Arrival | Vouched | Silence]) -> pa.Table:
-        schema = self.job.source.record.arrow_schema()
+        topic = entries[0].topic
+        record = next(source.record for source in self.job.inputs if topic in source.formats)
+        schema = record.arrow_schema()
         rows = []
         for (kind, arrived), group in groupby(entries, lambda e: (type(e), e.arrived)):
             some = list(group)

@@ -61,8 +61,8 @@ class TestStream:
 
     def add(self, *items: dict[str, Any] | Sentinel, partition: int = 0) -> TestStream:
         """Records of one partition arrive together; a sentinel among them ends a micro-batch."""
-        stream = self._begun()
         entries: list[Entry] = []
+        stream = self._begun()
         for item in items:
             if isinstance(item, Sentinel):
                 stream = stream._batch(tuple(entries), item)

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from engine.errors import NewnormalError
-from pipelines.cli import bench, console, datagen, demo, docs, run, score, services, tail
+from pipelines.cli import bench, console, datagen, demo, docs, example, explain, run, score, services, sql, tail
 
 app = typer.Typer(
     name="newnormal",
@@ -30,6 +30,9 @@ app.command()(datagen.simulate)
 app.command()(datagen.agent)
 app.command()(datagen.play)
 app.command()(tail.tail)
+app.command()(explain.explain_job)
+app.command()(example.example)
+app.command()(sql.sql)
 app.command()(console.console)
 app.add_typer(services.app, name="services")
 app.add_typer(bench.app, name="bench")

@@ -12,18 +12,10 @@ from confluent_kafka import Consumer, TopicPartition
 from engine import columnar
 from engine.deadletters import payload_text
 from engine.errors import NewnormalError
-from engine.record import Record
 from engine.time import iso
-from pipelines import topics
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
-from pipelines.records import Features, Telemetry
 from pipelines.settings import load
-
-_COLUMNAR: dict[str, type[Record]] = {
-    topics.TELEMETRY: Telemetry,
-    topics.FEATURES: Features,
-    topics.FEATURES_LATE: Telemetry,
-}
+from pipelines.sql.tables import COLUMNAR
 
 
 def tail(
@@ -65,7 +57,7 @@ def _records(bootstrap: str, topic: str, kind: str, beginning: bool) -> Iterator
 
 
 def _lines(value: bytes, kind: str) -> Iterator[str]:
-    record = _COLUMNAR.get(kind)
+    record = COLUMNAR.get(kind)
     if record is None:
         yield payload_text(value) if len(value) < 1024 else value.decode("utf-8", "backslashreplace")
         return

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+import numpy as np
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.aggregates import Count
 from engine.deadletters import DeadLetter
+from engine.errors import NewnormalError
 from engine.job import Job, Output, Stream
 from engine.record import Keyword, Record
 from engine.reference import Arrival, Silence, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
 from engine.time import NEVER
-from engine.watermarks import BoundedOutOfOrderness, Marker, WatermarkTracker
+from engine.watermarks import (
+    BoundedOutOfOrderness,
+    LearnedLateness,
+    Marker,
+    Ordered,
+    Punctuated,
+    WatermarkStrategy,
+    WatermarkTracker,
+)
 from engine.windows import Tumbling
 from pipelines.records import Telemetry
 
@@ -152,3 +166,145 @@ def test_a_watermark_never_goes_back_and_a_restored_tracker_goes_on_as_the_old_o
         assert now >= last
         assert restored.advance(reversed(batch)) == now, "whatever the order of the markers"
         last = now
+
+
+STRATEGIES: dict[str, WatermarkStrategy] = {
+    "ordered": Ordered("20s"),
+    "bounded": BoundedOutOfOrderness("2s", "20s"),
+    "punctuated": Punctuated("time", idle_after="20s"),
+    "learned": LearnedLateness(0.9, history="16s", most="10s", enough=3, idle_after="20s"),
+}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@settings(deadline=None, max_examples=30)
+@given(batches=st.lists(st.lists(markers(), max_size=4), max_size=6), data=st.data())
+def test_whatever_the_strategy_it_never_goes_back_and_goes_on_alike_when_restored(
+    name: str, batches: list[list[Marker]], data: st.DataObject
+) -> None:
+    strategy, offset = STRATEGIES[name], 0
+    tracker, last = WatermarkTracker(strategy), NEVER
+    for batch in batches:
+        numbered = []
+        for marker in batch:
+            late = data.draw(st.lists(st.integers(0, 20_000), max_size=5))
+            times = np.array([max(0, marker.max_time - t) for t in late if marker.max_time > NEVER], np.int64)
+            numbered.append(replace(marker, offset=offset, observed=strategy.observes(times)))
+            offset += 1
+        restored = WatermarkTracker.restore(strategy, orjson.loads(orjson.dumps(tracker.snapshot())))
+        now = tracker.advance(numbered)
+        assert now >= last
+        assert restored.advance(reversed(numbered)) == now, "whatever the order of the markers"
+        assert restored.snapshot() == tracker.snapshot()
+        last = now
+
+
+def log_of(times: list[int], cuts: list[int], strategy: WatermarkStrategy) -> WatermarkTracker:
+    """What one partition's log tells a tracker, cut into batches."""
+    tracker = WatermarkTracker(strategy)
+    for start, end in pairwise([0, *cuts, len(times)]):
+        some = np.array(times[start:end], np.int64)
+        if len(some):
+            told = Marker("t", 0, int(some.max()), None, T0, T0, T0, start, strategy.observes(some))
+            tracker.advance([told])
+    return tracker
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    lateness=st.lists(st.integers(0, 15_000), min_size=1, max_size=60), cuts=st.lists(st.integers(0, 60), max_size=4)
+)
+def test_what_is_learned_depends_on_the_log_and_not_on_how_it_is_cut(lateness: list[int], cuts: list[int]) -> None:
+    strategy = LearnedLateness(0.9, history="16s", most="10s", enough=3)
+    times = [T0 + 500 * i - late for i, late in enumerate(lateness)]
+    cut = log_of(times, sorted(min(c, len(times)) for c in cuts), strategy)
+    assert cut.clocks == log_of(times, [], strategy).clocks
+
+
+def test_the_bound_is_learned_from_the_lateness_of_the_last_minutes() -> None:
+    strategy = LearnedLateness(0.99, history="1m", most="60s", enough=100)
+    rng = np.random.default_rng(1)
+
+    def bound(times: np.ndarray) -> int:
+        tracker = log_of(times.tolist(), list(range(100, len(times), 100)), strategy)
+        return int(tracker.clocks[("t", 0)].max_time - strategy.says(tracker.clocks[("t", 0)]))
+
+    steady = T0 + np.arange(0, 100_000, 20)
+    late = steady - rng.integers(0, 5000, len(steady))
+    behind = np.maximum.accumulate(late) - late
+    assert bound(steady[:50]) == 60_000, "nothing is known yet"
+    assert bound(steady) == 0
+    assert abs(bound(late) - np.quantile(behind, 0.99)) <= 2 * strategy.resolution
+    calm = np.concatenate([late, steady[-1] + 20 + np.arange(0, 120_000, 20)])
+    assert bound(calm) == 0, "the history slides"
+    assert bound(steady - rng.integers(0, 300_000, len(steady))) == 60_000, "never more than the most"
+
+
+@pytest.mark.parametrize("wrong", [{"percentile": 0.0}, {"most": "0s"}, {"least": "2m"}, {"history": "0s"}])
+def test_a_strategy_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(NewnormalError, match="WATERMARK_INVALID"):
+        LearnedLateness(**wrong)
+
+
+class Told(Record):
+    """A sample, some of which say how far their sender has come."""
+
+    identity = ("entity", "time")
+
+    time: int
+    entity: Keyword
+    done: int | None = None
+
+
+class Entities(Record):
+    """Records of a window of a machine."""
+
+    identity = ("entity", "window_end")
+
+    entity: Keyword
+    window_end: int
+    n: int
+
+
+def told(strategy: WatermarkStrategy) -> Job:
+    stream = Stream.read(Source({"t": ColumnarDecoder(Told)}, Told, watermark=strategy)).key_by("entity")
+    stream = stream.window(Tumbling("10s")).aggregate(n=Count())
+    return stream.write("job", Output("out", Entities), Output("dead", DeadLetter, "json"), Output("late", Told))
+
+
+def says(time: int, done: int | None = None, partition: int = 0) -> Arrival:
+    return Arrival("t", partition, T0 + HOUR, {"time": T0 + time, "entity": "a", "done": done})
+
+
+def test_punctuation_alone_moves_a_punctuated_watermark(driven: Callable[..., Any]) -> None:
+    job = told(Punctuated("done"))
+    batches = [[says(0), says(25_000)], [says(1000, done=T0 + 10_000)], [says(12_000), says(26_000, done=T0 + 26_000)]]
+    run = driven(job).run(batches)
+    assert run.watermarks == interpret(job, batches).watermarks == [NEVER, T0 + 10_000, T0 + 26_000]
+    assert [(row["window_end"] - T0, row["n"]) for row in run.rows] == [(10_000, 2), (20_000, 1)]
+    assert run.late == []
+
+
+def test_a_lying_punctuation_moves_the_watermark_by_the_bound_at_most(driven: Callable[..., Any]) -> None:
+    job, lie = told(Punctuated("done")), [[says(0, done=T0 + 365 * 24 * HOUR)]]
+    assert driven(job).run(lie).watermarks == interpret(job, lie).watermarks == [T0 + HOUR + 60_000]
+
+
+def test_a_partition_that_has_not_punctuated_yet_is_waited_for(driven: Callable[..., Any]) -> None:
+    job = told(Punctuated("done"))
+    batches = [[says(0, done=T0), says(5, partition=1)], [says(6, done=T0 + 6, partition=1)]]
+    assert driven(job, 2).run(batches).watermarks == interpret(job, batches).watermarks == [NEVER, T0]
+
+
+@pytest.mark.parametrize("name", ["ordered", "bounded", "learned"])
+@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(times=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 60_000)), min_size=1, max_size=25))
+def test_operator_and_reference_have_the_same_watermarks(
+    driven: Callable[..., Any], name: str, times: list[tuple[int, int]]
+) -> None:
+    job = told(STRATEGIES[name])
+    entries = [says(time, partition=partition) for partition, time in times]
+    batches = [entries[:8], entries[8:12], entries[12:]]
+    run, outcome = driven(job, 2).run(batches), interpret(job, batches)
+    assert run.watermarks == outcome.watermarks
+    assert len(run.late) == len(outcome.late)

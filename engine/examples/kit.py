@@ -1,0 +1,58 @@
+"""What the examples share: a source, a job of a stream, and records played to it in the order of their arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from pydantic import create_model
+
+from engine.deadletters import DeadLetter
+from engine.job import Job, Output, Stream
+from engine.record import Keyword, Record
+from engine.reference import Arrival, Silence, Vouched
+from engine.sources import ColumnarDecoder, Source
+from engine.testing import Driven
+from engine.watermarks import BoundedOutOfOrderness
+
+Row = dict[str, Any]
+Came = tuple[int, str, Row]
+"""Arrival time, topic, record."""
+T0 = 1_700_000_000_000 // 60_000 * 60_000
+"""Where the examples begin, epoch milliseconds."""
+
+
+def record(name: str, key: str, **columns: Any) -> type[Record]:
+    """A record type in a line: a key column, and others that may be absent."""
+    fields: dict[str, Any] = {key: (Keyword, ...)}
+    fields |= {column: (kind | None, None) for column, kind in columns.items()}
+    made: type[Record] = create_model(name, __base__=Record, **fields)
+    made.identity = (key,)
+    return made
+
+
+def source(topic: str, record: type[Record], bound: str = "0s") -> Source:
+    """A topic of one record type, out of order by a bound."""
+    return Source({topic: ColumnarDecoder(record)}, record, watermark=BoundedOutOfOrderness(bound, "1d"))
+
+
+def job(stream: Stream, result: type[Record]) -> Job:
+    """The stream as a job; late records are only counted."""
+    return stream.write("example", Output("results", result), Output("dead", DeadLetter, "json"))
+
+
+def play(job: Job, records: Iterable[Came], every: int = 2000, shards: int = 2) -> list[Row]:
+    """Runs a job over records as they come, a micro-batch each ``every`` ms of arrival; at the end nothing is awaited.
+
+    Returns:
+        The results in the order in which they were written.
+    """
+    driven = Driven(job, shards)
+    came = sorted(records, key=lambda c: (c[0], c[1]))
+    for tick, group in groupby(came, lambda c: c[0] // every):
+        heartbeats = [Silence(topic, 0, (tick + 1) * every) for topic in job.topics]
+        driven.run([[*(Arrival(topic, 0, at, record) for at, topic, record in group), *heartbeats]])
+    newest = max(record[job.source.time] for _, _, record in came) + 86_400_000
+    driven.run([[Vouched(topic, 0, newest, newest) for topic in job.topics]])
+    return driven.rows

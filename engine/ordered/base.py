@@ -1,0 +1,155 @@
+"""What operators in event-time order share: holding records back, their order, and what is late."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import polars as pl
+
+from engine.inputs import INPUT
+from engine.job import Held, Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
+from engine.state import ShardState, pack, unpack
+from engine.time import END_OF_TIME
+
+DUE = "__due"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordered(ProcessorConfig):
+    """An operator in event-time order; the stream that it is put on says the rest.
+
+    Args:
+        key: The columns that it is keyed by.
+        time: The event-time column.
+        loops: Numbers of the inputs that do not hold the watermark: their records are never late; one behind the
+            watermark takes effect at once, with the watermark for its time.
+    """
+
+    key: tuple[str, ...] = ()
+    time: str = "time"
+    loops: tuple[int, ...] = ()
+
+    def bound(self, key: tuple[str, ...], time: str, loops: tuple[int, ...] = ()) -> Self:
+        """The same on a stream."""
+        return replace(self, key=key, time=time, loops=loops)
+
+
+class Waiting:
+    """Records that wait until the watermark reaches the instant at which they are due.
+
+    State: segment ``held``, and the note ``held`` with the earliest instant at which one of them is due.
+
+    Args:
+        state: The shard's.
+    """
+
+    def __init__(self, state: ShardState) -> None:
+        self.state = state
+
+    def release(self, batch: pl.DataFrame, due: pl.Expr, now: int) -> pl.DataFrame:
+        """Takes in a batch; returns all that is due at ``now``, in no order."""
+        first = self.state.notes.get("held", END_OF_TIME)
+        if not batch.height and first > now:
+            return batch
+        stored = self.state.get("held") if first <= now or batch.height else None
+        batch = batch.with_columns(due.alias(DUE)) if batch.height else batch
+        tables = [*([unpack(stored)["records"]] if stored else []), *([batch] if batch.height else [])]
+        waiting = pl.concat(tables, how="diagonal_relaxed") if len(tables) > 1 else tables[0]
+        ready = waiting.filter(pl.col(DUE) <= now)
+        rest = waiting.filter(pl.col(DUE) > now) if ready.height else waiting
+        if rest.height:
+            self.state.put("held", pack({"records": rest}))
+            self.state.notes["held"] = rest[DUE].min()
+        else:
+            self.state.remove("held")
+            self.state.notes.pop("held", None)
+        return ready.drop(DUE)
+
+
+class OrderedProcessor(Processor):
+    """The logic of an `Ordered`: what is ready is applied once, when the watermark has passed it."""
+
+    def __init__(self, config: Ordered) -> None:
+        self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
+
+    instant: ClassVar[bool] = True
+    """Whether each record takes effect by itself; else it must wait for others of its window."""
+
+    def due(self) -> pl.Expr:
+        """The instant that the watermark must reach until a record is applied; a record is late if it has before."""
+        return pl.col(self.time) + 1
+
+    @abstractmethod
+    def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
+        """Applies records, in any order, maybe none; returns the results, maybe without columns when empty."""
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        """Sorts out the late ones and applies what is due."""
+        looped, late = None, None
+        if batch.height:
+            if self.loops and INPUT in batch.columns:
+                behind = pl.col(INPUT).is_in(self.loops) & (pl.col(self.time) < progress.before)
+                at_once = batch.filter(behind).with_columns(pl.lit(progress.before).alias(self.time))
+                batch, looped = batch.filter(~behind), at_once if self.instant else None
+                batch = batch if self.instant else pl.concat([batch, at_once])
+            missed = batch.select((self.due() <= progress.before).alias("late"))["late"]
+            if missed.any():
+                late, batch = batch.filter(missed), batch.filter(~missed)
+        ready = Waiting(state).release(batch, self.due(), progress.now)
+        if looped is not None and looped.height:
+            ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped
+        records = self.apply(ready, state, progress)
+        return Results(records, late, Held(keys=state.notes.get("keys")))
+
+
+class OrderedReference(Reference, ABC):
+    """The specification: every record waits in a list until it is due, then they are sorted and applied one by one."""
+
+    def __init__(self, config: Ordered) -> None:
+        self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
+        self.waiting: list[Row] = []
+
+    instant: ClassVar[bool] = True
+
+    def due(self, record: Row) -> int:
+        """The instant that the watermark must reach until a record is applied."""
+        return int(record[self.time]) + 1
+
+    @abstractmethod
+    def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
+        """Applies records in event-time order; returns the results."""
+
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        """Sorts out the late ones and applies what is due."""
+        late, ready = [], []
+        for record in records:
+            if record.get(INPUT) in self.loops and record[self.time] < progress.before:
+                ready.append(record | {self.time: progress.before})
+            elif self.due(record) <= progress.before:
+                late.append(record)
+            else:
+                self.waiting.append(record)
+        if not self.instant:
+            self.waiting, ready = self.waiting + ready, []
+        ready += [r for r in self.waiting if self.due(r) <= progress.now]
+        self.waiting = [r for r in self.waiting if self.due(r) > progress.now]
+        return self.apply(in_order(ready, self.time), progress), late
+
+    def key_of(self, record: Row) -> Key:
+        """The key of a record."""
+        return tuple(record[k] for k in self.key)
+
+
+def in_order(records: Iterable[Row], time: str) -> list[Row]:
+    """By event time, those of one time by the values of all columns by name; an absent value before all others."""
+    records = list(records)
+    names = sorted({name for record in records for name in record if name != time})
+
+    def place(record: Row) -> list[Any]:
+        values = (record.get(name) for name in names)
+        return [record[time], *((value is not None, value if value is not None else 0) for value in values)]
+
+    return sorted(records, key=place)

@@ -1,0 +1,50 @@
+"""Sequences of many keys at once: round i holds the i-th record of each key, so that a step is one array operation.
+
+A batch takes as many rounds as its busiest key has records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Ints = npt.NDArray[np.int64]
+_CODE = "__sequence"
+
+
+def in_order(records: pl.DataFrame, codes: Ints, time: str) -> tuple[pl.DataFrame, Ints]:
+    """Records and codes, sorted by code and time; those of one code and time by the values of all columns by name.
+
+    >>> frame, codes = in_order(pl.DataFrame({"time": [2, 1, 1], "v": [0, 9, 8]}), np.array([0, 0, 0]), "time")
+    >>> frame["v"].to_list()
+    [8, 9, 0]
+    """
+    times = records[time].to_numpy()
+    order = np.lexsort((times, codes))
+    same = (np.diff(codes[order]) == 0) & (np.diff(times[order]) == 0)
+    if not same.any():
+        return records[order], codes[order]
+    others = sorted(name for name in records.columns if name != time)
+    frame = records.with_columns(pl.Series(_CODE, codes)).sort(_CODE, time, *others)
+    return frame.drop(_CODE), frame[_CODE].to_numpy()
+
+
+def rounds(codes: Ints) -> Iterator[Ints]:
+    """Positions of the first record of each code, then of the second ones, and so on.
+
+    Args:
+        codes: Ascending.
+
+    >>> [positions.tolist() for positions in rounds(np.array([0, 0, 0, 3, 7, 7]))]
+    [[0, 3, 4], [1, 5], [2]]
+    """
+    if not len(codes):
+        return
+    first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    sizes = np.diff(np.concatenate([first, [len(codes)]]))
+    rank = np.arange(len(codes)) - np.repeat(first, sizes)
+    order = np.argsort(rank, kind="stable")
+    yield from np.split(order, np.cumsum(np.bincount(rank))[:-1])

@@ -1,0 +1,92 @@
+"""A bound of out-of-orderness that is learned from how late records were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.errors import NewnormalError
+from engine.time import NEVER, duration_ms
+from engine.watermarks.marker import Observed
+from engine.watermarks.strategy import WatermarkStrategy
+from engine.watermarks.tracker import Clock
+
+_STEPS = 256
+_BLOCKS = 8
+
+
+@dataclass(frozen=True)
+class LearnedLateness(WatermarkStrategy):
+    """A partition's watermark trails its greatest event time by a percentile of the lateness observed in it.
+
+    A record is late by how far it lies behind the greatest event time ahead of it in the log of its partition. All
+    records of the last ``history`` of event time count, in eight blocks that expire one by one. So what is learned
+    depends on the log alone, not on how it is cut into messages and micro-batches. Until ``enough`` records were seen,
+    ``most`` is the bound.
+
+    Args:
+        percentile: Share of the records that shall not be late.
+        history: How far back records are remembered, event time.
+        least: The bound is never smaller.
+        most: Nor larger; a 256th of it is the resolution, which the bound is rounded up to.
+        enough: Records below which nothing is known.
+        idle_after: See `WatermarkStrategy`.
+        expected: See `WatermarkStrategy`.
+
+    Raises:
+        NewnormalError: ``WATERMARK_INVALID``.
+    """
+
+    percentile: float = 0.999
+    history: str = "10m"
+    least: str = "0s"
+    most: str = "1m"
+    enough: int = 1000
+    idle_after: str = "10s"
+    expected: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        ordered = 0 <= duration_ms(self.least) <= duration_ms(self.most) and duration_ms(self.most) > 0
+        if not (0 < self.percentile <= 1 and ordered and duration_ms(self.history) > 0):
+            accepted = "0 < percentile <= 1, 0s <= least <= most, history above 0s"
+            raise NewnormalError("WATERMARK_INVALID", repr(self), "LearnedLateness", accepted)
+
+    @property
+    def resolution(self) -> int:
+        """Milliseconds in which times are counted."""
+        return max(1, duration_ms(self.most) // _STEPS)
+
+    def observes(self, times: npt.NDArray[np.int64]) -> Observed:
+        if not len(times):
+            return ()
+        units = times // self.resolution
+        newest = np.maximum.accumulate(units)
+        late = np.minimum(newest - units, _STEPS)
+        pairs, counts = np.unique(np.stack([newest, late]), axis=1, return_counts=True)
+        return tuple((int(n), int(b), int(c)) for n, b, c in zip(*pairs, counts, strict=True))
+
+    def learns(self, clock: Clock, observed: Observed) -> None:
+        """Adds to the blocks: by the newest time, that of the messages before included, how many were how late."""
+        known = clock.max_time // self.resolution if clock.max_time > NEVER else None
+        block_length = max(1, duration_ms(self.history) // _BLOCKS // self.resolution)
+        for newest, behind, count in observed:
+            true = newest if known is None else max(newest, known)
+            late = str(min(_STEPS, behind + true - newest))
+            block = clock.lateness.setdefault(str(true // block_length), {})
+            block[late] = block.get(late, 0) + count
+        if clock.lateness:
+            oldest = max(map(int, clock.lateness)) - _BLOCKS
+            clock.lateness = {name: block for name, block in clock.lateness.items() if int(name) >= oldest}
+
+    def trails(self, clock: Clock) -> int:
+        counts = np.zeros(_STEPS + 1, np.int64)
+        for block in clock.lateness.values():
+            for late, count in block.items():
+                counts[int(late)] += count
+        least, most = duration_ms(self.least), duration_ms(self.most)
+        if counts.sum() < self.enough:
+            return most
+        at = int(np.searchsorted(np.cumsum(counts), self.percentile * counts.sum()))
+        return min(most, max(least, at * self.resolution + (self.resolution - 1 if at else 0)))

@@ -1,0 +1,55 @@
+"""Watermarks that the records themselves carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.time import NEVER, duration_ms
+from engine.watermarks.strategy import WatermarkStrategy
+from engine.watermarks.tracker import Clock
+
+
+@dataclass(frozen=True)
+class Punctuated(WatermarkStrategy):
+    """Some records say how far event time has come in their partition; without one yet it is waited for.
+
+    What writers of a columnar log vouch for is not looked at. A partition that falls silent is idle as with
+    `BoundedOutOfOrderness`.
+
+    Args:
+        column: Integer column, epoch milliseconds: no older record comes after the one that says so. Null says nothing.
+        where: Column and value of the records that say it; without it each record whose ``column`` is not null does.
+        idle_after: See `WatermarkStrategy`.
+        expected: See `WatermarkStrategy`.
+
+    Records of kind "end of minute" punctuate by their own event time:
+
+    >>> minutes = Punctuated("time", where=("kind", "end of minute"))
+    >>> minutes.vouches(pa.table({"time": [5, 60, 61], "kind": ["sample", "end of minute", "sample"]}), None)
+    60
+    """
+
+    column: str
+    where: tuple[str, object] | None = None
+    idle_after: str = "10s"
+    expected: tuple[tuple[str, int], ...] = ()
+
+    def trails(self, clock: Clock) -> int:
+        return 0
+
+    def says(self, clock: Clock) -> int:
+        return NEVER if clock.vouched is None else clock.vouched
+
+    def awake(self, clock: Clock) -> bool:
+        return clock.last - clock.spoke < duration_ms(self.idle_after)
+
+    def vouches(self, records: pa.Table, written: int | None) -> int | None:
+        said = records.column(self.column)
+        if self.where is not None:
+            column, value = self.where
+            said = said.filter(pc.equal(records.column(column), pa.scalar(value)))
+        greatest = pc.max(said).as_py()
+        return None if greatest is None else int(greatest)

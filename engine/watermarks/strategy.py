@@ -1,0 +1,96 @@
+"""Watermark strategies: what a job declares of how its input is ordered.
+
+Whatever the strategy, a wrong clock moves the watermark by a bound at most (see `engine.sources.TimeBounds`): records
+too far ahead of their arrival are dead letters, and what is vouched for, or punctuated, is cut there.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.time import NEVER, duration_ms
+from engine.watermarks.marker import Observed
+
+if TYPE_CHECKING:
+    from engine.watermarks.tracker import Clock
+
+
+class WatermarkStrategy(ABC):
+    """How far event time has come in one source partition, from what its log tells.
+
+    Attributes:
+        idle_after: A partition is idle once heartbeats have gone on in it for so long without a record.
+        expected: Partitions (topic and number) that are waited for until each has said something, if only a heartbeat:
+            at a first start one must not run ahead of another that just was not read yet.
+    """
+
+    idle_after: str
+    expected: tuple[tuple[str, int], ...]
+
+    @abstractmethod
+    def trails(self, clock: Clock) -> int:
+        """By how many milliseconds the watermark trails the greatest event time of a partition."""
+
+    def says(self, clock: Clock) -> int:
+        """The partition's own watermark; `NEVER` if it has said nothing of event time."""
+        if clock.vouched is not None:
+            return clock.vouched
+        return clock.max_time - self.trails(clock) if clock.max_time > NEVER else NEVER
+
+    def awake(self, clock: Clock) -> bool:
+        """Whether the partition holds the watermark back; a writer that vouches says itself how far it is."""
+        return clock.vouched is not None or clock.last - clock.spoke < duration_ms(self.idle_after)
+
+    def vouches(self, records: pa.Table, written: int | None) -> int | None:
+        """What messages vouch for: what their writer wrote into them, or what the records themselves say."""
+        return written
+
+    def observes(self, times: npt.NDArray[np.int64]) -> Observed:
+        """What is to be learned from the event times of some records, in the order of the log."""
+        return ()
+
+    def learns(self, clock: Clock, observed: Observed) -> None:  # noqa: B027
+        """Takes in what was observed; the clock still is as it was ahead of it."""
+
+
+@dataclass(frozen=True)
+class BoundedOutOfOrderness(WatermarkStrategy):
+    """A partition's watermark trails its greatest event time by ``bound``; or is what its writer vouched for.
+
+    The columnar log carries its writer's watermark in each message ("in band", as in Flink); where there is one, it
+    holds, and neither ``bound`` nor silence matters. Elsewhere silence is told by the partition's own log: a partition
+    is idle, and left out of the minimum, once heartbeats have gone on in it for ``idle_after`` without a record. So a
+    backlog that is read late is never taken for silence, and a replay decides the same.
+
+    Args:
+        bound: How far records of one partition may be out of order.
+        idle_after: By the arrival times of records and heartbeats.
+        expected: Partitions that are waited for.
+    """
+
+    bound: str = "0s"
+    idle_after: str = "10s"
+    expected: tuple[tuple[str, int], ...] = ()
+
+    def trails(self, clock: Clock) -> int:
+        return duration_ms(self.bound)
+
+
+@dataclass(frozen=True)
+class Ordered(WatermarkStrategy):
+    """The records of each partition come in order of event time: the watermark is the greatest one.
+
+    A record that breaks the order is late, as with any strategy.
+    """
+
+    idle_after: str = "10s"
+    expected: tuple[tuple[str, int], ...] = ()
+
+    def trails(self, clock: Clock) -> int:
+        return 0

@@ -1,0 +1,93 @@
+"""The tracker: clocks of the source partitions, combined into one watermark that never goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+from engine.time import NEVER
+from engine.watermarks.marker import Marker
+from engine.watermarks.strategy import WatermarkStrategy
+
+
+@dataclass
+class Clock:
+    """How far one source partition has come: of each field of `Marker` the greatest; until it spoke, its beginning.
+
+    Attributes:
+        lateness: What a strategy that learns has learned.
+    """
+
+    max_time: int = NEVER
+    vouched: int | None = None
+    last: int = NEVER
+    spoke: int = NEVER
+    lateness: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def take(self, marker: Marker) -> None:
+        """Takes in what a marker tells."""
+        self.max_time = max(self.max_time, marker.max_time)
+        if marker.vouched is not None:
+            self.vouched = marker.vouched if self.vouched is None else max(self.vouched, marker.vouched)
+        self.last = max(self.last, marker.last)
+        self.spoke = max(marker.first if self.spoke == NEVER else self.spoke, marker.spoke)
+
+
+@dataclass
+class WatermarkTracker:
+    """The logic: clocks a partition, combined into one watermark that never goes back.
+
+    Attributes:
+        silent: Whether no partition is awake, so that other inputs of the job need not wait for this one.
+
+    >>> from engine.watermarks import BoundedOutOfOrderness
+    >>> tracker = WatermarkTracker(BoundedOutOfOrderness("1s", idle_after="10s"))
+    >>> tracker.advance([Marker("t", 0, 50_000, None, 0, 0, 0), Marker("t", 1, 20_000, None, 0, 0, 0)])
+    19000
+    >>> tracker.advance([Marker("t", 0, 60_000, None, 11_000, 11_000, 11_000)])
+    19000
+    >>> tracker.advance([Marker("t", 1, NEVER, None, 11_000, 11_000, NEVER)])
+    59000
+    """
+
+    config: WatermarkStrategy
+    clocks: dict[tuple[str, int], Clock] = field(default_factory=dict)
+    watermark: int = NEVER
+    silent: bool = False
+
+    def advance(self, markers: Iterable[Marker]) -> int:
+        """Takes in what a micro-batch tells and returns the watermark after it."""
+        for marker in sorted(markers, key=_in_log_order):
+            clock = self.clocks.setdefault((marker.topic, marker.partition), Clock())
+            if marker.observed:
+                self.config.learns(clock, marker.observed)
+            clock.take(marker)
+        if not self.clocks or any(place not in self.clocks for place in self.config.expected):
+            return self.watermark
+        clocks = self.clocks.values()
+        awake = [clock for clock in clocks if self.config.awake(clock)]
+        self.silent = not awake
+        silent = max(clock.max_time for clock in clocks)  # where all are silent, nothing is out of order any more
+        self.watermark = max(self.watermark, min((self.config.says(clock) for clock in awake), default=silent))
+        return self.watermark
+
+    @property
+    def clock(self) -> int:
+        """Processing time: the greatest arrival time seen, heartbeats included; `NEVER` ahead of the first message."""
+        return max((clock.last for clock in self.clocks.values()), default=NEVER)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as JSON values."""
+        rows = [[topic, p, *astuple(clock)] for (topic, p), clock in sorted(self.clocks.items())]
+        return {"watermark": self.watermark, "clocks": rows, "silent": self.silent}
+
+    @classmethod
+    def restore(cls, config: WatermarkStrategy, snapshot: dict[str, Any]) -> WatermarkTracker:
+        """Inverse of `snapshot`."""
+        clocks = {(topic, p): Clock(*rest) for topic, p, *rest in snapshot.get("clocks", [])}
+        return cls(config, clocks, snapshot.get("watermark", NEVER), snapshot.get("silent", False))
+
+
+def _in_log_order(marker: Marker) -> tuple[str, int, int, int, int, int]:
+    return marker.topic, marker.partition, marker.offset, marker.first, marker.last, marker.max_time

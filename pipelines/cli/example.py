@@ -1,0 +1,35 @@
+"""`newnormal example`: demonstrations of the engine, each with a plot."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.errors import NewnormalError
+
+
+def example(
+    name: Annotated[str, typer.Argument(help="sine, timetravel, cards, stocks, network")],
+    out: Annotated[Path | None, typer.Option(help="The plot. Default: NAME.png here.")] = None,
+) -> None:
+    """Run a demonstration of the event-time engine on this machine, in seconds and without servers, and plot it.
+
+    sine: windows in event and in processing time of a wave sent at different speeds. timetravel: a replay of the past
+    gives the same panes. cards: one card at two distant terminals. stocks: merged ticks, windows, joins, correlation.
+    network: sessions of traffic with early results.
+    """
+    from matplotlib.figure import Figure
+
+    from engine.examples import NAMES
+
+    if name not in NAMES:
+        raise NewnormalError("EXAMPLE_UNKNOWN", name, "newnormal example", ", ".join(NAMES), "nothing was run")
+    module = importlib.import_module(f"engine.examples.{name}")
+    figure = Figure(figsize=(10, 6), layout="constrained")
+    module.plot(module.compute(), figure)
+    path = out or Path(f"{name}.png")
+    figure.savefig(path, dpi=120)
+    typer.echo(f"{(module.__doc__ or '').strip()}\nsee {path}")

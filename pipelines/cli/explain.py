@@ -1,0 +1,31 @@
+"""`newnormal explain-job`: a job's plan in its user's terms, with what it cost when it last ran."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from engine.errors import NewnormalError
+from pipelines.cli.options import Namespace, StateDir, overrides
+from pipelines.settings import load
+
+
+def explain_job(
+    name: Annotated[str, typer.Argument(help="normalizer, extractor, detector")],
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Show what a job reads, computes, keeps and writes, what its stages cost, and how even its shards are.
+
+    The cost is that of the last micro-batches of the last run in this state directory.
+    """
+    from pipelines import measured
+    from pipelines.jobs import JOBS
+
+    if name not in JOBS:
+        raise NewnormalError("JOB_UNKNOWN", name, "explain-job", ", ".join(JOBS), "nothing was explained")
+    settings = load(**overrides(None, None, state_dir, namespace))
+    figures = measured.load(measured.folder_of(settings), name)
+    Console().print(JOBS[name](settings).explain(figures, settings.engine.shards))

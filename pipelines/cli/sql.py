@@ -1,0 +1,125 @@
+"""`newnormal sql`: topics as tables, once or live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Annotated, Any
+
+import numpy as np
+import orjson
+import polars as pl
+import pyarrow as pa
+import typer
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
+from rich.console import Console
+from rich.table import Table
+
+from engine.errors import NewnormalError
+from engine.sources import Messages, Source, TimeBounds
+from engine.time import iso
+from engine.watermarks import BoundedOutOfOrderness
+from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.settings import Settings, load
+from pipelines.sql import tables
+from pipelines.sql.query import Query, parse
+from pipelines.sql.run import Live, LiveTable, evaluate
+
+
+def sql(
+    query: Annotated[str, typer.Argument(help="SELECT ... over topics, e.g. telemetry, features, novelties")],
+    live: Annotated[bool, typer.Option("--live", help="Go on: a result for each window the watermark passes.")] = False,
+    beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="With --live: from the oldest record on.")
+    ] = False,
+    windows: Annotated[int, typer.Option(help="With --live: end after so many windows; 0: at Ctrl-C.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line a row instead of a table.")] = False,
+    kafka: Kafka = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Query topics as tables, with event-time windows.
+
+    Without --live over what the topics hold now. Times are integers, UTC epoch milliseconds; names of topics with dots
+    may be quoted. Windows: FROM tumble(telemetry, time, '10s') or hop(telemetry, time, '10s', '1m') adds window_start
+    and window_end to each row; GROUP BY tumble(time, '10s') groups by the start of the window.
+    """
+    from deploy.embedded.services import embedded
+
+    parsed = parse(query)
+    settings = load(**overrides(kafka, None, state_dir, namespace))
+    with embedded(settings, elasticsearch=False) as servers:
+        reader = tables.consumer(servers.bootstrap)
+        try:
+            names = parsed.topics(tables.known(reader, settings.namespace))
+            if not live:
+                _show(evaluate(parsed, dict(_bounded(reader, settings, names))), as_json)
+                return
+            for number, (end, result) in enumerate(_live(reader, settings, parsed, names, beginning), 1):
+                _show(result, as_json, f"window to {iso(end)}")
+                if number == windows:
+                    return
+        finally:
+            reader.close()
+
+
+def _bounded(reader: Consumer, settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+    for name in names:
+        frame, refused = tables.frame(name, tables.content(reader, settings.topic(name)))
+        if refused:
+            typer.echo(f"{name}: {refused} messages could not be read and are left out", err=True)
+        yield name, frame
+
+
+def _live(
+    reader: Consumer, settings: Settings, query: Query, names: list[str], beginning: bool
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    by_name = {name: _table(settings, name, tables.spoken(reader, settings.topic(name))) for name in names}
+    live = Live(query, by_name, beginning)
+    start = OFFSET_BEGINNING if beginning else OFFSET_END
+    by_topic = {settings.topic(name): name for name in live.tables}
+    reader.assign([TopicPartition(topic, p, start) for topic in by_topic for p in tables.partitions(reader, topic)])
+    while True:
+        some = [message for message in reader.consume(10_000, 0.5) if not message.error()]
+        place = sorted(some, key=lambda m: (m.topic(), m.partition(), m.offset()))
+        for (topic, partition), group in groupby(place, lambda m: (m.topic(), m.partition())):
+            run = list(group)
+            values = pa.array([m.value() or b"" for m in run], pa.binary())
+            offsets, arrived = (
+                np.array(c, np.int64) for c in zip(*((m.offset(), m.timestamp()[1]) for m in run), strict=True)
+            )
+            live.take(by_topic[topic], Messages(topic, partition, values, offsets, arrived))
+        yield from live.results()
+
+
+def _table(settings: Settings, name: str, partitions: list[int]) -> LiveTable:
+    record, decoder = tables.record_of(name), tables.decoder(name)
+    if record is None or decoder is None:
+        typed = ", ".join([*tables.COLUMNAR, *tables.JSON])
+        raise NewnormalError(
+            "SQL_LIVE_TOPIC", f"the records of {name} have no type", "query", typed, "nothing was read"
+        )
+    time = next(column for column in ("window_end", "time") if column in record.model_fields)
+    topic, marks = settings.topic(name), settings.watermark
+    strategy = BoundedOutOfOrderness(marks.out_of_orderness, marks.idle_after, tuple((topic, p) for p in partitions))
+    return LiveTable(Source({topic: decoder}, record, time, strategy, TimeBounds(marks.max_ahead, marks.earliest)))
+
+
+def _show(result: pl.DataFrame, as_json: bool, title: str = "") -> None:
+    if as_json:
+        for row in result.to_dicts():
+            typer.echo(orjson.dumps({name: _readable(name, value) for name, value in row.items()}, default=str))
+        return
+    table = Table(title=title or None, title_justify="left")
+    for name, kind in result.schema.items():
+        table.add_column(name, justify="right" if kind.is_numeric() else "left")
+    for values in result.rows():
+        table.add_row(*(str(_readable(name, value)) for name, value in zip(result.columns, values, strict=True)))
+    Console().print(table)
+
+
+def _readable(name: str, value: Any) -> Any:
+    instant = isinstance(value, int) and (name in ("time", "since", "ingested") or name.startswith("window_"))
+    if instant:
+        return iso(value)
+    return round(value, 6) if isinstance(value, float) else value

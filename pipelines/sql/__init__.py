@@ -1,0 +1,1 @@
+"""SQL over topics: bounded, and live by event-time windows."""

@@ -1,0 +1,273 @@
+"""Aggregates give what their plain Python says, however the records are cut and in whatever order partials merge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.aggregates import (
+    Aggregate,
+    AnyAggregate,
+    Count,
+    Custom,
+    Distinct,
+    First,
+    Histogram,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Quantile,
+    Rate,
+    RowAggregate,
+    Std,
+    Sum,
+    TopK,
+    Variance,
+)
+from engine.aggregates.distinct import STANDARD_ERROR
+from engine.deadletters import DeadLetter
+from engine.errors import NewnormalError
+from engine.job import Job, Output, Stream
+from engine.operator.lift import PANE, SUMS, lift
+from engine.packing import grouped
+from engine.record import Finite, Keyword, Record
+from engine.reference import Arrival, Vouched, interpret
+from engine.sources import ColumnarDecoder, Source
+from engine.windows import Sliding
+from pipelines.records import Telemetry
+
+T0 = 1_700_000_000_000
+KEY = ["entity"]
+GEOMETRIC = Custom(
+    {"geo.logs": (pl.col("value").abs() + 1).log().sum(), "geo.n": pl.len().cast(pl.Int64)},
+    {"geo.logs": pl.col("geo.logs").sum(), "geo.n": pl.col("geo.n").sum()},
+    (pl.col("geo.logs") / pl.col("geo.n")).exp(),
+    lambda records: math.exp(math.fsum(math.log(abs(float(str(r["value"]))) + 1) for r in records) / len(records)),
+)
+EXACT: dict[str, AnyAggregate] = {
+    "count": Count(),
+    "min": Min("value"),
+    "max": Max("value"),
+    "first": First("value"),
+    "last": Last("value"),
+    "top": TopK("metric", 2),
+    "top_values": TopK("value", 100),
+    "histogram": Histogram("value", (-1.0, 0.0, 2.5)),
+    "finer": Histogram("value", (0.0, 1.0)),
+}
+NEARLY: dict[str, AnyAggregate] = {
+    "sum": Sum("value"),
+    "mean": Mean("value"),
+    "variance": Variance("value"),
+    "std": Std("value"),
+    "geometric": GEOMETRIC,
+}
+EVERY = EXACT | NEARLY
+
+Rows = list[dict[str, Any]]
+
+
+def frame(rows: Rows) -> pl.DataFrame:
+    kinds = {"entity": pl.Categorical, "metric": pl.Categorical, "time": pl.Int64, "value": pl.Float64}
+    return pl.DataFrame(rows, schema=kinds).with_columns(pl.lit(0, pl.Int64).alias(PANE))
+
+
+def merged(parts: list[pl.DataFrame], aggregate: AnyAggregate) -> pl.DataFrame:
+    """The result of lifting parts each alone and merging their partials, one after the other, in the order given."""
+    tables = [lift(part, KEY, [aggregate]) for part in parts]
+    if isinstance(aggregate, Aggregate):
+        both = Count().merge() | aggregate.merge()
+        rows = [t[SUMS].drop(PANE) for t in tables]
+        whole = reduce(lambda a, b: grouped(pl.concat([a, b]), KEY, both), rows)
+        return whole.select(*KEY, aggregate.finish().alias("result"))
+    assert isinstance(aggregate, RowAggregate)
+    rows = [t[aggregate.table].drop(PANE) for t in tables]
+    whole = reduce(lambda a, b: aggregate.merge(pl.concat([a, b]), KEY), rows)
+    return aggregate.finish(whole, KEY, {"result": aggregate})
+
+
+def results(parts: list[pl.DataFrame], aggregate: AnyAggregate) -> dict[str, Any]:
+    rows = merged(parts, aggregate).with_columns(pl.col("entity").cast(pl.String))
+    assert rows["entity"].n_unique() == rows.height, "one row a key"
+    return dict(rows.iter_rows())
+
+
+@st.composite
+def cut_records(draw: st.DrawFn) -> tuple[Rows, list[Rows]]:
+    """Some records, and the same ones in another order, cut into parts."""
+    values = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6))
+    row = st.tuples(st.sampled_from("ab"), st.sampled_from("mno"), st.integers(0, 20), values)
+    rows = [
+        {"time": T0 + t, "entity": e, "metric": m, "value": v + 0.0}
+        for e, m, t, v in draw(st.lists(row, min_size=1, max_size=30))
+    ]
+    mixed = draw(st.permutations(rows))
+    cuts = sorted(draw(st.sets(st.integers(1, len(rows)), max_size=3)))
+    return rows, [mixed[a:b] for a, b in pairwise([0, *cuts, len(rows)]) if a < b]
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(deadline=None, max_examples=20)
+@given(drawn=cut_records())
+def test_merging_in_any_order_and_partition_is_the_reference(name: str, drawn: tuple[Rows, list[Rows]]) -> None:
+    rows, parts = drawn
+    aggregate = EVERY[name]
+    got = results([frame(part) for part in parts], aggregate)
+    assert got.keys() == {r["entity"] for r in rows}
+    for entity, value in got.items():
+        mine = sorted((r for r in rows if r["entity"] == entity), key=lambda r: (r["time"], r["value"]))
+        wanted: Any = aggregate.reference(mine)  # type: ignore[call-arg]
+        if name in EXACT:
+            assert value == wanted
+        else:
+            scale = max(abs(r["value"]) for r in mine)
+            scale = scale**2 if name == "variance" else scale
+            assert math.isclose(value, wanted, rel_tol=1e-9, abs_tol=1e-6 * scale if name == "std" else 1e-9 * scale)
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 100, 1000, 30_000, 300_000])
+@pytest.mark.parametrize("kind", ["integers", "floats", "texts"])
+def test_distinct_values_are_counted_to_four_standard_errors(n: int, kind: str) -> None:
+    if kind == "texts" and n > 30_000:
+        pytest.skip("a Python hash for each text")
+    numbers = np.random.default_rng(n).permutation(n)
+    values = {"integers": numbers, "floats": numbers / 7, "texts": [f"user-{i}" for i in numbers]}[kind]
+    rows = pl.DataFrame({"time": T0, "entity": "a", "user": values, PANE: 0})
+    aggregate = Distinct("user")
+    parts = [rows[: n // 2 + 1], rows[n // 3 :]]
+    tables = [lift(part, KEY, [aggregate])[aggregate.table].drop(PANE) for part in parts]
+    whole = aggregate.merge(pl.concat(tables), KEY)
+    estimate = aggregate.finish(whole, KEY, {"users": aggregate})["users"].item()
+    assert abs(estimate - n) <= max(1, 4 * STANDARD_ERROR * n)
+    assert whole.height <= 4096
+
+
+def test_the_error_of_distinct_is_as_stated_over_many_keys() -> None:
+    keys, n = 100, 2000
+    users = np.random.default_rng(5).permuted(np.tile(np.arange(n), (keys, 1)), axis=1) + np.arange(keys)[:, None] * n
+    rows = pl.DataFrame({"entity": np.repeat(np.arange(keys), n), "user": users.ravel(), "time": T0, PANE: 0})
+    aggregate = Distinct("user")
+    table = lift(rows, KEY, [aggregate])[aggregate.table]
+    errors = aggregate.finish(table, KEY, {"users": aggregate})["users"].to_numpy() / n - 1
+    assert math.sqrt(float(np.mean(errors**2))) < 1.3 * STANDARD_ERROR
+    assert abs(float(errors.mean())) < 4 * STANDARD_ERROR / math.sqrt(keys)
+
+
+def test_a_hash_is_the_same_for_ever() -> None:
+    """What lies in the state of a job must mean the same after an upgrade."""
+    rows = pl.DataFrame({"entity": "a", "user": ["x", "y", "z"], "time": T0, PANE: 0})
+    registers = lift(rows, KEY, [Distinct("user")])["distinct:user"].sort("register")
+    assert registers.select("register", "rank").rows() == [(1918, 1), (1984, 1), (3761, 1)]
+
+
+@settings(deadline=None, max_examples=30)
+@given(items=st.lists(st.integers(0, 12), min_size=1, max_size=120), size=st.integers(1, 40))
+def test_top_k_beyond_its_capacity_is_as_wrong_as_stated_and_no_more(items: list[int], size: int) -> None:
+    aggregate = TopK("item", 4, capacity=4)
+    rows = pl.DataFrame({"entity": "a", "item": items, "time": T0, PANE: 0})
+    parts = [rows[list(part)] for part in (range(i, min(i + size, len(items))) for i in range(0, len(items), size))]
+    tables = [lift(part, KEY, [aggregate])[aggregate.table].drop(PANE) for part in parts]
+    whole = reduce(lambda a, b: aggregate.merge(pl.concat([a, b]), KEY), tables)
+    assert whole.height <= 4
+    kept = dict(whole.select(pl.col("item"), pl.col("n")).iter_rows())
+    for item in set(items):
+        assert items.count(item) - len(items) / 5 <= kept.get(item, 0) <= items.count(item)
+
+
+class Panes(Record):
+    """Results of all kinds in a columnar topic."""
+
+    identity = ("entity", "metric", "window_end")
+
+    entity: Keyword
+    metric: Keyword
+    window_start: int
+    window_end: int
+    revision: int
+    sum: Finite | None = None
+    variance: Finite | None = None
+    first: Finite | None = None
+    users: int | None = None
+    top: dict[str, int] | None = None
+    histogram: list[int] | None = None
+    geometric: Finite | None = None
+    p50: Finite | None = None
+
+
+def everything() -> Job:
+    stream = Stream.read(Source({"t": ColumnarDecoder(Telemetry)}, Telemetry)).key_by("entity", "metric")
+    stream = stream.window(Sliding("20s", every="10s"), "1m").aggregate(
+        sum=Sum("value"),
+        variance=Variance("value"),
+        first=First("value"),
+        users=Distinct("value"),
+        top=TopK("value", 3),
+        histogram=Histogram("value", (0.0, 5.0)),
+        geometric=GEOMETRIC,
+        p50=Quantile("value", 0.5),
+    )
+    return stream.write("job", Output("out", Panes), Output("dead", DeadLetter, "json"), Output("late", Telemetry))
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_all_kinds_of_results_are_those_of_the_reference_in_sliding_and_revised_windows(
+    driven: Callable[..., Any], shards: int
+) -> None:
+    rng = np.random.default_rng(3)
+    arrivals = [
+        Arrival("t", 0, T0 + 86_400_000, {"time": T0 + int(t), "entity": e, "metric": "m", "value": float(v)} | GAUGE)
+        for e, t, v in zip(
+            rng.choice(["a", "b"], 60), rng.integers(0, 50_000, 60), rng.integers(-3, 9, 60), strict=True
+        )
+    ]
+    end = Vouched("t", 0, T0 + 86_400_000, T0 + 60_000)
+    input = [arrivals[:30], [*arrivals[30:45], end], arrivals[45:]]
+    run, outcome = driven(everything(), shards).run(input), interpret(everything(), input)
+
+    def by_name(rows: Rows) -> dict[tuple[Any, ...], dict[str, Any]]:
+        return {(r["entity"], r["window_end"], r["revision"]): r for r in rows}
+
+    got, wanted = by_name(run.rows), by_name(outcome.rows)
+    assert got.keys() == wanted.keys()
+    assert max(revision for _, _, revision in got) >= 1
+    for name, row in got.items():
+        for column in ("users", "first", "histogram"):
+            assert row[column] == wanted[name][column], column
+        assert row["top"] == [(e["key"], e["value"]) for e in wanted[name]["top"]]
+        for column in ("sum", "variance", "geometric"):
+            assert row[column] == pytest.approx(wanted[name][column], rel=1e-9, abs=1e-9)
+
+
+GAUGE = {"kind": "gauge"}
+
+
+def test_a_second_rate_is_refused() -> None:
+    stream = Stream.read(Source({"t": ColumnarDecoder(Telemetry)}, Telemetry)).key_by("entity")
+    with pytest.raises(NewnormalError, match="RATE_TWICE: 2 rates: a, b"):
+        stream.window(Sliding("20s", every="10s")).aggregate(a=Rate("value"), b=Rate("value", lookback="1m"))
+
+
+def test_two_meanings_of_one_partial_column_are_refused() -> None:
+    stream = Stream.read(Source({"t": ColumnarDecoder(Telemetry)}, Telemetry)).key_by("entity")
+    mine = Custom({"n": pl.col("value").max()}, {"n": pl.col("n").max()}, pl.col("n"))
+    with pytest.raises(NewnormalError, match="PARTIAL_CLASH"):
+        stream.window(Sliding("20s", every="10s")).aggregate(count=Count(), mine=mine)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda: TopK("v", 0), lambda: TopK("v", 9, 8), lambda: Histogram("v", (1.0, 1.0)), lambda: Quantile("v", 1.5)],
+)
+def test_a_wrong_parameter_is_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(NewnormalError, match="AGGREGATE_INVALID"):
+        wrong()

@@ -1,0 +1,101 @@
+"""A plan says what the job declares; what was measured is told where it was, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from engine.aggregates import Count
+from engine.deadletters import DeadLetter
+from engine.explain import UNMEASURED
+from engine.job import Job, Output, Stream
+from engine.operator.shard import STATS, ShardOperator, Stats
+from engine.reference import Arrival
+from engine.sources import ColumnarDecoder, Source
+from engine.spark.query import BatchReport
+from engine.watermarks import LearnedLateness
+from engine.windows import Tumbling
+from pipelines import measured
+from pipelines.jobs import JOBS
+from pipelines.records import Telemetry
+from pipelines.settings import Settings
+
+T0 = 1_700_000_000_000
+
+
+def counting() -> Job:
+    source = Source({"t": ColumnarDecoder(Telemetry)}, Telemetry, watermark=LearnedLateness(0.99, most="30s"))
+    stream = Stream.read(source).key_by("entity", "metric").window(Tumbling("10s"), "1m").aggregate(n=Count())
+    return stream.write("counting", Output("out", Telemetry), Output("dead", DeadLetter, "json"))
+
+
+def test_a_plan_names_topics_watermark_key_windows_aggregates_state_and_outputs() -> None:
+    text = str(counting().explain())
+    for said in (
+        "input t", "LearnedLateness (percentile 0.99", "most 30s", "entity, metric", "n: Count()", "for 70s or more",
+        "results: out (Telemetry, columnar", "counted, not written", UNMEASURED,
+    ):  # fmt: skip
+        assert said in text, said
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_job_of_the_pipeline_is_explained(name: str, settings: Settings) -> None:
+    plan = JOBS[name](settings).explain(shards=settings.engine.shards)
+    console = Console(record=True, width=150)
+    console.print(plan)
+    assert console.export_text().startswith(name)
+    for line in (settings.topic("deadletter"), "watermark", UNMEASURED):
+        assert line in str(plan)
+
+
+def reports(driven: Callable[..., Any], batches: int = 3) -> list[BatchReport]:
+    """What two shards report, one of which has a key with most of the records."""
+    run, found = driven(counting(), 2), []
+    seen: list[Stats] = []
+    original = run._take
+
+    def take(shard: int, message: Any) -> None:
+        if message.topic == STATS:
+            seen.append(Stats.of(message))
+        original(shard, message)
+
+    run._take = take
+    for batch in range(batches):
+        hot = ["host-0"] * 60 + [f"host-{i}" for i in range(40)]
+        row = {"metric": "m", "value": 1.0, "kind": "gauge"}
+        run.run([[Arrival("t", 0, T0, {"time": T0 + batch * 5000 + i, "entity": e} | row) for i, e in enumerate(hot)]])
+        found.append(BatchReport("counting", batch, tuple(seen), 0.25))
+        seen.clear()
+    return found
+
+
+def test_shards_report_keys_windows_and_the_keys_that_dominate(driven: Callable[..., Any], tmp_path: Path) -> None:
+    measurements = measured.Measurements(tmp_path)
+    for report in reports(driven):
+        measurements.batch(report)
+    measurements.flush()
+    figures = measured.load(tmp_path, "counting")
+    assert figures is not None
+    assert sum(s["records"] for s in figures["shards"]) == figures["records"] == 300
+    assert sum(s["keys"] for s in figures["shards"]) == 40
+    assert all(s["open"] == 2 and s["late"] == s["dead"] == 0 for s in figures["shards"])
+    assert figures["hot"][0]["key"] == "host-0, m"
+    assert figures["hot"][0]["share"] == pytest.approx(0.61)
+    assert max(s["share"] for s in figures["shards"]) > 0.75
+    text = str(counting().explain(figures))
+    assert UNMEASURED not in text
+    assert "250 ms for 100 records, median of the last 3" in text
+    assert "hot key host-0, m: 61% of the records" in text
+
+
+def test_a_job_that_never_ran_has_no_figures(tmp_path: Path) -> None:
+    assert measured.load(tmp_path, "counting") is None
+
+
+def test_a_shard_without_records_has_no_hot_key() -> None:
+    operator = ShardOperator(counting(), 0, 1)
+    assert operator._hot(operator._batch([])) == []
