@@ -46,6 +46,20 @@ class Rule(Record):
     active: bool
 
 
+class Late(Record):
+    """A late record of any input."""
+
+    identity = ("key", "time")
+
+    time: int
+    key: Keyword | None = None
+    value: float | None = None
+    word: Keyword | None = None
+    rule: Keyword | None = None
+    limit: float | None = None
+    active: bool | None = None
+
+
 class Result(Record):
     """All columns that any of the operators under test gives."""
 

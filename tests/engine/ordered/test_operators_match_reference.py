@@ -29,6 +29,7 @@ from engine.time import END_OF_TIME, NEVER
 from engine.windows import Sliding, Tumbling
 from tests.engine.ordered.conftest import (
     Check,
+    Late,
     any_batches,
     arrivals,
     job_of,
@@ -89,7 +90,9 @@ def two(how: Any) -> Callable[[str], Job]:
 
 
 def ruled(how: Broadcast) -> Callable[[str], Job]:
-    return lambda bound: job_of(Stream.read(points("l", bound)).key_by("key").join(Stream.read(rules(bound)), how))
+    return lambda bound: job_of(
+        Stream.read(points("l", bound)).key_by("key").join(Stream.read(rules(bound)), how), late=Late
+    )
 
 
 rise = Event("a", "value > 0 AND word <> 'z'")
