@@ -46,6 +46,17 @@ class Rule(Record):
     active: bool
 
 
+class Missed(Record):
+    """What came too late of points and rules: the columns that both may have."""
+
+    identity = ("key", "time")
+
+    time: int
+    key: Keyword | None = None
+    value: float | None = None
+    word: Keyword
+
+
 class Result(Record):
     """All columns that any of the operators under test gives."""
 

@@ -29,6 +29,7 @@ from engine.time import END_OF_TIME, NEVER
 from engine.windows import Sliding, Tumbling
 from tests.engine.ordered.conftest import (
     Check,
+    Missed,
     any_batches,
     arrivals,
     job_of,
@@ -89,7 +90,11 @@ def two(how: Any) -> Callable[[str], Job]:
 
 
 def ruled(how: Broadcast) -> Callable[[str], Job]:
-    return lambda bound: job_of(Stream.read(points("l", bound)).key_by("key").join(Stream.read(rules(bound)), how))
+    def job(bound: str) -> Job:
+        left = Stream.read(points("l", bound)).key_by("key")
+        return job_of(left.join(Stream.read(rules(bound)), how), late=Missed)
+
+    return job
 
 
 rise = Event("a", "value > 0 AND word <> 'z'")
