@@ -149,9 +149,7 @@ def encode(
     own = range(shard, output.partitions, shards)
     rows: dict[int, pl.DataFrame] = {}
     if records.height:
-        keys = records[first_key(output.record)]
-        keys = keys.cast(pl.String).fill_null("") if keys.null_count() else keys
-        where = pl.Series("__p", slots(keys, output.partitions))
+        where = pl.Series("__p", slots(records[first_key(output.record)], output.partitions))
         parts = records.with_columns(where).partition_by("__p", as_dict=True, include_key=False)
         rows = {int(p): part for (p,), part in parts.items()}
     if output.format == "json":

@@ -46,18 +46,15 @@ class Rule(Record):
     active: bool
 
 
-class Late(Record):
-    """A late record of any input."""
+class Missed(Record):
+    """What came too late of points and rules: the columns that both may have."""
 
     identity = ("key", "time")
 
     time: int
     key: Keyword | None = None
     value: float | None = None
-    word: Keyword | None = None
-    rule: Keyword | None = None
-    limit: float | None = None
-    active: bool | None = None
+    word: Keyword
 
 
 class Result(Record):

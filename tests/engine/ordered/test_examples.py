@@ -20,10 +20,9 @@ from engine.ordered.process import Process
 from engine.ordered.turn import Logic, Turn
 from engine.ordered.window_join import WindowJoin
 from engine.ordered.windows import CountWindows, DeltaWindows
-from engine.record import Keyword, Record
 from engine.reference import Arrival, Vouched
 from engine.windows import Sliding, Tumbling
-from tests.engine.ordered.conftest import ARRIVED, T0, Batch, ends, job_of, point, points, rule, rules
+from tests.engine.ordered.conftest import ARRIVED, T0, Batch, Missed, ends, job_of, point, points, rule, rules
 
 Run = Callable[..., list[dict[str, Any]]]
 
@@ -119,15 +118,6 @@ def test_a_rule_takes_effect_at_its_event_time_on_all_keys_in_all_shards(run: Ru
     slow = taken("rules", rule(2000, "p", "x", limit=4.0), rule(4000, "p", "x", limit=4.0, active=False))
     rows = run(judged, given, slow, shards=3)
     assert of(rows, "time", "key") == [(t, key) for t in (2000, 3000) for key in "abcd"]
-
-
-class Missed(Record):
-    """What points and rules have in common."""
-
-    identity = ("key",)
-
-    time: int
-    key: Keyword | None = None
 
 
 def test_a_rule_that_comes_too_late_is_reported_once(driven: Callable[..., Any]) -> None:

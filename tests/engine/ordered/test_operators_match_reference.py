@@ -29,7 +29,7 @@ from engine.time import END_OF_TIME, NEVER
 from engine.windows import Sliding, Tumbling
 from tests.engine.ordered.conftest import (
     Check,
-    Late,
+    Missed,
     any_batches,
     arrivals,
     job_of,
@@ -90,9 +90,11 @@ def two(how: Any) -> Callable[[str], Job]:
 
 
 def ruled(how: Broadcast) -> Callable[[str], Job]:
-    return lambda bound: job_of(
-        Stream.read(points("l", bound)).key_by("key").join(Stream.read(rules(bound)), how), late=Late
-    )
+    def job(bound: str) -> Job:
+        left = Stream.read(points("l", bound)).key_by("key")
+        return job_of(left.join(Stream.read(rules(bound)), how), late=Missed)
+
+    return job
 
 
 rise = Event("a", "value > 0 AND word <> 'z'")
