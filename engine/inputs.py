@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from engine.errors import NewnormalError
 from engine.sources import Source
-from engine.steps import row_by_row
+from engine.steps import apply, row_by_row
 from engine.time import NEVER
 from engine.watermarks import Marker, WatermarkTracker
 
@@ -72,6 +73,16 @@ def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:
         else:
             arrays.append(pa.nulls(n, field.type))
     return pa.Table.from_arrays(arrays, schema=columns)
+
+
+def frame(inputs: Sequence[Source], records: Mapping[str, Sequence[dict[str, Any]]]) -> pl.DataFrame:
+    """Records of the job, with the columns of `schema`, from decoded ones by topic."""
+    columns, tables = schema(inputs), []
+    for number, source in enumerate(inputs):
+        for topic in source.formats:
+            table = pa.Table.from_pylist(list(records.get(topic, ())), schema=source.record.arrow_schema())
+            tables.append(tagged(apply(source.steps, table), number, columns))
+    return pl.DataFrame(pa.concat_tables(tables).unify_dictionaries())
 
 
 def rows(inputs: Sequence[Source], topic: str, record: dict[str, Any]) -> list[dict[str, Any]]:

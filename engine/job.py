@@ -269,12 +269,15 @@ class _Chained(Processor):
     parts: tuple[Processor, ...]
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        late = []
+        late, held = [], []
         for number, part in enumerate(self.parts):
             results = part.process(batch, state.scope(str(number)), progress)
             batch = results.records
             late += [results.late] if results.late is not None and results.late.height else []
-        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None)
+            held.append(results.held)
+        keys = [h.keys for h in held if h.keys is not None]
+        most = Held(max(keys, default=None), next((h.open for h in held if h.open is not None), None))
+        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, most)
 
 
 @dataclass(frozen=True)
@@ -322,6 +325,11 @@ class Job:
     def source(self) -> Source:
         """The first input; for most jobs the only one."""
         return self.inputs[0]
+
+    @property
+    def time(self) -> str:
+        """The event-time column of the inputs."""
+        return self.source.time
 
     @property
     def topics(self) -> list[str]:

@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from engine.job import Processor, ProcessorConfig, Progress, Results
+from engine.ordered.base import Waiting
 from engine.state import ShardState, pack, unpack
 from pipelines.detection import Detection
 from pipelines.settings import DetectorSettings
@@ -29,7 +30,7 @@ class DetectorProcess(ProcessorConfig):
 class DetectorProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that the order of judging is that of event time.
 
-    State: segment ``waiting`` the windows held back, ``models`` what the detector believes.
+    State: that of `Waiting`, and segment ``models``, what the detector believes.
     """
 
     def __init__(self, settings: DetectorSettings) -> None:
@@ -38,11 +39,7 @@ class DetectorProcessor(Processor):
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Judges all windows that are complete; late revisions at once."""
-        stored = state.get("waiting")
-        waiting = pl.concat([unpack(stored)["features"], batch], how="diagonal_relaxed") if stored else batch
-        ready = waiting.filter(pl.col("window_end") <= progress.now)
-        if batch.height or ready.height:
-            state.put("waiting", pack({"features": waiting.filter(pl.col("window_end") > progress.now)}))
+        ready = Waiting(state).release(batch, pl.col("window_end"), progress.now)
         if not ready.height:
             return Results(pl.DataFrame())
         believed = state.get("models")

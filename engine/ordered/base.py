@@ -12,7 +12,6 @@ import polars as pl
 from engine.inputs import INPUT
 from engine.job import Held, Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
 from engine.state import ShardState, pack, unpack
-from engine.time import END_OF_TIME
 
 DUE = "__due"
 
@@ -51,10 +50,10 @@ class Waiting:
 
     def release(self, batch: pl.DataFrame, due: pl.Expr, now: int) -> pl.DataFrame:
         """Takes in a batch; returns all that is due at ``now``, in no order."""
-        first = self.state.notes.get("held", END_OF_TIME)
-        if not batch.height and first > now:
+        first = self.state.notes.get("held")
+        if not batch.height and (first is None or first > now):
             return batch
-        stored = self.state.get("held") if first <= now or batch.height else None
+        stored = self.state.get("held") if first is not None else None
         batch = batch.with_columns(due.alias(DUE)) if batch.height else batch
         tables = [*([unpack(stored)["records"]] if stored else []), *([batch] if batch.height else [])]
         waiting = pl.concat(tables, how="diagonal_relaxed") if len(tables) > 1 else tables[0]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 Ints = npt.NDArray[np.int64]
-_CODE = "__sequence"
+_CODE, _ROW = "__sequence", "__row"
 
 
 def in_order(records: pl.DataFrame, codes: Ints, time: str) -> tuple[pl.DataFrame, Ints]:
@@ -25,11 +25,17 @@ def in_order(records: pl.DataFrame, codes: Ints, time: str) -> tuple[pl.DataFram
     times = records[time].to_numpy()
     order = np.lexsort((times, codes))
     same = (np.diff(codes[order]) == 0) & (np.diff(times[order]) == 0)
-    if not same.any():
-        return records[order], codes[order]
+    if same.any():
+        tied = np.concatenate([same, [False]]) | np.concatenate([[False], same])
+        order[tied] = _by_values(records[order[tied]], codes[order[tied]], time, order[tied])
+    return records[order], codes[order]
+
+
+def _by_values(records: pl.DataFrame, codes: Ints, time: str, rows: Ints) -> Ints:
+    """The numbers ``rows`` of some records, by code, time and the values of all columns."""
     others = sorted(name for name in records.columns if name != time)
-    frame = records.with_columns(pl.Series(_CODE, codes)).sort(_CODE, time, *others)
-    return frame.drop(_CODE), frame[_CODE].to_numpy()
+    frame = records.with_columns(pl.Series(_CODE, codes), pl.Series(_ROW, rows))
+    return frame.sort(_CODE, time, *others)[_ROW].to_numpy()
 
 
 def rounds(codes: Ints) -> Iterator[Ints]:

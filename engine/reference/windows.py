@@ -110,4 +110,4 @@ class Windows(Reference):
 
     def ordered(self, records: Iterable[Row]) -> list[Row]:
         """By event time; records of one time and key by value, so that the order of arrival never matters."""
-        return sorted(records, key=lambda r: (r[self.config.time], *(r[c] for c in sorted(r))))
+        return sorted(records, key=lambda r: (r[self.config.time], *((r[c] is not None, r[c]) for c in sorted(r))))

@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
-import pyarrow as pa
 
+from engine import inputs
+from engine.inputs import INPUT
 from engine.job import Job, Progress
 from engine.partitioning import slots
 from engine.state import DictSegments, ShardState
 from engine.time import END_OF_TIME, NEVER
 
+Row = dict[str, Any]
+
 
 def bounded(
-    job: Job, records: Iterable[dict[str, Any]], shards: int = 1, pieces: int = 1
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Runs a job over all records, in some pieces; the watermark follows them, and ends at the end of time.
+    job: Job, records: Iterable[Row] | Mapping[str, Iterable[Row]], shards: int = 1, pieces: int = 1
+) -> tuple[list[Row], list[Row]]:
+    """Runs a job over all records, in some pieces.
+
+    The watermark follows the records of each shard, goes to the last one of all, and then to the end of time.
+
+    Args:
+        job: The job.
+        records: Of its first topic; or by topic.
+        shards: Number of shards.
+        pieces: How many batches each shard takes them in, about.
 
     Returns:
         Results, and records that came too late: none, as they come in order.
     """
-    table = pa.Table.from_pylist(list(records), schema=job.source.record.arrow_schema())
-    frame = pl.DataFrame(table).sort(job.source.time, maintain_order=True)
+    by_topic = records if isinstance(records, Mapping) else {job.topics[0]: records}
+    frame = inputs.frame(job.inputs, {topic: list(some) for topic, some in by_topic.items()})
+    time = job.time
+    frame = frame.sort(time, maintain_order=True)
+    latest = frame[time].max() if frame.height else NEVER
     shard = slots(frame[job.key[0]], shards)
+    wide = [number for number, source in enumerate(job.inputs) if source.broadcast]
+    everywhere = frame[INPUT].is_in(wide).to_numpy() if wide else np.zeros(frame.height, bool)
     size = max(1, -(-frame.height // pieces))
-    rows: list[dict[str, Any]] = []
-    late: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    late: list[Row] = []
     for number in range(shards):
         state, processor, before = DictSegments(), job.processor.build(), NEVER
-        mine = frame.filter(pl.Series(shard == number))
-        cuts = [*range(0, mine.height, size), mine.height]
-        for cut, following in zip(cuts, [*cuts[1:], None], strict=True):
-            piece = mine[cut:following] if following is not None else mine.clear()
-            now = END_OF_TIME if following is None else piece[job.source.time].max()
+        mine = frame.filter(pl.Series((shard == number) | everywhere))
+        steps = [(piece := mine[at : at + size], piece[time].max()) for at in range(0, mine.height, size)]
+        for piece, now in [*steps, (mine.clear(), latest), (mine.clear(), END_OF_TIME)]:
             kept = ShardState(state)
             assert isinstance(now, int)
             results = processor.process(piece, kept, Progress(before, now))

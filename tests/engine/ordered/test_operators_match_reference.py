@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine import inputs
 from engine.aggregates import Count, Mean
-from engine.job import Job, Row, Stream
+from engine.job import Job, Progress, Row, Stream
 from engine.ordered.broadcast import Broadcast
 from engine.ordered.callback import EachKey, KeyCallback, Timer
 from engine.ordered.correlation import Correlation
@@ -23,12 +24,16 @@ from engine.ordered.process import Process
 from engine.ordered.turn import Logic, Turn
 from engine.ordered.window_join import WindowJoin
 from engine.ordered.windows import CountWindows, DeltaWindows
+from engine.testing.bounded import bounded
+from engine.time import END_OF_TIME, NEVER
 from engine.windows import Sliding, Tumbling
 from tests.engine.ordered.conftest import (
     Check,
     any_batches,
+    arrivals,
     job_of,
     points,
+    rows_of,
     rules,
     shuffled_batches,
     some_examples,
@@ -167,6 +172,27 @@ def test_results_and_late_records_are_as_the_reference_says(
 ) -> None:
     topics, job = JOBS[name]
     agrees(job("0s"), data.draw(any_batches(topics)), shards)
+
+
+@pytest.mark.parametrize("name", JOBS)
+@some_examples
+@given(data=st.data(), shards=st.integers(1, 3), pieces=st.integers(1, 4))
+def test_a_bounded_run_gives_the_same_and_closes_what_is_open(
+    name: str, data: st.DataObject, shards: int, pieces: int
+) -> None:
+    topics, job = JOBS[name][0], JOBS[name][1]("0s")
+    found = data.draw(arrivals(topics))
+    by_topic = {topic: [e.record for e in found if e.topic == topic] for topic in topics}
+    rows, late = bounded(job, by_topic, shards, pieces)
+    reference = job.processor.reference()
+    wanted, before = [], NEVER
+    records = [row for topic in topics for r in by_topic[topic] for row in inputs.rows(job.inputs, topic, r)]
+    latest = max((row["time"] for row in records), default=NEVER)
+    for some, now in ((records, latest), ([], END_OF_TIME)):
+        wanted += reference.take(some, Progress(before, now))[0]
+        before = now
+    assert rows_of(rows) == rows_of(wanted)
+    assert late == []
 
 
 @pytest.mark.parametrize("name", JOBS)
