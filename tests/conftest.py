@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings as hypothesis
 
 from deploy.embedded.elasticsearch import runtime_dir
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.services import embedded
 from deploy.progress import silent
 from pipelines.settings import Settings, load
+
+hypothesis.register_profile("same", derandomize=True)
+hypothesis.register_profile("random")
+hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
+"""Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones."""
 
 
 @pytest.fixture(scope="session")
