@@ -216,7 +216,7 @@ def to_json_lines(records: pl.DataFrame, record: type[Record]) -> Iterator[tuple
 
 def _plain(value: Any, is_map: bool) -> Any:
     """A map's entries as an object, an object without its nulls."""
-    if is_map:
+    if is_map and isinstance(value, list):
         return {entry["key"]: entry["value"] for entry in value}
     if isinstance(value, dict):
         return {k: v for k, v in value.items() if v is not None}
