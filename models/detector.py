@@ -25,6 +25,8 @@ from models.experts.level import Level
 from models.experts.log_level import LogLevel
 from models.families.base import Predictive
 from models.mixture import Mixture, reweigh
+from models.regimes.config import RegimesConfig
+from models.regimes.regimes import Decision, Regimes, Surprise
 from models.verdicts import Kind, Verdicts
 
 _COARSE = 1e-6
@@ -50,6 +52,8 @@ class _Judgement:
     change: tuple[Any, Any]
     weight: Array
     band: tuple[Array, Array, Array]
+    found: Surprise
+    decision: Decision
 
 
 class Detector:
@@ -57,6 +61,7 @@ class Detector:
 
     Args:
         config: The constants.
+        regimes: Those of kinds.
 
     >>> detector = Detector(DetectorConfig())
     >>> state, row = detector.new_state(1), np.array([0])
@@ -69,7 +74,7 @@ class Detector:
     (array([43.]), array([50.]), array([57.]))
     """
 
-    def __init__(self, config: DetectorConfig) -> None:
+    def __init__(self, config: DetectorConfig, regimes: RegimesConfig | None = None) -> None:
         self.config = config
         self.experts: list[Expert] = [
             Level(config.level_forget, config.hurry),
@@ -83,6 +88,7 @@ class Detector:
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
         self.repeats = Repeats(config.alarm, config.rest, config.damping, config.calm)
+        self.regimes = Regimes(regimes or RegimesConfig(), config.half)
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
 
@@ -97,6 +103,7 @@ class Detector:
         columns |= prefixed("change.", self.change.new_state(n))
         columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
+        columns |= prefixed("regime.", self.regimes.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
     def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> Verdicts:
@@ -124,7 +131,9 @@ class Detector:
         own = Rows(state, rows, "")
         seen, valid = own["seen"], np.isfinite(value)
         mean = Rows(state, rows, "level.")["mean"]
-        present = np.where(valid, clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST), mean)
+        regime = Rows(state, rows, "regime.")
+        present = self.regimes.to_first(regime, clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST))
+        present = np.where(valid, present, mean)
         lived = self.record.read(Rows(state, rows, "record."), present, seen)
         size = np.where(seen > 0, np.abs(mean), np.abs(present))
         grain = np.maximum(_COARSE * size, self.config.grain * (lived.high - lived.low))
@@ -160,12 +169,17 @@ class Detector:
         repeats = Rows(state, rows, "repeats.")
         damped = self.repeats.damp(repeats, weight)
         points = score(damped, self.config.half)
-        kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
-        kind = np.where(valid, kind, Kind.NORMAL.code)
+        found = Surprise(present, *band, point, change, points, resolution, seen, time, valid)
+        decision = self.regimes.decide(regime, found, self.config.threshold)
+        strange = valid & (points >= self.config.threshold) & ~decision.told
+        kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
+        kind = np.where(decision.kind >= 0, decision.kind, kind)
         kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
-        since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, time), NEVER)
+        onset = np.where(decision.since == NEVER, self.repeats.onset(repeats, time), decision.since)
+        since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, onset)
         known = valid | (seen > 0)
-        shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
+        here = (self.regimes.from_first(regime, edge) for edge in band)
+        shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in here)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
         verdicts = Verdicts(
             points, np.exp(-combine(list(channels.values()))), typical, lower, upper, kind, since, channels
@@ -183,6 +197,8 @@ class Detector:
             change=(step_memo, change_memo),
             weight=weight,
             band=band,
+            found=found,
+            decision=decision,
         )
 
     def _predict(self, state: Columns, rows: Ints, step: Step) -> tuple[Mixture, list[Any]]:
@@ -224,7 +240,9 @@ class Detector:
         doubt = np.minimum(1.0, self.config.doubt / np.maximum(point, self.config.doubt))
         settled = np.minimum(step.seen / self.config.warm_up, 1.0)
         haste = persists * settled
-        lesson = Lesson(harmless, doubt + (1 - doubt) * haste, haste)
+        hold = judged.decision.hold
+        haste = np.where(hold < 1, 0.0, haste)
+        lesson = Lesson(harmless, hold * (doubt + (1 - doubt) * haste), haste)
 
         weights = reweigh(mixture.log_weights, mixture.each.log_density(harmless), self.config.weight_forget)
         for expert, memo, weight in zip(self.experts, judged.memos, weights, strict=True):
@@ -233,7 +251,7 @@ class Detector:
             own["log_weight"] = weight
 
         everything = np.ones(len(rows), dtype=np.bool_)
-        warm = step.seen >= self.config.warm_up
+        warm = (step.seen >= self.config.warm_up) & (hold >= 1)
         self.calibration.learn(Rows(state, rows, "point."), point_memo, warm)
         window = Rows(state, rows, "window.")
         self.calibration.learn(window, window_memo, warm)
@@ -245,5 +263,16 @@ class Detector:
         record = Rows(state, rows, "record.")
         record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
+        self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
+        self._settle(state, rows[judged.decision.switched])
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time
+
+    def _settle(self, state: Columns, rows: Ints) -> None:
+        """Another regime holds: what was surprising until now says nothing of it."""
+        if not len(rows):
+            return
+        for prefix, fresh in (("repeats.", self.repeats.new_state), ("window.", self.window.new_state)):
+            for name, column in fresh(len(rows)).items():
+                state[prefix + name][rows] = column
+        state["change.before"][rows] = 0.0

@@ -17,6 +17,10 @@ class Kind(StrEnum):
     NORMAL = "normal"
     ANOMALY = "anomaly"
     LEARNING = "learning"
+    STATE_CHANGE = "state_change"
+    NEW_NORMAL = "new_normal"
+    ABSENCE = "absence"
+    RECOVERED = "recovered"
 
     @property
     def code(self) -> int:

@@ -15,17 +15,19 @@ from models.arrays import Array, Flags, Ints
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.combine import combine
+from models.evidence.repeats import NEVER
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
 from models.verdicts import Kind
 from pipelines.detection_state import DetectionState
+from pipelines.hearing import Hearing, Silent
 from pipelines.machines import Machines, new_columns, new_slots
 from pipelines.settings import DetectorSettings
 
 JOINED = "*"
 """The metric of the joined verdict on an entity."""
 
-CHANNELS = ("point", "window", "record", "change")
+CHANNELS = ("point", "window", "record", "change", "absence")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
 
 _LEAST_SHARE = 0.01
@@ -81,12 +83,13 @@ class Detection:
         config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
         self.detector, self.joined = Detector(config), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.warm_up))
+        self.hearing = Hearing(config.threshold)
 
     def new_state(self) -> DetectionState:
         """The state before anything was seen."""
         return DetectionState(
-            lambda n: self.detector.new_state(n) | new_slots(n),
-            lambda n: self.joined.new_state(n) | new_columns(n),
+            lambda n: self.detector.new_state(n) | new_slots(n) | self.hearing.new_series(n),
+            lambda n: self.joined.new_state(n) | new_columns(n) | self.hearing.new_entities(n),
             self.machines.new_tables(),
         )
 
@@ -106,29 +109,36 @@ class Detection:
                 machines.fill(tables[f"machines-{width}"])
         return state
 
-    def process(self, frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, DetectionState]:
+    def process(
+        self, frame: pl.DataFrame, state: DetectionState, now: int | None = None
+    ) -> tuple[pl.DataFrame, DetectionState]:
         """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
 
         A revision above 0 is judged by what is known now, and not learned. An entity with two or more metrics at a
-        window end gets a joined verdict there, metric `*`.
+        window end gets a joined verdict there, metric `*`. A window that was expected and did not come gets a verdict
+        of kind *absence*, once, at the first such window; see `Hearing`.
 
         Args:
             frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there
                 ``kind`` (of the metric) and ``revision``, in any order. A null, NaN or infinite value is missing.
             state: As from `new_state` or an earlier call; it is used up: go on with the one returned.
+            now: The watermark, which no later row is behind; ``None``: it is not known, and whole machines that are
+                silent are told of only when they are back.
 
         Returns:
             A frame of `SCHEMA`, and the state.
         """
         frame = _in_order(frame)
         if frame.is_empty():
-            return pl.DataFrame(schema=SCHEMA), state
+            return self._absences(self.hearing.wait(state, now), state), state
         series, entities = _rows(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
         turn, learns = frame["_turn"].to_numpy(), frame["revision"].to_numpy() == 0
-        numbers = {name: np.empty(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
+        length = time - frame["window_start"].to_numpy()
+        numbers = {name: np.zeros(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
         joined: list[_Turn | None] = []
+        silent: list[Silent] = []
 
         starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]]))
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
@@ -137,14 +147,22 @@ class Detection:
             verdicts = judge(state.series.columns, series[part], time[part], value[part])
             for name in ("record_score", "probability", "typical", "lower", "upper"):
                 numbers[name][part] = getattr(verdicts, name)
-            for name in CHANNELS:
-                numbers[name][part] = verdicts.evidence[name]
+            for name, channel in verdicts.evidence.items():
+                numbers[name][part] = channel
             codes[part], since[part] = verdicts.kind, verdicts.since
             if learns[start] and end - start > 1:
                 evidence = combine(list(verdicts.evidence.values()))
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 values = _Values(entities[part], series[part], time[part], value[part])
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
+            if learns[start]:
+                came = start + np.flatnonzero(np.isfinite(value[part]))
+                heard = self.hearing.hear(state, series[came], entities[came], time[came], length[came])
+                silent += heard.silent
+                back = (heard.series != NEVER) & (codes[came] == Kind.NORMAL.code)
+                codes[came[back]], since[came[back]] = Kind.RECOVERED.code, heard.series[back]
+                if joined and joined[-1] and joined[-1].rows[0] >= start:
+                    _recover(joined[-1].made, entities[came], heard.machine)
 
         kinds = np.array([kind.value for kind in Kind])
         result = frame.select(
@@ -160,12 +178,36 @@ class Detection:
             revision=frame["revision"],
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
         )
-        result = pl.concat([result.select(*SCHEMA), *_joined_frame(frame, [made for made in joined if made], kinds)])
+        silent += self.hearing.wait(state, now)
+        others = [*_joined_frame(frame, [made for made in joined if made], kinds), self._absences(silent, state)]
+        result = pl.concat([result.select(*SCHEMA), *others])
         clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
         known = pl.when(pl.col("since") >= 0).then("since").alias("since")
         finite = pl.when(pl.col("actual").is_finite()).then("actual").alias("actual")
         result = result.with_columns(*clean, known, finite)
         return result.sort("window_end", "entity", "metric", "revision", maintain_order=True), state
+
+    def _absences(self, silent: list[Silent], state: DetectionState) -> pl.DataFrame:
+        known = self.hearing.verdicts(silent, state, JOINED)
+        if known.is_empty():
+            return pl.DataFrame(schema=SCHEMA)
+        evidence = {name: pl.lit(0.0) for name in CHANNELS} | {"absence": pl.col("absence")}
+        return known.select(
+            "entity",
+            "metric",
+            "window_start",
+            "window_end",
+            "since",
+            "record_score",
+            "probability",
+            metric_kind=pl.lit("gauge"),
+            kind=pl.lit(Kind.ABSENCE.value),
+            evidence=pl.struct(**evidence),
+            influencers=pl.lit(None, _INFLUENCERS),
+            ingested=pl.lit(None, pl.Int64),
+            revision=pl.lit(0, pl.Int64),
+            **{name: pl.lit(None, pl.Float64) for name in ("actual", "typical", "lower", "upper")},
+        ).select(*SCHEMA)
 
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
@@ -185,6 +227,15 @@ class Detection:
         made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
         first = np.unique(own[rows], return_index=True)[1]
         return _Turn(rows[first] + start, rows + start, made)
+
+
+def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
+    """The joined verdicts on machines that were absent as a whole, and of which a window came again, say so."""
+    verdicts, back = made.verdicts, since != NEVER
+    onset = dict(zip(entities[back].tolist(), since[back].tolist(), strict=True))
+    for index, entity in enumerate(made.entities.tolist() if onset else []):
+        if entity in onset and verdicts.kind[index] == Kind.NORMAL.code:
+            verdicts.kind[index], verdicts.since[index] = Kind.RECOVERED.code, onset[entity]
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
@@ -235,7 +286,7 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -
 
     strongest, metrics = channel("strongest"), channel("metrics")
     none = pl.zeros(len(first), eager=True)
-    evidence = pl.DataFrame({"point": strongest, "window": metrics, "record": none, "change": none})
+    evidence = pl.DataFrame(dict.fromkeys(CHANNELS, none) | {"point": strongest, "window": metrics})
     named = frame[np.concatenate([turn.rows for turn in joined])].select("window_end", "entity", key="metric")
     named = named.with_columns(value=pl.Series(np.concatenate([turn.made.shares for turn in joined])))
     shares = named.filter(pl.col("value") >= _LEAST_SHARE).sort("value", descending=True, maintain_order=True)

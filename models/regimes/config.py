@@ -1,0 +1,59 @@
+"""The constants of regimes, and what each means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_HOUR = 3_600_000
+
+
+@dataclass(frozen=True)
+class RegimesConfig:
+    """None of it should need to be changed; the detector's ``threshold`` says what is announced, not what is learned.
+
+    Args:
+        young: Values of a series before which no regime is told from another.
+        mature: Milliseconds a series must have lived for a creeping deviation to open an incident; an abrupt one may
+            before that. Until then it may be the first morning that is seen.
+        trigger: Point evidence, in nats, that opens an incident.
+        abrupt: Change evidence, in nats, of an abrupt deviation.
+        most: What one window adds to the logarithm of the Bayes factor at most: windows that follow on one another say
+            much the same, and a surprise that ends soon is an anomaly.
+        least: What one window takes away at most, as a negative number.
+        change: Logarithm of the Bayes factor at which a change of state is announced.
+        accept: The same at which it is accepted as the new normal.
+        cap: It grows no larger than this, so that an incident ends soon after its cause.
+        firm: It is an incident that holds back learning from this on.
+        patience: Windows for which learning is held back; then it goes on by the detector's own rules.
+        held: Share of the weight of learning that is left meanwhile.
+        recall: Logarithm of the Bayes factor of a kept regime against the present one at which it is recalled.
+        recall_most: What one window adds to that or takes away at most.
+        tolerance: A regime's distance from the present one is known to this share.
+        steady: A new level is steady if its latest values lie no further from its mean than this share of its distance
+            from the old level.
+        pace: Weight of the newest value in the mean of the latest values.
+        dead: A value below this share of what is typical is that of something dead.
+        dead_for: Milliseconds for which something dead is not taken for a new normal.
+        frozen_for: The same of a value that repeats itself exactly where values used to vary.
+    """
+
+    young: int = 30
+    mature: int = 48 * _HOUR
+    trigger: float = 4.0
+    abrupt: float = 4.0
+    most: float = 0.25
+    least: float = -1.0
+    change: float = 6.5
+    accept: float = 8.5
+    cap: float = 10.0
+    firm: float = 0.5
+    patience: int = 150
+    held: float = 0.05
+    recall: float = 5.0
+    recall_most: float = 2.0
+    tolerance: float = 0.1
+    steady: float = 0.15
+    pace: float = 0.15
+    dead: float = 0.05
+    dead_for: int = 6 * _HOUR
+    frozen_for: int = 24 * _HOUR
