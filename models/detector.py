@@ -26,6 +26,7 @@ from models.experts.log_level import LogLevel
 from models.families.base import Predictive
 from models.mixture import Mixture, reweigh
 from models.regimes.config import RegimesConfig
+from models.regimes.frozen import Frozen
 from models.regimes.regimes import Decision, Regimes, Surprise
 from models.verdicts import Kind, Verdicts
 
@@ -88,6 +89,7 @@ class Detector:
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
         self.repeats = Repeats(config.alarm, config.rest, config.damping, config.calm)
+        self.frozen = Frozen(config.half, 1.25 * config.half, 300)
         self.regimes = Regimes(regimes or RegimesConfig(), config.half)
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
@@ -103,6 +105,7 @@ class Detector:
         columns |= prefixed("change.", self.change.new_state(n))
         columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
+        columns |= prefixed("frozen.", self.frozen.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
@@ -168,7 +171,8 @@ class Detector:
         )
         repeats = Rows(state, rows, "repeats.")
         damped = self.repeats.damp(repeats, weight)
-        points = score(damped, self.config.half)
+        frozen = np.where(valid, self.frozen.evidence(Rows(state, rows, "frozen."), present), 0.0)
+        points = score(np.maximum(damped, frozen), self.config.half)
         found = Surprise(present, *band, point, change, points, resolution, seen, time, valid)
         decision = self.regimes.decide(regime, found, self.config.threshold)
         strange = valid & (points >= self.config.threshold) & ~decision.told
@@ -181,9 +185,8 @@ class Detector:
         here = (self.regimes.from_first(regime, edge) for edge in band)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in here)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
-        verdicts = Verdicts(
-            points, np.exp(-combine(list(channels.values()))), typical, lower, upper, kind, since, channels
-        )
+        probability = np.exp(-np.maximum(combine(list(channels.values())), frozen))
+        verdicts = Verdicts(points, probability, typical, lower, upper, kind, since, channels | {"frozen": frozen})
         return _Judgement(
             verdicts=verdicts,
             valid=valid,
@@ -240,7 +243,7 @@ class Detector:
         doubt = np.minimum(1.0, self.config.doubt / np.maximum(point, self.config.doubt))
         settled = np.minimum(step.seen / self.config.warm_up, 1.0)
         haste = persists * settled
-        hold = judged.decision.hold
+        hold, pending = judged.decision.hold, judged.decision.pending
         haste = np.where(hold < 1, 0.0, haste)
         lesson = Lesson(harmless, hold * (doubt + (1 - doubt) * haste), haste)
 
@@ -248,7 +251,7 @@ class Detector:
         for expert, memo, weight in zip(self.experts, judged.memos, weights, strict=True):
             own = Rows(state, rows, f"{expert.name}.")
             expert.learn(own, step, lesson, memo)
-            own["log_weight"] = weight
+            own["log_weight"] = np.where(pending, own["log_weight"], weight)
 
         everything = np.ones(len(rows), dtype=np.bool_)
         warm = (step.seen >= self.config.warm_up) & (hold >= 1)
@@ -263,6 +266,7 @@ class Detector:
         record = Rows(state, rows, "record.")
         record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
+        self.frozen.learn(Rows(state, rows, "frozen."), judged.found.value)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
         self._settle(state, rows[judged.decision.switched])
         own = Rows(state, rows, "")

@@ -27,7 +27,7 @@ from pipelines.settings import DetectorSettings
 JOINED = "*"
 """The metric of the joined verdict on an entity."""
 
-CHANNELS = ("point", "window", "record", "change", "absence")
+CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
 
 _LEAST_SHARE = 0.01
@@ -151,7 +151,7 @@ class Detection:
                 numbers[name][part] = channel
             codes[part], since[part] = verdicts.kind, verdicts.since
             if learns[start] and end - start > 1:
-                evidence = combine(list(verdicts.evidence.values()))
+                evidence = -np.log(verdicts.probability)
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 values = _Values(entities[part], series[part], time[part], value[part])
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))

@@ -29,6 +29,7 @@ class RegimesConfig:
         recall: Logarithm of the Bayes factor of a kept regime against the present one at which it is recalled.
         recall_most: What one window adds to that or takes away at most.
         tolerance: A regime's distance from the present one is known to this share.
+        size: A new level differs from what is expected by at least so many of its standard deviations.
         steady: A new level is steady if its latest values lie no further from its mean than this share of its distance
             from the old level.
         pace: Weight of the newest value in the mean of the latest values.
@@ -40,19 +41,20 @@ class RegimesConfig:
     young: int = 30
     mature: int = 48 * _HOUR
     trigger: float = 4.0
-    abrupt: float = 4.0
+    abrupt: float = 6.0
     most: float = 0.25
     least: float = -1.0
-    change: float = 6.5
-    accept: float = 8.5
-    cap: float = 10.0
+    change: float = 8.0
+    accept: float = 10.0
+    cap: float = 11.0
     firm: float = 0.5
     patience: int = 150
     held: float = 0.05
     recall: float = 5.0
     recall_most: float = 2.0
     tolerance: float = 0.1
-    steady: float = 0.15
+    size: float = 3.0
+    steady: float = 0.1
     pace: float = 0.15
     dead: float = 0.05
     dead_for: int = 6 * _HOUR

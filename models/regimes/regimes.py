@@ -76,6 +76,7 @@ class Decision(NamedTuple):
         since: Onset of the incident; -1 where there is none; shape (n,).
         told: Whether the incident has been announced as a change: it is no longer an anomaly; shape (n,).
         hold: Share of the usual weight with which a value is to be learned, shape (n,).
+        pending: Whether it is open which expert is right: what a change does to the value says nothing of that; (n,).
         switched: Whether another regime holds from the next value on, shape (n,).
         memo: For `Regimes.learn`.
     """
@@ -84,6 +85,7 @@ class Decision(NamedTuple):
     since: Ints
     told: Flags
     hold: Array
+    pending: Flags
     switched: Flags
     memo: _Open
 
@@ -105,7 +107,7 @@ class Regimes:
         numbers = ("now", "weight", "strength", "peak", "count", "mean", "squares", "latest", "last", "same")
         columns: Columns = {name: np.zeros(n, np.float32) for name in numbers}
         columns |= {"unit": np.zeros(n), "born": np.full(n, NEVER, np.int64), "onset": np.full(n, NEVER, np.int64)}
-        return columns | {"told": np.zeros(n, np.bool_)} | self.kept.new_state(n)
+        return columns | {name: np.zeros(n, np.bool_) for name in ("told", "abrupt")} | self.kept.new_state(n)
 
     def to_first(self, state: Rows, value: Array) -> Array:
         """Values as they would be in the first regime."""
@@ -138,7 +140,7 @@ class Regimes:
         triggered = (found.point >= config.trigger) & (found.seen >= config.young)
         at = np.flatnonzero(found.valid & (was_open | triggered))
         kind, since = np.full(n, -1), np.full(n, NEVER)
-        told, switched, hold = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.ones(n)
+        told, switched, pending, hold = *np.zeros((3, n), np.bool_), np.ones(n)
         some = Rows(state.state, state.rows[at], state.prefix)
         part = Surprise(*(array[at] for array in found))
         unit = some["unit"]
@@ -168,15 +170,18 @@ class Regimes:
         back = self.kept.compare(known, off, scale, incumbent)
         best = back.argmax(axis=1)
         is_open = weight > 0
-        recalled = is_open & (back.max(axis=1) >= config.recall)
-
-        steady = np.abs(after.latest - after.mean) <= config.steady * np.abs(after.mean) + 1.5 * after.spread(scale)
+        
+        abrupt = np.where(was, some["abrupt"] > 0, part.change >= config.abrupt)
+        recalled = is_open & abrupt & (back.max(axis=1) >= config.recall)
+        distance = np.abs(after.mean)
+        far = distance >= config.size * scale
+        steady = np.abs(after.latest - after.mean) <= config.steady * distance + scale
         frozen = (same >= 0.8 * (after.count - 1)) & (part.upper - part.lower > 30 * part.resolution)
         dead = np.abs(part.value) <= config.dead * np.abs(part.typical)
         lasts = part.time - onset
         lives = (~dead | (lasts >= config.dead_for)) & (~frozen | (lasts >= config.frozen_for))
         was_told = was & (some["told"] > 0)
-        settled = is_open & steady & lives & ~recalled
+        settled = is_open & abrupt & far & steady & lives & ~recalled
         changed = settled & ~was_told & (weight >= config.change)
         accepted = settled & was_told & (weight >= config.accept)
         ends = was & ~is_open
@@ -187,11 +192,13 @@ class Regimes:
         strong = loud | (score(np.maximum(strength, 0.0), self.half) >= threshold)
         news = np.where(ends & loud, Kind.RECOVERED.code, -1)
         news = np.where(changed & strong, Kind.STATE_CHANGE.code, news)
-        news = np.where(accepted & strong | recalled & loud, Kind.NEW_NORMAL.code, news)
+        news = np.where(accepted & strong | recalled, Kind.NEW_NORMAL.code, news)
         kind[at], since[at] = news, np.where(was | is_open, onset, NEVER)
         told[at] = (was_told | changed | switch) & is_open
-        firm = stays & (weight >= config.firm) & (after.count <= config.patience)
+        young = stays & (after.count <= config.patience)
+        firm = young & far & (weight >= config.firm)
         hold[at] = np.where(firm | switch, config.held, 1.0)
+        pending[at] = young & (abrupt | far) | switch
         switched[at] = switch
         present = np.take_along_axis(known.shift, known.active[:, None], axis=1)[:, 0]
         former = np.take_along_axis(known.shift, best[:, None], axis=1)[:, 0]
@@ -199,9 +206,9 @@ class Regimes:
         shift = np.where(recalled, former, present + after.mean)
         columns: dict[str, Array | Ints] = {
             "weight": weight, "strength": strength, "peak": peak, "onset": onset, "last": exact, "same": same,
-            "told": was_told | changed, "back": back, **after._asdict(),
+            "told": was_told | changed, "abrupt": abrupt, "back": back, **after._asdict(),
         }  # fmt: skip
-        return Decision(kind, since, told, hold, switched, _Open(at, stays, switch, slot, shift, known, columns))
+        return Decision(kind, since, told, hold, pending, switched, _Open(at, stays, switch, slot, shift, known, columns))
 
     def learn(self, state: Rows, found: Surprise, decision: Decision) -> None:
         """Writes what `decide` found."""
