@@ -28,7 +28,7 @@ from models.mixture import Mixture, reweigh
 from models.regimes.config import RegimesConfig
 from models.regimes.frozen import Frozen
 from models.regimes.regimes import Decision, Regimes, Surprise
-from models.verdicts import Kind, Verdicts
+from models.verdicts import Kind, SeriesVerdicts
 
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
@@ -41,7 +41,7 @@ _TRACE = 1e-100
 class _Judgement:
     """A verdict and all that learning wants of the way to it."""
 
-    verdicts: Verdicts
+    verdicts: SeriesVerdicts
     valid: Flags
     step: Step
     mixture: Mixture
@@ -109,7 +109,7 @@ class Detector:
         columns |= prefixed("regime.", self.regimes.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
-    def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> Verdicts:
+    def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> SeriesVerdicts:
         """Verdicts on one value each of some series; pure.
 
         Args:
@@ -124,7 +124,7 @@ class Detector:
         """Learns from one value each of some series; changes those rows of the state. Arguments as of `score`."""
         self._learn(state, rows, self._judge(state, rows, time, value))
 
-    def step(self, state: Columns, rows: Ints, time: Ints, value: Array) -> Verdicts:
+    def step(self, state: Columns, rows: Ints, time: Ints, value: Array) -> SeriesVerdicts:
         """`score`, then `learn`, at the cost of one. Arguments as of `score`."""
         judgement = self._judge(state, rows, time, value)
         self._learn(state, rows, judgement)
@@ -160,7 +160,7 @@ class Detector:
         channels = {
             "point": point * trust,
             "window": window * trust,
-            "record": record * trust,
+            "record": record * trust * self.regimes.at_home(regime, seen),
             "change": change * trust,
         }
         weight = weigh(
@@ -186,7 +186,10 @@ class Detector:
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in here)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
         probability = np.exp(-np.maximum(combine(list(channels.values())), frozen))
-        verdicts = Verdicts(points, probability, typical, lower, upper, kind, since, channels | {"frozen": frozen})
+        channels["frozen"] = frozen
+        verdicts = SeriesVerdicts(
+            points, probability, typical, lower, upper, kind, since, channels, present, decision.hold
+        )
         return _Judgement(
             verdicts=verdicts,
             valid=valid,

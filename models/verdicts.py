@@ -56,3 +56,16 @@ class Verdicts:
         """All arrays by name, the channels as ``evidence.<name>``."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "evidence"}
         return plain | {f"evidence.{name}": channel for name, channel in self.evidence.items()}
+
+
+@dataclass(frozen=True)
+class SeriesVerdicts(Verdicts):
+    """Verdicts on one value each of n series, and what others who learn from these values should know.
+
+    Args:
+        plain: The values as they would be in the first regime of their series, see `models.regimes`, shape (n,).
+        hold: Share of the usual weight with which they are to be learned, shape (n,).
+    """
+
+    plain: Array
+    hold: Array

@@ -14,7 +14,6 @@ import pyarrow as pa
 from models.arrays import Array, Flags, Ints
 from models.config import DetectorConfig
 from models.detector import Detector
-from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
@@ -63,12 +62,13 @@ class _Turn(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of one turn: the entity's row, the series' row, the time, the value."""
+    """The values of one turn: the entity's row, the series' row, the time, the value, its weight for learning."""
 
     owner: Ints
     series: Ints
     time: Ints
     value: Array
+    weight: Array
 
 
 class Detection:
@@ -153,7 +153,8 @@ class Detection:
             if learns[start] and end - start > 1:
                 evidence = -np.log(verdicts.probability)
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
-                values = _Values(entities[part], series[part], time[part], value[part])
+                plain = np.where(np.isfinite(value[part]), verdicts.plain, np.nan)
+                values = _Values(entities[part], series[part], time[part], plain, verdicts.hold)
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
             if learns[start]:
                 came = start + np.flatnonzero(np.isfinite(value[part]))
@@ -220,9 +221,7 @@ class Detection:
         if not several.any():
             return None
         rows = np.flatnonzero(several)
-        together = self.machines.step(
-            state, values.owner[rows], values.series[rows], values.time[rows], values.value[rows]
-        )
+        together = self.machines.step(state, *(column[rows] for column in values))
         columns = state.entities.columns
         made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
         first = np.unique(own[rows], return_index=True)[1]

@@ -41,7 +41,9 @@ class Machines:
         """Empty tables of state, by width."""
         return {width: Table(("entity",), model.new_state) for width, model in self.models.items()}
 
-    def step(self, state: DetectionState, owner: Ints, series: Ints, time: Ints, value: Array) -> Together:
+    def step(
+        self, state: DetectionState, owner: Ints, series: Ints, time: Ints, value: Array, weight: Array
+    ) -> Together:
         """Judges one window each of some entities with two or more metrics, and learns from it.
 
         Args:
@@ -50,12 +52,15 @@ class Machines:
             series: The series' row of each value, shape (n,).
             time: End of the window, shape (n,).
             value: NaN: missing, shape (n,).
+            weight: What each value counts for learning, in [0, 1]; a machine's window counts as its least; shape (n,).
         """
         entities, first, place = np.unique(owner, return_index=True, return_inverse=True)
         column = self._columns(state, owner, series)
         own = state.entities.columns
         widths: Ints = own["machine.width"][entities].astype(np.int64)
         rows: Ints = own["machine.row"][entities].astype(np.int64)
+        least = np.ones(len(entities))
+        np.minimum.at(least, place, weight)
         evidence, shares = np.zeros(len(entities)), np.zeros(len(owner))
         for width in np.unique(widths).tolist():
             here = np.flatnonzero(widths == width)
@@ -64,7 +69,8 @@ class Machines:
             in_it = (at[place] >= 0) & (column < width)
             matrix = np.full((len(here), width), np.nan)
             matrix[at[place[in_it]], column[in_it]] = value[in_it]
-            verdicts = self.models[width].step(state.machines[width].columns, rows[here], time[first[here]], matrix)
+            columns = state.machines[width].columns
+            verdicts = self.models[width].step(columns, rows[here], time[first[here]], matrix, least[here])
             evidence[here] = -np.log(verdicts.probability)
             shares[in_it] = verdicts.shares[at[place[in_it]], column[in_it]]
         return Together(evidence, widths > 0, shares)

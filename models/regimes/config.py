@@ -25,6 +25,8 @@ class RegimesConfig:
         cap: It grows no larger than this, so that an incident ends soon after its cause.
         firm: It is an incident that holds back learning from this on.
         patience: Windows for which learning is held back; then it goes on by the detector's own rules.
+        settling: Values of a regime after which records count in full again: what is usual in it has not been lived
+            through before.
         held: Share of the weight of learning that is left meanwhile.
         recall: Logarithm of the Bayes factor of a kept regime against the present one at which it is recalled.
         recall_most: What one window adds to that or takes away at most.
@@ -49,6 +51,7 @@ class RegimesConfig:
     cap: float = 11.0
     firm: float = 0.5
     patience: int = 150
+    settling: int = 300
     held: float = 0.05
     recall: float = 5.0
     recall_most: float = 2.0

@@ -107,11 +107,16 @@ class Regimes:
         numbers = ("now", "weight", "strength", "peak", "count", "mean", "squares", "latest", "last", "same")
         columns: Columns = {name: np.zeros(n, np.float32) for name in numbers}
         columns |= {"unit": np.zeros(n), "born": np.full(n, NEVER, np.int64), "onset": np.full(n, NEVER, np.int64)}
+        columns["entered"] = np.full(n, -1e9, np.float32)
         return columns | {name: np.zeros(n, np.bool_) for name in ("told", "abrupt")} | self.kept.new_state(n)
 
     def to_first(self, state: Rows, value: Array) -> Array:
         """Values as they would be in the first regime."""
         return self._moved(state, value, -1.0)
+
+    def at_home(self, state: Rows, seen: Array) -> Array:
+        """How far the series has settled in its present regime, in [0, 1]; ``seen``: values learned so far."""
+        return clamp((seen - state["entered"]) / self.config.settling, 0.0, 1.0)
 
     def from_first(self, state: Rows, value: Array) -> Array:
         """Inverse of `to_first`."""
@@ -150,9 +155,11 @@ class Regimes:
         side = np.where(off > 0, place(part.upper, unit) - typical, typical - place(part.lower, unit))
         scale = np.maximum(side / _SIDE, _FINEST)
 
-        was = was_open[at]
-        creeping = part.time - some["born"].astype(np.int64) >= config.mature
-        begins = ~was & (creeping | (part.change >= config.abrupt))
+        jumps = (part.change >= config.abrupt) & triggered[at]
+        was_abrupt = some["abrupt"] > 0
+        was = was_open[at] & (was_abrupt | ~jumps)  # a jump begins an incident of its own
+        creeping = triggered[at] & (part.time - some["born"].astype(np.int64) >= config.mature)
+        begins = ~was & (creeping | jumps)
         before = Challenger(*(some[name].astype(np.float64) for name in Challenger._fields))
         incumbent = heavy(off / scale)
         gain = np.where(begins, config.most, before.log_density(off, scale) - incumbent)
@@ -171,7 +178,7 @@ class Regimes:
         best = back.argmax(axis=1)
         is_open = weight > 0
         
-        abrupt = np.where(was, some["abrupt"] > 0, part.change >= config.abrupt)
+        abrupt = np.where(was, was_abrupt, jumps)
         recalled = is_open & abrupt & (back.max(axis=1) >= config.recall)
         distance = np.abs(after.mean)
         far = distance >= config.size * scale
@@ -181,7 +188,7 @@ class Regimes:
         lasts = part.time - onset
         lives = (~dead | (lasts >= config.dead_for)) & (~frozen | (lasts >= config.frozen_for))
         was_told = was & (some["told"] > 0)
-        settled = is_open & abrupt & far & steady & lives & ~recalled
+        settled = is_open & abrupt & far & steady & lives & ~recalled & (gain > 0)
         changed = settled & ~was_told & (weight >= config.change)
         accepted = settled & was_told & (weight >= config.accept)
         ends = was & ~is_open
@@ -224,3 +231,4 @@ class Regimes:
         if memo.switch.any():
             self.kept.switch(some, memo.known, memo.slot, memo.shift, found.seen[memo.at], memo.switch)
             some["now"] = np.where(memo.switch, memo.shift, some["now"])
+            some["entered"] = np.where(memo.switch, found.seen[memo.at], some["entered"])
