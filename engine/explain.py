@@ -18,7 +18,9 @@ from engine.sources import Source
 from engine.time import duration_ms
 
 if TYPE_CHECKING:
-    from engine.job import Job, Output, ProcessorConfig, WindowAggregate
+    from engine.aggregation import WindowAggregate
+    from engine.job import Job, Output
+    from engine.processor import ProcessorConfig
 
 Lines = list[tuple[str, str]]
 Measured = Mapping[str, Any]

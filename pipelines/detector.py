@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from engine.job import Processor, ProcessorConfig, Progress, Results
 from engine.ordered.base import Waiting
+from engine.processor import Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
 from pipelines.detection import Detection
 from pipelines.settings import DetectorSettings

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Sum
 from engine.examples.kit import T0, Came, Row, job, play, record, source
-from engine.job import Stream
+from engine.stream import Stream
 from engine.triggers import Discarding, Every
 from engine.windows import Global, Tumbling
 

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.job import Held, Processor, Progress, Results, WindowAggregate
+from engine.aggregation import WindowAggregate
 from engine.operator.partials import WINDOW
 from engine.operator.table import START, WindowTable
 from engine.operator.triggers import END, NEW, Moment, TriggerLogic
+from engine.processor import Held, Processor, Progress, Results
 from engine.state import ShardState
 from engine.time import END_OF_TIME, NEVER, duration_ms
 

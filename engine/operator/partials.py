@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.aggregates import Aggregate, Count, Rate, RowAggregate
-from engine.job import WindowAggregate
+from engine.aggregation import WindowAggregate
 from engine.operator.lift import PANE, SAMPLES, SUMS, lift, tables_of
 from engine.packing import grouped
 from engine.state import Tables

@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from engine import columnar, inputs
 from engine.dictionaries import compact, whole
 from engine.inputs import INPUT, InputClocks
-from engine.job import Job, Output, Progress
+from engine.job import Job, Output
 from engine.operator.intake import Intake
 from engine.partitioning import slots
+from engine.processor import Progress
 from engine.record import Record
 from engine.state import Segments, ShardState
 from engine.time import NEVER
@@ -48,7 +49,7 @@ class Stats:
 
     Attributes:
         shard: Its number.
-        keys: Keys held, see `engine.job.Held`.
+        keys: Keys held, see `engine.processor.Held`.
         open: Windows open.
         hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
         read_ms: Wall time of decoding; filled in by what runs the shard.

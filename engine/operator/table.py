@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.job import WindowAggregate
+from engine.aggregation import WindowAggregate
 from engine.operator.partials import WINDOW, Partials
 from engine.operator.triggers import END, FRESH, NEW, OPENED, Moment, TriggerLogic
 from engine.state import ShardState, Tables, pack, unpack

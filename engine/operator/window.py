@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from engine.aggregates import Aggregate, Count, Rate, RowAggregate
-from engine.job import Held, Processor, Progress, Results, WindowAggregate
+from engine.aggregation import WindowAggregate
 from engine.operator.lift import PANE, SAMPLES, SUMS, lift, tables_of
 from engine.operator.panes import PaneStore
 from engine.operator.rates import ELAPSED, INCREASE, RATES, Rates
 from engine.packing import grouped
+from engine.processor import Held, Processor, Progress, Results
 from engine.state import ShardState, Tables, pack, unpack
 from engine.time import duration_ms
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from engine.aggregates import AnyAggregate, Rate
-from engine.job import Key, Processor, Progress, Reference, Row
 from engine.operator.lift import PANE, SUMS
 from engine.ordered.base import Ordered, OrderedProcessor, OrderedReference
 from engine.ordered.partials import Partials
 from engine.ordered.sequences import Sequences
 from engine.ordered.windows import Assign, SequenceWindows
+from engine.processor import Key, Processor, Progress, Reference, Row
 from engine.state import ShardState, pack, unpack
 from engine.time import END_OF_TIME
 

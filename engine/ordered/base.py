@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import polars as pl
 
 from engine.inputs import INPUT
-from engine.job import Held, Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
+from engine.processor import Held, Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
 from engine.state import ShardState, pack, unpack
 
 DUE = "__due"

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from engine.job import Progress
 from engine.ordered.rounds import Ints, in_order, rounds
 from engine.ordered.table import KeyTable
 from engine.ordered.turn import NO_TIMER, Logic, Turn, Values, series
+from engine.processor import Progress
 from engine.state import ShardState
 from engine.time import END_OF_TIME, NEVER
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.aggregates import AnyAggregate
-from engine.job import Row
 from engine.operator.lift import PANE
 from engine.ordered.rounds import Ints
 from engine.ordered.turn import NO_TIMER, Logic, Turn
+from engine.processor import Row
 from engine.time import END_OF_TIME, duration_ms
 
 if TYPE_CHECKING:

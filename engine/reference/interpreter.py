@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from engine import inputs
 from engine.inputs import InputClocks
-from engine.job import Job, Progress, Row
+from engine.job import Job
+from engine.processor import Progress, Row
 from engine.time import NEVER, duration_ms
 from engine.watermarks import Marker
 

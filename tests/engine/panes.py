@@ -6,9 +6,10 @@ from typing import Any
 
 from engine.aggregates import AnyAggregate, Count, Max, Sum
 from engine.deadletters import DeadLetter
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.record import Keyword, Record
 from engine.sources import ColumnarDecoder, Source, TimeBounds
+from engine.stream import Stream
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.windows import Evictor, Window
 

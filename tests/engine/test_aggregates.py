@@ -37,12 +37,13 @@ from engine.aggregates import (
 from engine.aggregates.distinct import STANDARD_ERROR
 from engine.deadletters import DeadLetter
 from engine.errors import NewnormalError
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.operator.lift import PANE, SUMS, lift
 from engine.packing import grouped
 from engine.record import Finite, Keyword, Record
 from engine.reference import Arrival, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
+from engine.stream import Stream
 from engine.windows import Sliding
 from pipelines.records import Telemetry
 

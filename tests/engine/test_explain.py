@@ -12,11 +12,12 @@ from rich.console import Console
 from engine.aggregates import Count
 from engine.deadletters import DeadLetter
 from engine.explain import UNMEASURED
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.operator.shard import STATS, ShardOperator, Stats
 from engine.reference import Arrival
 from engine.sources import ColumnarDecoder, Source
 from engine.spark.query import BatchReport
+from engine.stream import Stream
 from engine.watermarks import LearnedLateness
 from engine.windows import Tumbling
 from pipelines import measured
