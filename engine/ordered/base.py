@@ -101,7 +101,7 @@ class OrderedProcessor(Processor):
         if looped is not None and looped.height:
             ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped
         records = self.apply(ready, state, progress)
-        return Results(records, late, Held(keys=state.notes.get("keys")))
+        return Results(records, late, Held(keys=state.notes.get("keys"), timers=state.notes.get("timers")))
 
 
 class OrderedReference(Reference, ABC):
