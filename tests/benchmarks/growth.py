@@ -1,1 +1,2 @@
-def run(plot): return {}
+def run(plot):
+    return {}

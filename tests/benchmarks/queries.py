@@ -38,7 +38,7 @@ def session(settings: Settings, preload: Sequence[str] = ()) -> Iterator[SparkSe
     """A Spark session; ``preload``: modules for the Python workers, besides those of our jobs."""
     work = settings.state / "bench" / "spark"
     log, modules = work / "spark.log", (*jobs.MODULES, *preload)
-    spark = spark_session(spark_jars(), java_home(), 2, work, quick_start=False, log=log, preload=modules)
+    spark = spark_session(spark_jars(), java_home(), 2, work, log=log, preload=modules)
     try:
         yield spark
     finally:
