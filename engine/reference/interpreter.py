@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,7 +51,7 @@ class Silence:
 
 @dataclass
 class Outcome:
-    """What a job makes of its input.
+    """What a job makes of its input, or of one micro-batch.
 
     Attributes:
         rows: Results in the order they are emitted.
@@ -70,20 +70,25 @@ def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]
     Raises:
         NewnormalError: ``PROCESSOR_UNKNOWN`` if the job's processor is own logic, which has no specification here.
     """
+    whole = Outcome()
+    for outcome in step_by_step(job, batches):
+        whole.rows += outcome.rows
+        whole.late += outcome.late
+        whole.watermarks += outcome.watermarks
+    return whole
+
+
+def step_by_step(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Iterator[Outcome]:
+    """As `interpret`: what the job makes of each micro-batch."""
     logic = job.processor.reference()
     clocks = InputClocks(job.inputs)
-    outcome = Outcome()
     for batch in batches:
         before, clock_before = clocks.watermark, clocks.clock
         now = clocks.advance(_markers(job, batch))
         entries = sorted((e for e in batch if isinstance(e, Arrival)), key=lambda e: (e.topic, e.partition))
         progress = Progress(before, now, clock_before, clocks.clock)
         records = [row for entry in entries for row in inputs.rows(job.inputs, entry.topic, entry.record)]
-        rows, late = logic.take(records, progress)
-        outcome.rows += rows
-        outcome.late += late
-        outcome.watermarks.append(now)
-    return outcome
+        yield Outcome(*logic.take(records, progress), [now])
 
 
 def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Marker]:

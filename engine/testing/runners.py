@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from engine.job import Job
-from engine.reference import interpret
+from engine.reference import step_by_step
 from engine.state import DictSegments
 from engine.testing.bounded import bounded
 from engine.testing.driver import Driven
 from engine.testing.stream import ABORT, RESTART, TestStream
+from engine.testing.written import History, Written
+from engine.time import END_OF_TIME
 
 Row = dict[str, Any]
 
 
-@dataclass
-class Run:
-    """What a job made of a stream.
+class Run(History):
+    """What a job made of a stream: `rows`, `late`, `dead`, `watermarks`, and `written` by each micro-batch.
 
-    Attributes:
-        rows: Results, in the order they were written.
-        late: Records that came too late.
-        watermarks: The watermark after each micro-batch; none of a bounded run.
+    The reference writes no dead letters; a bounded run is one micro-batch.
     """
-
-    rows: list[Row] = field(default_factory=list)
-    late: list[Row] = field(default_factory=list)
-    watermarks: list[int] = field(default_factory=list)
 
     def final(self, key: tuple[str, ...]) -> dict[tuple[Any, ...], Row]:
         """The last row of each window by key, start and end; not those taken back."""
@@ -46,21 +39,22 @@ def run(job: Job, stream: TestStream, on: str = "operator", shards: int = 1) -> 
     """Runs a job.
 
     Args:
-        job: The job; ``source.formats`` has the stream's topic.
+        job: The job; its inputs' ``formats`` have the stream's topics.
         stream: The input.
         on: ``"reference"``: the specification; ``"operator"``: the sharded operator with its codecs, state and
-            partitions, as on Spark; ``"bounded"``: all records in event-time order, whatever the watermarks.
+            partitions, as on Spark; ``"spark"``: the same in a Spark query with real checkpoints;
+            ``"bounded"``: all records in event-time order, whatever the watermarks.
         shards: Number of shards.
     """
-    return RUNNERS[on](job, stream, shards)
+    return Run(written=RUNNERS[on](job, stream, shards))
 
 
-def _reference(job: Job, stream: TestStream, shards: int) -> Run:
-    outcome = interpret(job, [batch.entries for batch in stream.batches])
-    return Run(outcome.rows, outcome.late, outcome.watermarks)
+def _reference(job: Job, stream: TestStream, shards: int) -> list[Written]:
+    outcomes = step_by_step(job, [batch.entries for batch in stream.batches])
+    return [Written(o.rows, o.late, watermark=o.watermarks[-1]) for o in outcomes]
 
 
-def _operator(job: Job, stream: TestStream, shards: int) -> Run:
+def _operator(job: Job, stream: TestStream, shards: int) -> list[Written]:
     driven = Driven(job, shards)
     for batch in stream.batches:
         if batch.then is ABORT:
@@ -69,11 +63,18 @@ def _operator(job: Job, stream: TestStream, shards: int) -> Run:
         driven.run([batch.entries])
         if batch.then is RESTART:
             driven.states = [_copy(state) for state in driven.states]
-    return Run(driven.rows, driven.late, driven.watermarks)
+    return driven.written
 
 
-def _bounded(job: Job, stream: TestStream, shards: int) -> Run:
-    return Run(*bounded(job, stream.records(), shards))
+def _spark(job: Job, stream: TestStream, shards: int) -> list[Written]:
+    from engine.testing.spark import SparkRun
+
+    return SparkRun(job, shards).run(stream)
+
+
+def _bounded(job: Job, stream: TestStream, shards: int) -> list[Written]:
+    records = {topic: [arrival.record for arrival in some] for topic, some in stream.by_topic().items()}
+    return [Written(*bounded(job, records, shards), watermark=END_OF_TIME)]
 
 
 def _copy(state: DictSegments) -> DictSegments:
@@ -83,8 +84,9 @@ def _copy(state: DictSegments) -> DictSegments:
     return copy
 
 
-RUNNERS: dict[str, Callable[[Job, TestStream, int], Run]] = {
+RUNNERS: dict[str, Callable[[Job, TestStream, int], list[Written]]] = {
     "reference": _reference,
     "operator": _operator,
+    "spark": _spark,
     "bounded": _bounded,
 }
