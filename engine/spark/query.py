@@ -169,11 +169,12 @@ def _by_partition(rows: DataFrame, shards: int) -> DataFrame:
 def _blobs(rows: DataFrame, job: Job, shards: int) -> DataFrame:
     labels = shard_labels(rows.sparkSession, shards)
     return rows.coalesce(shards).mapInArrow(
-        partial(_map_side, job, shards, labels), "shard int, slot int, kind string, value binary"
+        partial(map_side, job, shards, labels), "shard int, slot int, kind string, value binary"
     )
 
 
-def _map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Kafka rows to one row a blob, with the slot that the shard's label is."""
     tables = (pa.Table.from_batches([batch]) for batch in batches)
     for blob in mapside.run(job, shards, tables):
         row = {"shard": [blob.shard], "slot": [labels[blob.shard]], "kind": [blob.kind], "value": [blob.value]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Any
 
 import pyarrow as pa
 
@@ -36,7 +37,7 @@ def kafka_rows(job: Job, entries: Iterable[Entry], offset: int) -> list[pa.Table
 
 def _messages(job: Job, entries: Sequence[Entry], offset: int) -> pa.Table:
     schema = next(s.record for s in job.inputs if entries[0].topic in s.formats).arrow_schema()
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for (kind, arrived), group in groupby(entries, lambda e: (type(e), e.arrived)):
         some = list(group)
         records = [e.record for e in some if isinstance(e, Arrival)]

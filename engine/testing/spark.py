@@ -1,6 +1,6 @@
-"""Runs a job over a `TestStream` as a Spark query: map side, stateful stage and checkpoints are those of production.
+"""Runs jobs over `TestStream`s as a Spark query: map side, stateful stage and checkpoints are those of production.
 
-Instead of Kafka the query reads files with the same columns, one file a shard and micro-batch. A crash is one: the query
+Instead of Kafka the query reads files with the same columns, one a shard and micro-batch. A crash is one: the query
 fails after the shards have written their state and before the micro-batch is committed, and a new one repeats it.
 """
 
@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,80 +22,83 @@ from pyspark.sql import DataFrame, SparkSession
 from engine.job import Job
 from engine.operator.intake import KAFKA
 from engine.operator.shard import Message
-from engine.spark.query import collected, operated
 from engine.spark.session import spark_session
 from engine.testing.encoding import kafka_rows
-from engine.testing.stream import ABORT, RESTART, Batch, TestStream
+from engine.testing.schedule import Step, schedule
+from engine.testing.stream import ABORT, TestStream
+from engine.testing.together import JOB, plan, told_apart
 from engine.testing.written import Written
 
-COLUMNS = "value binary, topic string, partition int, offset bigint, arrived bigint"
+COLUMNS = "value binary, topic string, partition int, offset bigint, arrived bigint, job int"
 _CORES = 2
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """Raised in the driver where `ABORT` kills a job."""
 
 
-@dataclass
-class SparkRun:
-    """A job in a query of its own, in the session that is active, or in one that is kept until Python ends.
+def run_on_spark(cases: Sequence[tuple[Job, TestStream]], shards: int) -> list[list[Written]]:
+    """What each micro-batch of each case wrote; of one that was repeated, what it wrote the last time."""
+    directory = Path(tempfile.mkdtemp(prefix="newnormal-"))
+    try:
+        return _Query([job for job, _ in cases], shards, directory).run([stream for _, stream in cases])
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
-    Args:
-        job: The job.
-        shards: Number of its shards.
-    """
 
-    job: Job
-    shards: int = 1
-    made: dict[int, list[Message]] = field(default_factory=dict)
-    offset: int = 0
+class _Query:
+    """A checkpoint, and the queries that go on with it one after the other."""
 
-    def run(self, stream: TestStream) -> list[Written]:
-        """What each micro-batch wrote; of one that was repeated, what it wrote the last time."""
-        directory = Path(tempfile.mkdtemp(prefix="newnormal-"))
-        spark = session()
-        written: list[Written] = []
-        try:
-            (directory / "input").mkdir()
-            for number, batch in enumerate(stream.batches):
-                self._place(directory / "input", number, batch)
-                if batch.then is ABORT:
-                    self._query(spark, directory, dies_in=number)
-                if batch.then or number == len(stream.batches) - 1:
-                    self._query(spark, directory)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        for number in range(len(stream.batches)):
-            written.append(Written.of(self.job, self.made[number]))
-            if not self.made[number] and number:  # without any message no shard ran
-                written[-1].watermark = written[-2].watermark
+    def __init__(self, jobs: Sequence[Job], shards: int, directory: Path) -> None:
+        self.jobs, self.shards, self.directory = jobs, shards, directory
+        self.made: dict[int, list[list[Message]]] = {}
+        self.offset = 0
+
+    def run(self, streams: Sequence[TestStream]) -> list[list[Written]]:
+        """Takes in the streams together."""
+        (self.directory / "input").mkdir()
+        steps = schedule(streams)
+        for number, step in enumerate(steps):
+            self._place(number, step)
+            if ABORT in step.then:
+                self._go_on(dies_in=number)
+            if step.then or number == len(steps) - 1:
+                self._go_on()
+        written: list[list[Written]] = [[] for _ in streams]
+        for number, step in enumerate(steps):
+            for case in step.parts:
+                some = Written.of(self.jobs[case], self.made[number][case])
+                if written[case] and not self.made[number][case]:  # nothing came, so no shard ran
+                    some.watermark = written[case][-1].watermark
+                written[case].append(some)
         return written
 
-    def _place(self, directory: Path, number: int, batch: Batch) -> None:
+    def _place(self, number: int, step: Step) -> None:
         """Writes the files of a micro-batch; their age is their order."""
-        tasks = kafka_rows(self.job, batch.entries, self.offset)
-        self.offset += sum(task.num_rows for task in tasks)
+        tasks = []
+        for case, batch in step.parts.items():
+            for rows in kafka_rows(self.jobs[case], batch.entries, self.offset):
+                self.offset += rows.num_rows
+                tasks.append(rows.append_column(JOB, pa.array([case] * rows.num_rows, pa.int32())))
+        none = KAFKA.append(pa.field(JOB, pa.int32())).empty_table()
         for part in range(self.shards):
-            rows = pa.concat_tables([KAFKA.empty_table(), *tasks[part :: self.shards]])
-            file = directory / f"{number:06}-{part}.parquet"
-            pq.write_table(rows, file)
+            file = self.directory / "input" / f"{number:06}-{part}.parquet"
+            pq.write_table(pa.concat_tables([none, *tasks[part :: self.shards]]), file)
             os.utime(file, (1_000_000 + number, 1_000_000 + number))
 
-    def _query(self, spark: SparkSession, directory: Path, dies_in: int | None = None) -> None:
-        """Starts the query, and waits until it has taken all files, or has died in a micro-batch."""
+    def _go_on(self, dies_in: int | None = None) -> None:
+        """Starts a query, and waits until it has taken all files, or has died in a micro-batch."""
 
         def write(frame: DataFrame, number: int) -> None:
-            messages = collected(frame)
+            messages = told_apart(frame, len(self.jobs))
             if number == dies_in:
-                raise Killed
+                raise KilledError
             self.made[number] = messages
 
-        rows = (
-            spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", self.shards).parquet(str(directory / "input"))
-        )
+        files = session().readStream.schema(COLUMNS).option("maxFilesPerTrigger", self.shards)
         query = (
-            operated(rows, self.job, self.shards)
-            .writeStream.option("checkpointLocation", str(directory / "checkpoint"))
+            plan(files.parquet(str(self.directory / "input")), self.jobs, self.shards)
+            .writeStream.option("checkpointLocation", str(self.directory / "checkpoint"))
             .outputMode("update")
             .trigger(availableNow=True)
             .foreachBatch(write)
@@ -104,7 +107,7 @@ class SparkRun:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            if dies_in is None or Killed.__name__ not in str(error):
+            if dies_in is None or KilledError.__name__ not in str(error):
                 raise
 
 
@@ -116,5 +119,5 @@ def session() -> SparkSession:
     os.environ["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
     work = Path(tempfile.mkdtemp(prefix="newnormal-spark-"))
     atexit.register(shutil.rmtree, work, ignore_errors=True)
-    made: SparkSession = spark_session([], None, _CORES, work, driver_memory="1g")
+    made: SparkSession = spark_session([], None, _CORES, work, driver_memory="1g", log=work / "spark.log")
     return made

@@ -112,6 +112,10 @@ class TestStream:
         """All records, in order of arrival."""
         return (e.record for batch in self.batches for e in batch.entries if isinstance(e, Arrival))
 
+    def entries(self) -> list[tuple[Entry, ...]]:
+        """What each micro-batch brings."""
+        return [batch.entries for batch in self.batches]
+
     def by_topic(self) -> dict[str, list[Arrival]]:
         """All records with their arrival, by topic."""
         arrivals = [e for batch in self.batches for e in batch.entries if isinstance(e, Arrival)]
