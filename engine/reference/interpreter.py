@@ -87,7 +87,9 @@ def step_by_step(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silenc
         now = clocks.advance(_markers(job, batch))
         entries = sorted((e for e in batch if isinstance(e, Arrival)), key=lambda e: (e.topic, e.partition))
         progress = Progress(before, now, clock_before, clocks.clock)
-        records = [row for entry in entries for row in inputs.rows(job.inputs, entry.topic, entry.record)]
+        records = [row for e in entries for row in inputs.rows(job.inputs, e.topic, e.record, e.arrived)]
+        if job.clock == "processing":
+            records = [row | {job.time: max(row[job.time], clock_before)} for row in records]
         yield Outcome(*logic.take(records, progress), [now])
 
 
@@ -96,6 +98,11 @@ def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Mar
     markers = []
     for offset, entry in enumerate(batch):
         source = next(source for source in job.inputs if entry.topic in source.formats)
+        where = (entry.topic, entry.partition)
+        if source.clock != "event":
+            at = entry.arrived
+            markers.append(Marker(*where, at, None, at, at, at, offset))
+            continue
         ahead, strategy = duration_ms(source.bounds.max_ahead), source.watermark
         records = [entry.record] if isinstance(entry, Arrival) else []
         table = pa.Table.from_pylist(records, schema=source.record.arrow_schema())
@@ -105,6 +112,5 @@ def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Mar
         observed = strategy.observes(np.array(times, np.int64))
         spoke = NEVER if isinstance(entry, Silence) else entry.arrived
         newest = max(times, default=NEVER)
-        where = (entry.topic, entry.partition)
         markers.append(Marker(*where, newest, vouched, entry.arrived, entry.arrived, spoke, offset, observed))
     return markers

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.job import Job
-from engine.reference import step_by_step
+from engine.reference import Arrival, step_by_step
 from engine.state import DictSegments
 from engine.testing.bounded import bounded
 from engine.testing.driver import Driven
@@ -87,9 +87,14 @@ def _spark(cases: Cases, shards: int) -> list[list[Written]]:
 def _bounded(cases: Cases, shards: int) -> list[list[Written]]:
     made = []
     for job, stream in cases:
-        records = {topic: [arrival.record for arrival in some] for topic, some in stream.by_topic().items()}
+        records = {topic: [_stamped(job, arrival) for arrival in some] for topic, some in stream.by_topic().items()}
         made.append([Written(*bounded(job, records, shards), watermark=END_OF_TIME)])
     return made
+
+
+def _stamped(job: Job, arrival: Arrival) -> Row:
+    """A record with the time that the job works on; in a bounded run a shard's clock is at its arrival."""
+    return arrival.record if job.clock == "event" else arrival.record | {job.time: arrival.arrived}
 
 
 def _copy(state: DictSegments) -> DictSegments:

@@ -24,12 +24,14 @@ class Written:
         late: Records that came too late.
         dead: Dead letters.
         watermark: The watermark after it.
+        stats: What each shard that ran reported.
     """
 
     rows: list[Row] = field(default_factory=list)
     late: list[Row] = field(default_factory=list)
     dead: list[Row] = field(default_factory=list)
     watermark: int = NEVER
+    stats: list[Stats] = field(default_factory=list)
 
     @classmethod
     def of(cls, job: Job, messages: Iterable[Message]) -> Written:
@@ -38,6 +40,7 @@ class Written:
         for message in messages:
             if message.topic == STATS:
                 stats = Stats.of(message)
+                written.stats.append(stats)
                 written.watermark = stats.watermark if stats.shard == 0 else written.watermark
             elif message.topic == job.output.topic and job.output.format == "json":
                 written.rows.append(json.loads(message.value))
