@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -107,6 +107,11 @@ class TestStream:
     def restart(self) -> TestStream:
         """The job is stopped after the last micro-batch, and restored."""
         return self._then(RESTART)
+
+    def crashing(self, at: Mapping[int, Sentinel]) -> TestStream:
+        """The same input with other crashes: at the end of the micro-batches of these numbers, from 0."""
+        batches = (replace(batch, then=at.get(number)) for number, batch in enumerate(self.batches))
+        return replace(self, batches=tuple(batches))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """All records, in order of arrival."""
