@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from engine.errors import NewnormalError
 from engine.state import ShardState
@@ -107,6 +108,14 @@ class ProcessorConfig(ABC):
     def result_time(self, time: str) -> str:
         """The event-time column of the results; ``time`` is that of the input."""
         return time
+
+    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        """The columns of records that may come too late: none where it does not tell.
+
+        Args:
+            given: The columns of each input.
+        """
+        return ()
 
     def describe(self) -> list[tuple[str, str]]:
         """What it does and keeps, in its user's terms: lines of `Job.explain`."""

@@ -95,7 +95,7 @@ class ShardOperator:
         clocks = self._clocks(kept.notes.get("watermark", {}))
         before, clock = clocks.watermark, clocks.clock
         now = clocks.advance(intake.markers)
-        batch = self._batch(intake.records)
+        batch = self._batch(intake.records, clock)
         results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
         kept.notes["watermark"] = clocks.snapshot()
         yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
@@ -129,11 +129,13 @@ class ShardOperator:
         top = sample.group_by(self.job.key).len("__n").top_k(HOTTEST, by="__n").rows()
         return [(", ".join(map(str, key)), n / sample.height) for *key, n in top]
 
-    def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
+    def _batch(self, tables: list[pa.Table], clock: int = NEVER) -> pl.DataFrame:
         schema = inputs.schema(self.job.inputs)
         table = pa.concat_tables(tables).unify_dictionaries() if tables else schema.empty_table()
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
+        if self.job.clock == "processing":
+            return frame.with_columns(pl.col(self.job.time).clip(lower_bound=clock))
         return frame
 
 
