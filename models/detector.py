@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from models.arrays import LARGEST, SMALLEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed
+from models.arrays import LARGEST, SMALLEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed, total
 from models.config import DetectorConfig
 from models.evidence.change import Change
 from models.evidence.combine import combine, score, weigh
@@ -27,7 +27,8 @@ from models.families.base import Predictive
 from models.mixture import Mixture, reweigh
 from models.regimes.config import RegimesConfig
 from models.regimes.frozen import Frozen
-from models.regimes.regimes import Decision, Regimes, Surprise
+from models.regimes.incident import Surprise
+from models.regimes.regimes import Decision, Regimes
 from models.verdicts import Kind, SeriesVerdicts
 
 _COARSE = 1e-6
@@ -146,7 +147,8 @@ class Detector:
 
         mixture, memos = self._predict(state, rows, step)
         lower, upper = mixture.quantile(self._ends)
-        band = (lower, clamp(mixture.typical(), lower, upper), upper)
+        medians = mixture.medians()
+        band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
         point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
         calibration = Rows(state, rows, "window.")
         mean_point = self.window.mean(self.window.read(calibration), point)
@@ -188,7 +190,18 @@ class Detector:
         probability = np.exp(-np.maximum(combine(list(channels.values())), frozen))
         channels["frozen"] = frozen
         verdicts = SeriesVerdicts(
-            points, probability, typical, lower, upper, kind, since, channels, present, decision.hold
+            points,
+            probability,
+            typical,
+            lower,
+            upper,
+            kind,
+            since,
+            channels,
+            experts=self._by_name(mixture.weights),
+            expected=self._by_name(np.array([self.regimes.from_first(regime, median) for median in medians])),
+            plain=present,
+            hold=decision.hold,
         )
         return _Judgement(
             verdicts=verdicts,
@@ -206,6 +219,10 @@ class Detector:
             found=found,
             decision=decision,
         )
+
+    def _by_name(self, rows: Array) -> dict[str, Array]:
+        """A row for each expert, shape (k, n), by their names."""
+        return {expert.name: row for expert, row in zip(self.experts, rows, strict=True)}
 
     def _predict(self, state: Columns, rows: Ints, step: Step) -> tuple[Mixture, list[Any]]:
         parts: list[Predictive] = []

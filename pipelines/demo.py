@@ -17,11 +17,11 @@ from datagen.kafka import KafkaWriter
 from datagen.simulator import SimulatorConfig, demo, simulate
 from datagen.sinks import KafkaSink
 from pipelines.driver import Driver
+from pipelines.records.novelty import ALARM_KINDS
 from pipelines.settings import Settings
 
 log = structlog.get_logger()
 _GRACE_MS = 60_000
-_NOVEL = ["anomaly", "state_change", "new_normal", "absence"]
 
 
 class Inputs:
@@ -130,7 +130,7 @@ def _found(settings: Settings, truth: Path) -> tuple[int, int]:
                 "bool": {
                     "filter": [
                         {"term": {"host.name": row["entity"]}},
-                        {"terms": {"kind": _NOVEL}},
+                        {"terms": {"kind": list(ALARM_KINDS)}},
                         {"range": {"@timestamp": {"gte": row["start"], "lte": row["end"] + _GRACE_MS}}},
                     ]
                 }

@@ -21,10 +21,15 @@ from models.verdicts import Kind
 from pipelines.detection_state import DetectionState
 from pipelines.hearing import Hearing, Silent
 from pipelines.machines import Machines, new_columns, new_slots
+from pipelines.records.novelty import QUIET_KINDS
 from pipelines.settings import DetectorSettings
+from pipelines.turns import turns
 
 JOINED = "*"
 """The metric of the joined verdict on an entity."""
+
+EXPERTS = ("level", "log_level", "hour")
+"""The experts of a metric's mixture."""
 
 CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
@@ -32,8 +37,10 @@ CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
 _LEAST_SHARE = 0.01
 """Metrics that contribute less to a joined verdict are not named among its influencers."""
 
+_KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
 _NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
 _EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
+_EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
 _INFLUENCERS = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -46,7 +53,10 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(_NUMBERS, pl.Float64),
     "since": pl.Int64,
     "evidence": _EVIDENCE,
+    "experts": _EXPERTS,
+    "expected": _EXPERTS,
     "influencers": _INFLUENCERS,
+    "message": pl.String,
     "ingested": pl.Int64,
     "revision": pl.Int64,
 }
@@ -128,14 +138,14 @@ class Detection:
         Returns:
             A frame of `SCHEMA`, and the state.
         """
-        frame = _in_order(frame)
         if frame.is_empty():
             return self._absences(self.hearing.wait(state, now), state), state
-        series, entities = _rows(frame, state)
+        frame, series, entities, turn = _in_order(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
-        turn, learns = frame["_turn"].to_numpy(), frame["revision"].to_numpy() == 0
-        length = time - frame["window_start"].to_numpy()
+        learns = frame["revision"].to_numpy() == 0
+        window_end = frame["window_end"].to_numpy()
         numbers = {name: np.zeros(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
+        believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
         joined: list[_Turn | None] = []
         silent: list[Silent] = []
@@ -149,6 +159,8 @@ class Detection:
                 numbers[name][part] = getattr(verdicts, name)
             for name, channel in verdicts.evidence.items():
                 numbers[name][part] = channel
+            for name in EXPERTS:
+                believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
             codes[part], since[part] = verdicts.kind, verdicts.since
             if learns[start] and end - start > 1:
                 evidence = -np.log(verdicts.probability)
@@ -158,29 +170,34 @@ class Detection:
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
             if learns[start]:
                 came = start + np.flatnonzero(np.isfinite(value[part]))
-                heard = self.hearing.hear(state, series[came], entities[came], time[came], length[came])
+                heard = self.hearing.hear(
+                    state, series[came], entities[came], window_end[came], window_end[came] - time[came]
+                )
                 silent += heard.silent
                 back = (heard.series != NEVER) & (codes[came] == Kind.NORMAL.code)
                 codes[came[back]], since[came[back]] = Kind.RECOVERED.code, heard.series[back]
                 if joined and joined[-1] and joined[-1].rows[0] >= start:
                     _recover(joined[-1].made, entities[came], heard.machine)
 
-        kinds = np.array([kind.value for kind in Kind])
+        kinds = _KINDS.gather(codes)
         result = frame.select(
             "entity", "metric", metric_kind="kind", window_start="window_start", window_end="window_end"
         )
         result = result.with_columns(
-            kind=pl.Series(kinds[codes], dtype=pl.String),
+            kind=kinds,
             actual=frame["value"],
             since=pl.Series(since),
             evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
+            experts=_news(kinds, believed),
+            expected=_news(kinds, expected),
             influencers=pl.lit(None, _INFLUENCERS),
+            message=pl.lit(None, pl.String),
             ingested=pl.lit(None, pl.Int64),
             revision=frame["revision"],
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
         )
         silent += self.hearing.wait(state, now)
-        others = [*_joined_frame(frame, [made for made in joined if made], kinds), self._absences(silent, state)]
+        others = [*_joined_frame(frame, [made for made in joined if made]), self._absences(silent, state)]
         result = pl.concat([result.select(*SCHEMA), *others])
         clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
         known = pl.when(pl.col("since") >= 0).then("since").alias("since")
@@ -193,22 +210,14 @@ class Detection:
         if known.is_empty():
             return pl.DataFrame(schema=SCHEMA)
         evidence = {name: pl.lit(0.0) for name in CHANNELS} | {"absence": pl.col("absence")}
-        return known.select(
-            "entity",
-            "metric",
-            "window_start",
-            "window_end",
-            "since",
-            "record_score",
-            "probability",
-            metric_kind=pl.lit("gauge"),
-            kind=pl.lit(Kind.ABSENCE.value),
-            evidence=pl.struct(**evidence),
-            influencers=pl.lit(None, _INFLUENCERS),
-            ingested=pl.lit(None, pl.Int64),
-            revision=pl.lit(0, pl.Int64),
-            **{name: pl.lit(None, pl.Float64) for name in ("actual", "typical", "lower", "upper")},
-        ).select(*SCHEMA)
+        fixed = {
+            "metric_kind": pl.lit("gauge"),
+            "kind": pl.lit(Kind.ABSENCE.value),
+            "evidence": pl.struct(**evidence),
+            "revision": pl.lit(0, pl.Int64),
+        }
+        missing = {name: pl.lit(None, kind) for name, kind in SCHEMA.items() if name not in {*known.columns, *fixed}}
+        return known.with_columns(**fixed, **missing).select(*SCHEMA)
 
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
@@ -237,12 +246,8 @@ def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
             verdicts.kind[index], verdicts.since[index] = Kind.RECOVERED.code, onset[entity]
 
 
-def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sorted so that the rows of one turn stand together: one window end an entity, one row a series.
-
-    All of a turn is learned, or none. It holds the k-th window end of each entity: entities do not know of one another,
-    so that it makes no difference whether their clocks agree, and recorded series of any years are judged side by side.
-    """
+def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:
+    """The rows as they are judged; of each the state's row of its series and of its entity, and its turn."""
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
     if "revision" not in frame.columns:
@@ -250,28 +255,27 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     text = [pl.col(name).cast(pl.String) for name in ("entity", "metric", "kind")]
     whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end", "revision")]
     frame = frame.select(*text, *whole, pl.col("value").cast(pl.Float64).fill_null(float("nan")))
-    frame = frame.sort("window_end", "revision", "entity", "metric", maintain_order=True)
-    late = pl.col("revision") > 0
-    again = pl.int_range(pl.len()).over("window_end", "entity", "metric", late)
-    frame = frame.with_columns(_late=late, _again=again)
-    frame = frame.sort("entity", "window_end", "_late", "_again", "metric", maintain_order=True)
-    frame = frame.with_columns(_rank=pl.struct("window_end", "_late", "_again").rle_id().over("entity"))
-    frame = frame.sort("_rank", "_late", "entity", "metric", maintain_order=True)
-    return frame.with_columns(_turn=pl.struct("_rank", "_late").rle_id()).drop("_late", "_again", "_rank")
+    keys = frame.select("entity", "metric").unique().sort("entity", "metric")
+    keys = keys.with_columns(owner=pl.col("entity").rle_id().cast(pl.Int64), series=pl.int_range(pl.len()))
+    numbers = frame.join(keys, on=["entity", "metric"], how="left", maintain_order="left")
+    series, owner = numbers["series"].to_numpy(), numbers["owner"].to_numpy()
+    order, turn = turns(series, owner, frame["window_end"].to_numpy(), frame["revision"].to_numpy())
+    series = series[order]
+    met = np.argsort(np.unique(series, return_index=True)[1])
+    names = keys.select("entity", "metric")[met].rows()
+    rows, entities = np.empty(len(met), np.int64), np.empty(len(met), np.int64)
+    rows[met] = state.series.rows(names)
+    entities[met] = state.entities.rows((name[0],) for name in names)
+    return frame[order], rows[series], entities[series], turn
 
 
-def _rows(frame: pl.DataFrame, state: DetectionState) -> tuple[Ints, Ints]:
-    """The state's row of the series, and of the entity, of each row of the frame."""
-    keys = frame.select("entity", "metric").unique(maintain_order=True)
-    names = keys.rows()
-    keys = keys.with_columns(
-        series=pl.Series(state.series.rows(names)), owner=pl.Series(state.entities.rows((name[0],) for name in names))
-    )
-    found = frame.select("entity", "metric").join(keys, on=["entity", "metric"], how="left", maintain_order="left")
-    return found["series"].to_numpy(), found["owner"].to_numpy()
+def _news(kinds: pl.Series, columns: dict[str, Array]) -> pl.Series:
+    """Columns as one of structs; null where a verdict is no news."""
+    news = ~kinds.is_in(QUIET_KINDS)
+    return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(*columns))).to_series()
 
 
-def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -> list[pl.DataFrame]:
+def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame]:
     if not joined:
         return []
     first = np.concatenate([turn.first for turn in joined])
@@ -294,10 +298,13 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -
     made = base.join(by_entity, on=["window_end", "entity"], how="left", maintain_order="left").with_columns(
         metric=pl.lit(JOINED),
         metric_kind=pl.lit("gauge"),
-        kind=pl.Series(kinds[gather("kind").to_numpy()], dtype=pl.String),
+        kind=_KINDS.gather(gather("kind")),
         **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
         actual=pl.lit(None, pl.Float64),
         evidence=evidence.to_struct(),
+        experts=pl.lit(None, _EXPERTS),
+        expected=pl.lit(None, _EXPERTS),
+        message=pl.lit(None, pl.String),
         ingested=pl.lit(None, pl.Int64),
         revision=pl.lit(0, pl.Int64),
     )

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from engine.job import Processor, ProcessorConfig, Progress, Results
 from engine.ordered.base import Waiting
+from engine.processor import Held, Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
+from models.regimes.silence import NEVER_DUE
 from pipelines.detection import Detection
+from pipelines.records.novelty import QUIET_KINDS
 from pipelines.settings import DetectorSettings
+from pipelines.words import told
 
 JUDGED = {"counter": "rate", "latency": "p95"}
 """Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""
@@ -30,7 +33,8 @@ class DetectorProcess(ProcessorConfig):
 class DetectorProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that the order of judging is that of event time.
 
-    State: that of `Waiting`, and segment ``models``, what the detector believes.
+    State: that of `Waiting`, segment ``models``, what the detector believes, and the note ``silent``: the watermark at
+    which the next machine has been silent for too long.
     """
 
     def __init__(self, settings: DetectorSettings) -> None:
@@ -38,17 +42,20 @@ class DetectorProcessor(Processor):
         self.detection = Detection(settings)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Judges all windows that are complete; late revisions at once."""
+        """Judges all windows that are complete, and those that did not come; late revisions at once."""
         ready = Waiting(state).release(batch, pl.col("window_end"), progress.now)
-        if not ready.height:
-            return Results(pl.DataFrame())
+        if not ready.height and progress.now < state.notes.get("silent", NEVER_DUE):
+            return Results(pl.DataFrame(), held=Held(keys=state.notes.get("keys")))
         believed = state.get("models")
         models = self.detection.from_tables(_arrow(believed)) if believed else self.detection.new_state()
-        verdicts, models = self.detection.process(judged(ready), models)
+        frame = judged(ready) if ready.height else ready
+        verdicts, models = self.detection.process(frame, models, progress.now)
         state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
         if self.settings.emit == "novel":
-            verdicts = verdicts.filter(~pl.col("kind").is_in(["normal", "learning"]))
-        return Results(verdicts)
+            verdicts = verdicts.filter(~pl.col("kind").is_in(QUIET_KINDS))
+        state.notes["keys"] = len(models.series)
+        state.notes["silent"] = self.detection.hearing.due(models)
+        return Results(told(verdicts), held=Held(keys=len(models.series)))
 
 
 def judged(features: pl.DataFrame) -> pl.DataFrame:

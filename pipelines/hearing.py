@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.arrays import Array, Columns, Ints, Rows, prefixed
 from models.evidence.combine import score
 from models.evidence.repeats import NEVER
-from models.regimes.silence import Silence
+from models.regimes.silence import NEVER_DUE, Silence
 from pipelines.detection_state import DetectionState
 
 _PREFIX = "heard."
@@ -92,8 +92,8 @@ class Hearing:
         missing = own["told"] > 0
         lost = (self.silence.due(own) <= np.minimum(before, at)[place]) & ~away[place]
         silent = [self._machines(state, entities[gone]), self._series(state, series[lost])]
-        since = np.where(away, self.silence.missing(machines), NEVER)
-        absent = np.where(missing | lost, self.silence.missing(own), NEVER)
+        since = np.where(away, self.silence.missing(machines) - machines["length"].astype(np.int64), NEVER)
+        absent = np.where(missing | lost, self.silence.missing(own) - own["length"].astype(np.int64), NEVER)
 
         self.silence.learn(machines, at, np.zeros(len(entities), np.bool_))
         machines["length"] = length[first]
@@ -122,7 +122,7 @@ class Hearing:
     def due(self, state: DetectionState) -> int:
         """The earliest watermark at which `wait` has a machine to tell of."""
         machines = Rows(state.entities.columns, np.arange(len(state.entities)), _PREFIX)
-        return int(self.silence.due(machines).min(initial=np.iinfo(np.int64).max))
+        return int(self.silence.due(machines).min(initial=NEVER_DUE))
 
     def verdicts(self, silent: list[Silent], state: DetectionState, joined: str) -> pl.DataFrame:
         """Absences as verdicts: the columns that are known of them. ``joined``: the metric of all of a machine."""
@@ -137,7 +137,7 @@ class Hearing:
                 "metric": [metrics[row][1] if row >= 0 else joined for row in series],
                 "window_start": onset - length,
                 "window_end": onset,
-                "since": onset,
+                "since": onset - length,
                 "record_score": score(evidence, HALF),
                 "probability": np.exp(-evidence),
                 "absence": evidence,

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from engine.aggregates import Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
 from engine.deadletters import DeadLetter
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.record import Record
 from engine.sources import ColumnarDecoder, Decoder, Source, TimeBounds
+from engine.stream import Stream
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Sliding
 from pipelines import topics

@@ -54,6 +54,7 @@ def score_series(series: pl.DataFrame, settings: DetectorSettings) -> pl.DataFra
     )
     detection = Detection(settings)
     verdicts, _ = detection.process(frame, detection.new_state())
+    verdicts = verdicts.filter(pl.col("kind") != "absence")  # these have no row in the file
     return verdicts.select(time="window_end").hstack(verdicts.select(COLUMNS[1:]))
 
 

@@ -16,6 +16,7 @@ FEATURES_LATE = "features.late"
 NOVELTIES = "novelties"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
+LABELS = "labels"
 LEDGER = LEDGER_TOPIC
 
 _DAY_MS = 86_400_000

@@ -14,10 +14,10 @@ from dashboards.live import LiveView
 from dashboards.status import PipelineStatus
 from engine.errors import NewnormalError
 from pipelines.driver import Driver
+from pipelines.records.novelty import NEWS_KINDS
 
 log = structlog.get_logger()
 _SECOND = 1.0
-_NOVEL = ("anomaly", "state_change", "new_normal", "absence", "recovered")
 
 
 class Watch:
@@ -61,7 +61,7 @@ class Watch:
 
     def _newest(self) -> list[dict[str, Any]]:
         with suppress(NewnormalError):
-            return self.store.newest(kinds=_NOVEL, limit=10)
+            return self.store.newest(kinds=NEWS_KINDS, limit=10)
         return []
 
 

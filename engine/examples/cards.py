@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.examples.kit import T0, Came, Row, job, play, record, source
-from engine.job import Stream
 from engine.ordered.callback import EachKey, KeyCallback, Timer
 from engine.ordered.process import Process
+from engine.stream import Stream
 
 FASTEST = 900.0
 """Kilometres an hour: an airliner."""

@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import create_model
 
 from engine.deadletters import DeadLetter
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.record import Keyword, Record
 from engine.reference import Arrival, Silence, Vouched
 from engine.sources import ColumnarDecoder, Source
+from engine.stream import Stream
 from engine.testing import Driven
 from engine.watermarks import BoundedOutOfOrderness
 

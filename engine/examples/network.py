@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Max, Sum
 from engine.examples.kit import T0, Came, Row, job, play, record, source
-from engine.job import Stream
+from engine.stream import Stream
 from engine.triggers import AfterWatermark, Every
 from engine.windows import Session
 

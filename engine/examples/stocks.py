@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Last, Max, Mean, Min
 from engine.examples.kit import T0, Came, Row, job, play, record, source
-from engine.job import Stream
 from engine.ordered.correlation import Correlation
 from engine.ordered.interval_join import IntervalJoin
 from engine.ordered.windows import DeltaWindows
+from engine.stream import Stream
 from engine.windows import Sliding, Tumbling
 
 Tick = record("Tick", "symbol", time=int, price=float)

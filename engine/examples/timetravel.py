@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Max, Mean
 from engine.examples.kit import T0, Came, Row, job, play, record, source
-from engine.job import Stream
+from engine.stream import Stream
 from engine.windows import Tumbling
 
 WINDOW, FROM, TO = 10_000, T0 + 120_000, T0 + 240_000

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.job import WindowAggregate
+from engine.aggregation import WindowAggregate
 from engine.operator.partials import WINDOW, Partials
 from engine.operator.triggers import END, FRESH, NEW, OPENED, Moment, TriggerLogic
 from engine.state import ShardState, Tables, pack, unpack
@@ -28,7 +28,7 @@ class WindowTable:
         config: The job's windows.
         logic: Their trigger.
         state: The shard's.
-        keys: Key columns without rows: their types.
+        keys: Key columns without rows: their types; needed while no window is open.
     """
 
     def __init__(self, config: WindowAggregate, logic: TriggerLogic, state: ShardState, keys: pl.DataFrame) -> None:
@@ -37,8 +37,10 @@ class WindowTable:
         self.retracting = isinstance(config.panes, AccumulatingAndRetracting)
         stored = state.get(SEGMENT)
         tables: Tables = unpack(stored) if stored else {}
-        none = keys.select(self.key).with_columns(pl.lit(0, pl.Int64).alias(c) for c in (START, END)).clear()
-        self.windows = self._complete(tables.pop(_WINDOWS, none))
+        if _WINDOWS not in tables:
+            none = keys.select(self.key).with_columns(pl.lit(0, pl.Int64).alias(c) for c in (START, END))
+            tables[_WINDOWS] = none.clear()
+        self.windows = self._complete(tables.pop(_WINDOWS))
         self.emitted = tables.pop(_EMITTED, None)
         self.partials = Partials(config, tables)
         self.changed = False

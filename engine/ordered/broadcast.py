@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from engine.job import Key, Processor, Progress, Reference, Row
 from engine.ordered.base import OrderedProcessor, OrderedReference, in_order
 from engine.ordered.sides import LEFT_TIME, RIGHT_TIME, Sides, TwoSided, together
+from engine.processor import Key, Processor, Progress, Reference, Row
 from engine.state import ShardState, pack, unpack
 from engine.steps import expression
 from engine.time import END_OF_TIME

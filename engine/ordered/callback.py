@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from engine.job import Row
 from engine.ordered.turn import NO_TIMER, Logic, Turn
+from engine.processor import Row
 
 
 @dataclass

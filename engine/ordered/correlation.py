@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from engine.job import Key, Processor, Progress, Reference, Row
 from engine.ordered.base import OrderedProcessor, OrderedReference
 from engine.ordered.sides import LEFT_TIME, RIGHT_TIME, Sides, TwoSided, together
 from engine.ordered.window_join import END, ends
+from engine.processor import Key, Processor, Progress, Reference, Row
 from engine.state import ShardState, pack, unpack
 from engine.windows import Sliding
 

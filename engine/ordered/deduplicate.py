@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.job import Key, Processor, Progress, Reference, Row
 from engine.ordered.base import Ordered, OrderedProcessor, OrderedReference
 from engine.ordered.sequences import Sequences
 from engine.ordered.turn import Logic, Turn
+from engine.processor import Key, Processor, Progress, Reference, Row
 from engine.state import ShardState
 from engine.time import NEVER, duration_ms
 

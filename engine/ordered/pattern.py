@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.errors import NewnormalError
-from engine.job import Processor, Reference
 from engine.ordered.base import Ordered
+from engine.processor import Processor, Reference
 from engine.steps import expression
 from engine.time import duration_ms
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from engine.job import Key, Processor, Progress, Reference, Row
 from engine.ordered.base import Ordered, OrderedProcessor, OrderedReference
 from engine.ordered.sequences import Sequences
 from engine.ordered.turn import NO_TIMER, Logic, Turn
+from engine.processor import Key, Processor, Progress, Reference, Row
 from engine.state import ShardState
 from engine.time import END_OF_TIME, NEVER, duration_ms
 

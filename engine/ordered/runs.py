@@ -7,11 +7,11 @@ from functools import reduce
 import numpy as np
 import polars as pl
 
-from engine.job import Progress
 from engine.ordered.base import OrderedProcessor
 from engine.ordered.pattern import Event, Pattern
 from engine.ordered.rounds import in_order, rounds
 from engine.ordered.sides import together
+from engine.processor import Progress
 from engine.state import ShardState, pack, unpack
 from engine.steps import expression
 

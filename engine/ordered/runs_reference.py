@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.job import Key, Progress, Row
 from engine.ordered.base import OrderedReference
 from engine.ordered.pattern import Event, Pattern
+from engine.processor import Key, Progress, Row
 from engine.steps import expression
 
 

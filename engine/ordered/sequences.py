@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from engine.job import Progress
 from engine.ordered.rounds import Ints, in_order, rounds
 from engine.ordered.table import KeyTable
 from engine.ordered.turn import NO_TIMER, Logic, Turn, Values, series
+from engine.processor import Progress
 from engine.state import ShardState
 from engine.time import END_OF_TIME, NEVER
 
@@ -61,6 +61,7 @@ class Sequences:
         self.table.save(state)
         state.notes["keys"] = self.table.height
         timer, last = self.table.columns[TIMER], self.table.columns[LAST]
+        state.notes["timers"] = int((timer != NO_TIMER).sum())
         ends = [timer.min(initial=END_OF_TIME)]
         if self.idle_ms:
             ends.append(self._expiry(last).min(initial=END_OF_TIME))

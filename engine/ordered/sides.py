@@ -9,8 +9,8 @@ from typing import ClassVar, Self
 import polars as pl
 
 from engine.inputs import INPUT
-from engine.job import Key, Row
 from engine.ordered.base import Ordered
+from engine.processor import Key, Row
 from engine.state import ShardState, pack, unpack
 
 LEFT_TIME, RIGHT_TIME = "left_time", "right_time"

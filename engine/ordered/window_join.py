@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from engine.job import Processor, Progress, Reference, Row
 from engine.ordered.base import OrderedProcessor, OrderedReference
 from engine.ordered.sides import LEFT_TIME, RIGHT_TIME, Sides, TwoSided, load, save, together
+from engine.processor import Processor, Progress, Reference, Row
 from engine.state import ShardState
 from engine.windows import Sliding
 

@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from engine.aggregates import Rate
-from engine.job import Key, Progress, Reference, Row, WindowAggregate
+from engine.aggregation import WindowAggregate
+from engine.processor import Key, Progress, Reference, Row
 from engine.reference.triggers import Moment, Node, Since, View
 from engine.time import END_OF_TIME, duration_ms
 from engine.triggers import AccumulatingAndRetracting, Discarding

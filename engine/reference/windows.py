@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.aggregates import Rate
-from engine.job import Key, Progress, Reference, Row, WindowAggregate
+from engine.aggregation import WindowAggregate
+from engine.processor import Key, Progress, Reference, Row
 from engine.time import duration_ms
 
 

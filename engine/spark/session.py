@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 PRELOAD = "NEWNORMAL_PRELOAD"
 """Environment variable of the modules that `engine.spark.daemon` imports, separated by commas."""
 _JVM_ENDS_SECONDS = 20
-_QUICK = "-XX:TieredStopAtLevel=1"
+_BARE = "hadoop-bare-naked-local-fs"
 
 
 @contextmanager
@@ -40,27 +40,26 @@ def _output_to(log: Path | None) -> Iterator[None]:
 
 def spark_session(
     jars: Sequence[Path],
-    java_home: Path,
+    java_home: Path | None,
     cores: int,
     work_dir: Path,
     driver_memory: str = "2g",
-    quick_start: bool = True,
     log: Path | None = None,
     preload: Sequence[str] = (),
 ) -> SparkSession:
     """Starts Spark in this process.
 
     Args:
-        jars: Spark's Kafka connector and what it needs.
-        java_home: A Java ≥ 17.
+        jars: Spark's Kafka connector and what it needs; without them no topics can be read.
+        java_home: A Java ≥ 17; ``None``: the one that is found in the environment.
         cores: Threads; more than the machine's cores let small jobs overtake large ones.
         work_dir: Scratch space.
         driver_memory: Heap of the one JVM.
-        quick_start: Compile the JVM's code once and simply: it starts sooner, but its batches stay half as fast.
         preload: Modules of the jobs, imported once for all Python workers.
         log: File for what Spark and its Python workers print, so that the terminal stays ours.
     """
-    os.environ["JAVA_HOME"] = str(java_home)
+    if java_home:
+        os.environ["JAVA_HOME"] = str(java_home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ[PRELOAD] = ",".join(preload)
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
@@ -86,8 +85,6 @@ def spark_session(
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
-        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
@@ -97,8 +94,11 @@ def spark_session(
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Xss8m {_QUICK if quick_start else ''}".strip(),
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss8m",
     }
+    if any(_BARE in jar.name for jar in jars):
+        # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
+        conf["spark.hadoop.fs.file.impl"] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
     builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
     for name, value in conf.items():
         builder = builder.config(name, value)

@@ -10,8 +10,9 @@ import polars as pl
 
 from engine import inputs
 from engine.inputs import INPUT
-from engine.job import Job, Progress
+from engine.job import Job
 from engine.partitioning import slots
+from engine.processor import Progress
 from engine.state import DictSegments, ShardState
 from engine.time import END_OF_TIME, NEVER
 

@@ -16,8 +16,8 @@ _MOVES = 50.0
 class Frozen:
     """How rare a run of equal values is: a repeat after a change has chance q₀, one after a repeat q₁.
 
-    Both are learned from runs that have ended, with beta priors as of `models.regimes.silence.Silence`, so that constant
-    and coarsely rounded series are used to it. A run that was told of is not learned, unless it lasts.
+    Both are learned from runs that have ended, with beta priors as of `models.regimes.silence.Silence`, so that
+    constant and coarsely rounded series are used to it. A run that was told of is not learned, unless it lasts.
 
     Args:
         least: Evidence below this, in nats, is none.

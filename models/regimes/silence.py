@@ -9,6 +9,9 @@ import numpy as np
 from models.arrays import Array, Columns, Flags, Ints, Rows, clamp
 from models.evidence.repeats import NEVER
 
+NEVER_DUE = int(np.iinfo(np.int64).max)
+"""The far future."""
+
 _VOTES = 30.0
 
 
@@ -47,12 +50,12 @@ class Silence:
         return {**counts, **times, "told": np.zeros(n, np.bool_)}
 
     def due(self, state: Rows) -> Ints:
-        """The end of the window with which a silence since the last window is announced; the far future: never."""
+        """The end of the window with which a silence since the last window is announced; `NEVER_DUE`: never."""
         last, usual = state["last"].astype(np.int64), state["usual"].astype(np.int64)
         first, again = self._chances(state)
         more = np.ceil(np.maximum(self.bar + np.log(first), 0.0) / -np.log(again)).astype(np.int64)
         known = (state["votes"] >= self.known) & (usual > 0) & (state["told"] == 0)
-        return np.where(known, last + usual * (1 + more), np.iinfo(np.int64).max)
+        return np.where(known, last + usual * (1 + more), NEVER_DUE)
 
     def evidence(self, state: Rows) -> Array:
         """Nats for the silence at the window at which it is announced."""

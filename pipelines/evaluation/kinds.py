@@ -12,9 +12,7 @@ import numpy as np
 import polars as pl
 
 from datagen.groundtruth import GroundTruth
-
-NEWS = ("anomaly", "state_change", "new_normal", "absence")
-"""Kinds that call an operator."""
+from pipelines.records.novelty import ALARM_KINDS
 
 CHANGED = ("state_change", "new_normal")
 """Kinds that say: another normal."""
@@ -57,7 +55,7 @@ def outcomes(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int) -
         truths: The incidents; those of log lines are left out.
         step: Milliseconds between two windows.
     """
-    news = verdicts.filter(pl.col("kind").is_in(NEWS))
+    news = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS))
     by_entity = {str(entity): part for (entity,), part in news.group_by("entity")}
     empty = news.clear()
     return [_outcome(by_entity.get(t.entity, empty), t, step) for t in truths if t.metrics != ["logs"]]
@@ -96,7 +94,7 @@ def false_alarms(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: in
         series: How many series were judged.
         span: Milliseconds for which they were.
     """
-    news = verdicts.filter(pl.col("kind").is_in(NEWS), pl.col("metric") != "*")
+    news = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS), pl.col("metric") != "*")
     after = {truth.id: 86_400_000 if truth.cls == "state_change" else SETTLE * step for truth in truths}
     spans: dict[str, list[tuple[int, int]]] = {}
     for truth in truths:

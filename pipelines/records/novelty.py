@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from engine.record import Finite, Instant, Keyword, Record
+from engine.record import Finite, Instant, Keyword, Prose, Record
 from pipelines.records.telemetry import MetricKind
 
 NoveltyKind = Literal["normal", "anomaly", "state_change", "new_normal", "absence", "recovered", "learning"]
+
+QUIET_KINDS = ("normal", "learning")
+"""Kinds that are no news."""
+
+NEWS_KINDS: tuple[str, ...] = tuple(kind for kind in get_args(NoveltyKind) if kind not in QUIET_KINDS)
+"""Kinds that are news."""
+
+ALARM_KINDS: tuple[str, ...] = tuple(kind for kind in NEWS_KINDS if kind != "recovered")
+"""Kinds that call an operator."""
 
 
 class Novelty(Record):
@@ -22,17 +31,29 @@ class Novelty(Record):
     metric_kind: MetricKind = Field("gauge", description="what kind of quantity the metric is")
     window_start: Instant = Field(description="first instant of the window")
     window_end: Instant = Field(alias="@timestamp", description="end of the window, exclusive")
-    kind: NoveltyKind = Field(description="what kind of news it is")
+    kind: NoveltyKind = Field(
+        description="what kind of news it is: `anomaly` a surprise; `state_change` one that has lasted, told once; "
+        "`new_normal` another state is accepted, or an earlier one is back, told once; `absence` an expected window "
+        "did not come, told once at the first such window; `recovered` an anomaly has ended, or values come again; "
+        "`normal` and `learning` are no news"
+    )
     record_score: Finite = Field(ge=0, le=100, description="calibrated novelty, 0 to 100, not rounded")
     probability: Finite = Field(ge=0, le=1, description="chance of a value at least as extreme, were all as before")
     actual: Finite | None = Field(None, description="the value judged")
     typical: Finite | None = Field(None, description="the value expected")
     lower: Finite | None = Field(None, description="lower bound of the band in which the value was expected")
     upper: Finite | None = Field(None, description="upper bound of that band")
-    since: Instant | None = Field(None, description="onset of the anomaly or state change")
+    since: Instant | None = Field(None, description="onset of the anomaly, state change or absence")
     evidence: dict[str, float] = Field(default_factory=dict, description="each evidence channel by name")
+    experts: dict[str, float] | None = Field(
+        None, description="of news: how much each expert of the mixture was believed; they add up to 1"
+    )
+    expected: dict[str, float] | None = Field(
+        None, description="of news: what each expert expected; `hour`: usual at this hour on such days"
+    )
     influencers: dict[str, float] = Field(
         default_factory=dict, description="of `*`: each metric's share of the verdict"
     )
+    message: Prose | None = Field(None, description="of news: what happened and why it is news, in words")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")

@@ -21,6 +21,7 @@ from datagen.simulator.load import Load
 from datagen.simulator.samples import Samples
 from pipelines.detection import Detection
 from pipelines.evaluation import kinds, show
+from pipelines.records.novelty import NEWS_KINDS
 from pipelines.settings import load
 
 STEP, DAY = 300_000, 86_400_000
@@ -67,7 +68,7 @@ def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
     with show.bar(f"kinds: {entities} machines, {weeks} weeks") as progress:
         for done, frame in _frames(config):
             verdicts, state = detection.process(frame, state, START + done * STEP)
-            made.append(verdicts.filter(pl.col("kind").is_in([*kinds.NEWS, "recovered"])))
+            made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)))
             if len(learning) < 2:
                 learning.append(verdicts.filter(pl.col("metric") != "*"))
             progress(done / total)

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from engine.aggregates import Count, Last, Max, Mean, Quantile, Rate
+from engine.chain import PassThrough
 from engine.deadletters import DeadLetter
 from engine.errors import NewnormalError
-from engine.job import Job, Output, PassThrough, ProcessorConfig, Stream
+from engine.job import Job, Output
+from engine.processor import ProcessorConfig
 from engine.record import Finite, Keyword, Record
 from engine.reference import Arrival, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
+from engine.stream import Stream
 from engine.windows import Sliding, Tumbling
 from pipelines.records import Telemetry
 

@@ -16,13 +16,14 @@ from polars.testing import assert_frame_equal
 from engine import columnar
 from engine.aggregates import Count
 from engine.deadletters import DeadLetter
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.operator import intake
 from engine.partitioning import crc32, slots
 from engine.record import Keyword, Record
 from engine.reference import Arrival
 from engine.sources import ColumnarDecoder, Messages, Source
 from engine.state import pack, unpack
+from engine.stream import Stream
 from engine.windows import Tumbling
 from pipelines.records import Telemetry
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 import pytest
 
-from engine.job import Processor, ProcessorConfig, Progress, Reference, Results, Row
+from engine.processor import Processor, ProcessorConfig, Progress, Reference, Results, Row
 from engine.state import ShardState
 from engine.testing import ABORT, RESTART, TestStream, run
 from engine.windows import Tumbling

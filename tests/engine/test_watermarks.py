@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from engine.aggregates import Count
 from engine.deadletters import DeadLetter
 from engine.errors import NewnormalError
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.record import Keyword, Record
 from engine.reference import Arrival, Silence, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
+from engine.stream import Stream
 from engine.time import NEVER
 from engine.watermarks import (
     BoundedOutOfOrderness,

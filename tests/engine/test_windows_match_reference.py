@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from engine.aggregates import AnyAggregate, Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
 from engine.deadletters import DeadLetter
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.reference import Arrival, Outcome, Silence, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
+from engine.stream import Stream
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Sliding, Tumbling
 from pipelines.records import Features, Telemetry

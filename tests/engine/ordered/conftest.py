@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from engine.deadletters import DeadLetter
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.record import Keyword, Record
 from engine.reference import Arrival, Silence, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
+from engine.stream import Stream
 from engine.watermarks import BoundedOutOfOrderness
 
 T0 = 1_700_000_000_000

@@ -10,7 +10,6 @@ import pytest
 
 from engine.aggregates import Count, Last, Mean
 from engine.errors import NewnormalError
-from engine.job import Stream
 from engine.ordered.broadcast import Broadcast
 from engine.ordered.correlation import Correlation
 from engine.ordered.deduplicate import Deduplicate
@@ -21,6 +20,7 @@ from engine.ordered.turn import Logic, Turn
 from engine.ordered.window_join import WindowJoin
 from engine.ordered.windows import CountWindows, DeltaWindows
 from engine.reference import Arrival, Vouched
+from engine.stream import Stream
 from engine.windows import Sliding, Tumbling
 from tests.engine.ordered.conftest import ARRIVED, T0, Batch, Missed, ends, job_of, point, points, rule, rules
 

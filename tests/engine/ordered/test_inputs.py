@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.deadletters import DeadLetter
 from engine.errors import NewnormalError
-from engine.job import Job, Output, Stream
+from engine.job import Job, Output
 from engine.ordered.deduplicate import Deduplicate
 from engine.ordered.process import Process
 from engine.ordered.turn import Logic, Turn
@@ -23,6 +23,7 @@ from engine.partitioning import crc32
 from engine.record import Keyword, Record
 from engine.reference import Arrival, Silence, Vouched, interpret
 from engine.sources import ColumnarDecoder, Source
+from engine.stream import Stream
 from engine.time import NEVER
 from tests.engine.ordered.conftest import (
     ARRIVED,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine import inputs
 from engine.aggregates import Count, Mean
-from engine.job import Job, Progress, Row, Stream
+from engine.job import Job
 from engine.ordered.broadcast import Broadcast
 from engine.ordered.callback import EachKey, KeyCallback, Timer
 from engine.ordered.correlation import Correlation
@@ -24,6 +24,8 @@ from engine.ordered.process import Process
 from engine.ordered.turn import Logic, Turn
 from engine.ordered.window_join import WindowJoin
 from engine.ordered.windows import CountWindows, DeltaWindows
+from engine.processor import Progress, Row
+from engine.stream import Stream
 from engine.testing.bounded import bounded
 from engine.time import END_OF_TIME, NEVER
 from engine.windows import Sliding, Tumbling

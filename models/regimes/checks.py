@@ -1,0 +1,94 @@
+"""Contracts of kinds that every detector of single series keeps; each raises `AssertionError`.
+
+As in `models.checks`; run by `tests/models/test_regimes.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from models.arrays import Array
+from models.checks import STEP, Model, run, same_state
+from models.verdicts import Kind
+
+_NEWS = (Kind.ANOMALY, Kind.STATE_CHANGE, Kind.NEW_NORMAL)
+_BEFORE = 600
+
+
+def _noise(level: float, steps: int, seed: int) -> Array:
+    return np.random.default_rng(seed).normal(level, 0.04 * level, steps)
+
+
+def _kinds(model: Model, *parts: Array) -> tuple[list[Kind], list[int]]:
+    """Kind and onset (in steps) of each value after the first part, of one series."""
+    verdicts = run(model, np.concatenate(parts)[:, None])[0][len(parts[0]) :]
+    return [list(Kind)[int(v.kind[0])] for v in verdicts], [int(v.since[0]) // STEP for v in verdicts]
+
+
+def a_new_level_is_told_once_and_accepted(model: Model) -> None:
+    """One change of state and one new normal, both dated to the onset, within 60 windows; then all is normal."""
+    for level in (60.0, 170.0):
+        kinds, since = _kinds(model, _noise(100, _BEFORE, 1), _noise(level, 400, 2))
+        counts = Counter(kinds)
+        assert counts[Kind.STATE_CHANGE] == counts[Kind.NEW_NORMAL] == 1, counts
+        changed, accepted = kinds.index(Kind.STATE_CHANGE), kinds.index(Kind.NEW_NORMAL)
+        assert changed < accepted < 60
+        assert since[changed] == since[accepted] == _BEFORE
+        assert not set(kinds[changed + 1 : accepted]) & {Kind.ANOMALY}
+        assert set(kinds[accepted + 1 :]) == {Kind.NORMAL}
+
+
+def a_surprise_that_ends_is_no_change(model: Model) -> None:
+    """A deviation of ten windows is an anomaly, and over soon after it."""
+    kinds, since = _kinds(model, _noise(100, _BEFORE, 1), _noise(200, 10, 2), _noise(100, 100, 3))
+    assert kinds[0] == Kind.ANOMALY
+    assert not set(kinds) & {Kind.STATE_CHANGE, Kind.NEW_NORMAL}
+    assert kinds.count(Kind.RECOVERED) == 1
+    over = kinds.index(Kind.RECOVERED)
+    assert 10 <= over < 20
+    assert since[over] == _BEFORE
+
+
+def an_outage_is_not_learned(model: Model) -> None:
+    """Two hours of nothing are no new normal; what was normal still is; the next outage is an anomaly again."""
+    down = np.zeros(2 * 3_600_000 // STEP)
+    kinds, _ = _kinds(model, _noise(100, _BEFORE, 1), down, _noise(100, 200, 2), down)
+    first, after, second = kinds[: len(down)], kinds[len(down) : -len(down)], kinds[-len(down) :]
+    for outage in (first, second):
+        assert outage[0] == Kind.ANOMALY
+        assert not set(outage) & {Kind.STATE_CHANGE, Kind.NEW_NORMAL}
+    assert not set(after) & set(_NEWS)
+    assert Kind.RECOVERED in after
+
+
+def a_regime_seen_before_is_recalled(model: Model) -> None:
+    """A return to either level is told once, within five windows, and nothing else is."""
+    high, low = 170.0, 100.0
+    parts = [_noise(level, 150, seed) for seed, level in enumerate((low, high, low, high), 2)]
+    kinds, since = _kinds(model, _noise(low, _BEFORE, 1), *(_noise(high, 150, 9), *parts))
+    for turn in (2, 3, 4):  # parts begin with the old level
+        returned = kinds[turn * 150 : (turn + 1) * 150]
+        assert returned.count(Kind.NEW_NORMAL) == 1
+        back = returned.index(Kind.NEW_NORMAL)
+        assert back < 5
+        assert since[turn * 150 + back] == _BEFORE + turn * 150
+        assert not set(returned[back + 1 :]) & set(_NEWS)
+
+
+def the_threshold_changes_no_learning(bold: Model, shy: Model) -> None:
+    """Two models that differ in their threshold only have the same state after the same values, bit for bit."""
+    parts = (_noise(100, _BEFORE, 1), _noise(170, 100, 2), _noise(300, 5, 3), _noise(100, 50, 4), np.full(40, 70.0))
+    values = np.concatenate(parts)[:, None]
+    same_state(run(bold, values)[1], run(shy, values)[1])
+
+
+CONTRACTS: list[Callable[[Model], None]] = [
+    a_new_level_is_told_once_and_accepted,
+    a_surprise_that_ends_is_no_change,
+    an_outage_is_not_learned,
+    a_regime_seen_before_is_recalled,
+]
+"""Contracts of one model."""

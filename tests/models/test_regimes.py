@@ -1,0 +1,102 @@
+"""Kinds of news: what is an anomaly, what a new normal, and what is known from before."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from models.arrays import Rows
+from models.checks import STEP, Model
+from models.config import DetectorConfig
+from models.detector import Detector
+from models.regimes.axis import moved
+from models.regimes.checks import CONTRACTS, the_threshold_changes_no_learning
+from models.regimes.kept import SLOTS, Kept
+from models.regimes.silence import NEVER_DUE, Silence
+from models.verdicts import Kind
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
+def test_the_detector_keeps_the_contract(contract: Callable[[Model], None]) -> None:
+    contract(Detector(DetectorConfig()))
+
+
+def test_the_threshold_is_no_part_of_what_is_learned() -> None:
+    the_threshold_changes_no_learning(Detector(DetectorConfig(threshold=20)), Detector(DetectorConfig(threshold=80)))
+
+
+def _run(values: np.ndarray) -> list[Kind]:
+    detector = Detector(DetectorConfig())
+    state, row = detector.new_state(1), np.array([0])
+    verdicts = [detector.step(state, row, np.array([i * STEP]), values[i : i + 1]) for i in range(len(values))]
+    return [list(Kind)[int(verdict.kind[0])] for verdict in verdicts]
+
+
+def test_a_leak_is_no_new_normal() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(100, 2, 1000)
+    values[800:900] *= 1 + 0.8 * np.arange(100) / 100
+    kinds = _run(values)
+    assert Kind.ANOMALY in kinds[800:900]
+    assert not {Kind.STATE_CHANGE, Kind.NEW_NORMAL} & set(kinds[800:])
+
+
+def test_a_value_that_stands_still_is_an_anomaly_unless_it_often_does() -> None:
+    rng = np.random.default_rng(0)
+    moving, coarse = rng.normal(100, 5, 700), np.round(rng.normal(2, 0.3, 700))
+    moving[600:650], coarse[600:650] = 101.5, 2.0
+    assert Kind.ANOMALY in _run(moving)[600:650]
+    assert not {Kind.ANOMALY, Kind.NEW_NORMAL} & set(_run(coarse)[600:])
+
+
+def test_bounds_are_in_the_units_of_the_regime_that_holds() -> None:
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(100, 4, 600), rng.normal(300, 12, 150)])
+    detector = Detector(DetectorConfig())
+    state, row = detector.new_state(1), np.array([0])
+    for index in range(len(values)):
+        verdict = detector.step(state, row, np.array([index * STEP]), values[index : index + 1])
+    assert 280 < verdict.typical[0] < 320
+    assert verdict.lower[0] < 290
+    assert verdict.upper[0] > 310
+
+
+def test_a_move_on_the_axis_is_undone_by_its_inverse() -> None:
+    value, unit = np.array([-1e9, -3.0, 0.0, 1e-9, 2.0, 1e12]), np.full(6, 4.0)
+    there = moved(value, np.full(6, 0.7), unit)
+    np.testing.assert_allclose(moved(there, np.full(6, -0.7), unit), value, rtol=1e-9, atol=1e-12)
+
+
+def test_the_regime_not_seen_for_longest_makes_place() -> None:
+    kept, rows = Kept(2.0, 0.1), np.array([0])
+    state = kept.new_state(1)
+    for seen in range(1, SLOTS + 2):
+        known = kept.read(Rows(state, rows, ""))
+        slot = kept.place_for_new(known)
+        kept.switch(Rows(state, rows, ""), known, slot, np.array([float(seen)]), np.array([100.0 * seen]), rows == 0)
+    assert sorted(state["shift"][0].tolist()) == [2.0, 3.0, 4.0, 5.0]
+
+
+def _due(times: list[int], bar: float = 10.0) -> int:
+    silence, rows = Silence(10.0, 1 / 5000, bar), np.array([0])
+    state = silence.new_state(1)
+    for time in times:
+        silence.learn(Rows(state, rows, ""), np.array([time]), np.array([False]))
+    return int(silence.due(Rows(state, rows, ""))[0])
+
+
+def test_what_reports_at_irregular_times_is_never_missed() -> None:
+    steps = np.random.default_rng(0).exponential(60_000, 500).astype(np.int64) + 1
+    assert _due(np.cumsum(steps).tolist()) == NEVER_DUE
+
+
+def test_what_often_loses_windows_is_missed_later() -> None:
+    every = np.arange(1, 2001) * 60_000
+    lossy = every[np.random.default_rng(0).random(2000) > 0.2]
+    assert _due(every.tolist()) - every[-1] <= 4 * 60_000
+    assert _due(lossy.tolist()) - lossy[-1] > 4 * 60_000
+
+
+def test_a_higher_bar_waits_longer() -> None:
+    every = (np.arange(500) * 60_000).tolist()
+    assert _due(every, bar=20.0) > _due(every, bar=10.0)

@@ -1,0 +1,76 @@
+"""Absence of series and machines, on frames."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from pipelines.detection import Detection
+from pipelines.settings import DetectorSettings
+
+MINUTE = 60_000
+STEPS = 200
+
+
+def _frame(*holes: tuple[str, str, int, int], machines: dict[str, str]) -> pl.DataFrame:
+    """A value a minute of each metric; ``holes``: machine, metric, first and end of what did not come."""
+    lost = {(entity, metric, step) for entity, metric, first, end in holes for step in range(first, end)}
+    rows = [
+        (entity, metric, step * MINUTE, (step + 1) * MINUTE, 50 + 5 * float(np.sin(7.0 * step * step)))
+        for entity, metrics in machines.items()
+        for metric in metrics
+        for step in range(STEPS)
+        if (entity, metric, step) not in lost
+    ]
+    return pl.DataFrame(rows, ["entity", "metric", "window_start", "window_end", "value"], orient="row")
+
+
+def _news(frame: pl.DataFrame, size: int = STEPS) -> list[tuple[str, str, str, int, int]]:
+    """Absences and returns, judged in batches of so many minutes: machine, metric, kind, minute, onset in minutes."""
+    detection = Detection(DetectorSettings())
+    state, made = detection.new_state(), []
+    for first in range(0, STEPS, size):
+        now = (first + size) * MINUTE
+        batch = frame.filter(pl.col("window_end").is_between(first * MINUTE + 1, now))
+        verdicts, state = detection.process(batch, state, now)
+        made.append(verdicts)
+    news = pl.concat(made).filter(pl.col("kind").is_in(["absence", "recovered"])).sort("window_end", "entity", "metric")
+    minutes = [pl.col(name) // MINUTE for name in ("window_start", "since")]
+    return news.select("entity", "metric", "kind", *minutes).rows()
+
+
+def test_a_machine_that_is_gone_is_one_absence_dated_to_its_first_missing_window() -> None:
+    gone = [("a", metric, 150, 170) for metric in "xyz"]
+    assert _news(_frame(*gone, machines={"a": "xyz", "b": "xy"})) == [
+        ("a", "*", "absence", 150, 150),
+        ("a", "*", "recovered", 170, 150),
+    ]
+
+
+def test_a_series_that_is_gone_while_its_machine_reports_is_absent() -> None:
+    assert _news(_frame(("b", "y", 100, 130), machines={"a": "xy", "b": "xy"})) == [
+        ("b", "y", "absence", 100, 100),
+        ("b", "y", "recovered", 130, 100),
+    ]
+
+
+def test_a_machine_of_one_series_is_absent_as_that_series() -> None:
+    assert _news(_frame(("a", "x", 150, 170), machines={"a": "x", "b": "x"})) == [
+        ("a", "x", "absence", 150, 150),
+        ("a", "x", "recovered", 170, 150),
+    ]
+
+
+def test_one_lost_window_is_no_absence() -> None:
+    assert _news(_frame(("a", "x", 150, 151), ("a", "y", 160, 161), machines={"a": "xy", "b": "xy"})) == []
+
+
+def test_a_silence_that_lasts_is_told_once() -> None:
+    gone = [("a", metric, 150, STEPS) for metric in "xy"]
+    assert _news(_frame(*gone, machines={"a": "xy", "b": "xy"}), size=1) == [("a", "*", "absence", 150, 150)]
+
+
+@pytest.mark.parametrize("size", [1, 8, 50])
+def test_batches_make_no_difference(size: int) -> None:
+    holes = [("a", metric, 150, 170) for metric in "xyz"]
+    frame = _frame(*holes, ("b", "y", 100, 130), ("b", "x", 140, 160), machines={"a": "xyz", "b": "xyz", "c": "x"})
+    assert _news(frame, size) == _news(frame)
