@@ -284,7 +284,9 @@ class Detector:
         self.change.learn(Rows(state, rows, "change."), step_memo, everything)
         extent = self.record.learn(judged.lived, step.value, judged.level, step.resolution)
         record = Rows(state, rows, "record.")
-        record["low"], record["high"] = extent.low, extent.high
+        learned = hold > 0
+        record["low"] = np.where(learned, extent.low, judged.lived.low)
+        record["high"] = np.where(learned, extent.high, judged.lived.high)
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         self.frozen.learn(Rows(state, rows, "frozen."), judged.found.value)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)

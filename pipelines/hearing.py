@@ -87,13 +87,14 @@ class Hearing:
         self._introduce(machines, own, series, owner, place)
         at, before = time[first], machines["last"].astype(np.int64)
 
-        gone = self.silence.due(machines) <= at
+        gone = self.silence.due(machines) < at  # the window with which it would have been told came after all
         away = gone | (machines["told"] > 0)
         missing = own["told"] > 0
         lost = (self.silence.due(own) <= np.minimum(before, at)[place]) & ~away[place]
         silent = [self._machines(state, entities[gone]), self._series(state, series[lost])]
         since = np.where(away, self.silence.missing(machines) - machines["length"].astype(np.int64), NEVER)
         absent = np.where(missing | lost, self.silence.missing(own) - own["length"].astype(np.int64), NEVER)
+        absent = np.where((machines["only"] >= 0)[place], since[place], absent)
 
         self.silence.learn(machines, at, np.zeros(len(entities), np.bool_))
         machines["length"] = length[first]

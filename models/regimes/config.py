@@ -23,11 +23,11 @@ class RegimesConfig:
         change: Logarithm of the Bayes factor at which a change of state is announced.
         accept: The same at which it is accepted as the new normal.
         cap: It grows no larger than this, so that an incident ends soon after its cause.
-        firm: It is an incident that holds back learning from this on.
+        firm: Nothing is learned from this on.
         patience: Windows for which learning is held back; then it goes on by the detector's own rules.
         settling: Values of a regime after which records count in full again: what is usual in it has not been lived
             through before.
-        held: Share of the weight of learning that is left meanwhile.
+        held: Share of the weight of learning that is left to the value with which an abrupt incident begins.
         recall: Logarithm of the Bayes factor of a kept regime against the present one at which it is recalled.
         recall_most: What one window adds to that or takes away at most.
         tolerance: A regime's distance from the present one is known to this share.

@@ -127,7 +127,8 @@ class Regimes:
         told, pending, switched = np.zeros((3, n), np.bool_)
         since[at] = np.where(news.was | is_open, incident.onset, NEVER)
         told[at] = (incident.told | changed | switch) & is_open
-        hold[at] = np.where((undecided & far & (incident.weight >= config.firm)) | switch, config.held, 1.0)
+        hold[at] = np.where(undecided & far & incident.abrupt, config.held, 1.0)
+        hold[at] = np.where((undecided & far & (incident.weight >= config.firm)) | switch, 0.0, hold[at])
         pending[at] = (undecided & (incident.abrupt | far)) | switch
         switched[at] = switch
         loud = incident.peak >= threshold
