@@ -1,11 +1,14 @@
 """Transcripts through Spark: map side, stateful stage, checkpoints; killed and restarted queries are new ones.
 
-All scenarios share one query, so each is cheap. By default a broad choice; ``pytest -m transcripts`` runs all of them.
+All scenarios share one query, so each is cheap. It is a broad choice of them; ``NEWNORMAL_TRANSCRIPTS=all`` runs all.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,21 +18,31 @@ from tests.transcripts import scenarios as windows
 from tests.transcripts.operators import reader as operators
 from tests.transcripts.test_transcripts import panes
 
-FOLDER = Path(windows.__file__).parent
-WINDOWS = {scenario.name: scenario for scenario in windows.scenarios(FOLDER)}
-OPERATORS = {s.name: s for s in operators.scenarios(FOLDER / "operators" / "operators.yaml")}
+Scenario = TypeVar("Scenario", windows.Scenario, operators.Scenario)
 Runs = dict[str, Run]
+FOLDER = Path(windows.__file__).parent
+CRASHES, BATCHES, EVERY = 3, 9, 5
+"""Each crash of a scenario is a start of the query, each micro-batch one of the query: what is longer waits for all."""
+
+
+def chosen(scenarios: Iterable[Scenario]) -> dict[str, Scenario]:
+    """Short scenarios: all in which the job is killed or restored, and some of the others."""
+    found = list(scenarios)
+    if os.environ.get("NEWNORMAL_TRANSCRIPTS") == "all":
+        return {s.name: s for s in found}
+    short = [s for s in found if len(s.stream.batches) <= BATCHES and _crashes(s) <= CRASHES]
+    crashing = [s for s in short if _crashes(s)]
+    plain = [s for s in short if not _crashes(s) and f"{s.name} / killed and restarted" not in {c.name for c in short}]
+    return {s.name: s for s in [*crashing, *plain[::EVERY]]}
+
+
+def _crashes(scenario: windows.Scenario | operators.Scenario) -> int:
+    return sum(batch.then is not None for batch in scenario.stream.batches)
+
+
+WINDOWS = chosen(windows.scenarios(FOLDER))
+OPERATORS = chosen(operators.scenarios(FOLDER / "operators" / "operators.yaml"))
 pytestmark = [pytest.mark.spark, pytest.mark.transcripts]
-
-
-def crashing(name: str) -> bool:
-    """Whether a scenario is the variant of another one in which the job is killed or restored."""
-    return "killed" in name or "restored" in name
-
-
-def chosen(names: list[str], every: int) -> list[str]:
-    """Of each family the first scenario and then some; of scenarios with crashes more."""
-    return [name for number, name in enumerate(names) if number % (2 if crashing(name) else every) == 0]
 
 
 @pytest.fixture(scope="module")
