@@ -34,6 +34,11 @@ def content(bootstrap: str, topic: str) -> Iterator[Message]:
         reader.close()
 
 
+def values(bootstrap: str, topic: str) -> list[bytes]:
+    """The values of all committed messages of a topic; arguments and errors as those of `content`."""
+    return [message.value() or b"" for message in content(bootstrap, topic)]
+
+
 def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
     found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
     if not found:

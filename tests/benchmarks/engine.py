@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,7 +24,8 @@ from pipelines.evaluation import show
 from pipelines.normalizer.json_lines import JsonDecoder
 from pipelines.records import Telemetry
 from pipelines.settings import Settings, load
-from tests.benchmarks import averages, growth, handwritten, outputs
+from tests.benchmarks import averages, growth, outputs
+from tests.benchmarks.handwritten import by_hand
 from tests.benchmarks.load import Load, write_columnar, write_json
 from tests.benchmarks.queries import Queries, say, session
 
@@ -73,15 +74,11 @@ def run(
 def windows(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
     """Statistics in tumbling windows: by hand on JSON, ours on JSON in one job, ours on the columnar log."""
     load = _written(queries, Load.recent(records or 4_000_000, keys), json=True, log=True)
-    source, batch = queries.topic(topics.RAW_JSON), min(BATCH, load.records // 8)
-
-    def begin(target: str, work: Path, most: int) -> StreamingQuery:
-        query = handwritten.start(queries.spark, queries.bootstrap, source, target, work, most, True)
-        return cast(StreamingQuery, query)
+    batch = min(BATCH, load.records // 8)
 
     extractor = jobs.extractor(queries.settings)
     rates = {
-        "handwritten": queries.theirs("handwritten", begin, load.records, batch),
+        "handwritten": queries.theirs("handwritten", by_hand(queries, True), load.records, batch),
         "json": queries.ours("json", replace(extractor, inputs=(_json(queries.settings),)), load.records, batch),
         "log": queries.ours("log", extractor, load.records, batch),
     }
