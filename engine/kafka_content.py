@@ -51,12 +51,12 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
         if not messages:
             raise _failed(bootstrap, f"{topic}: no message within {_SILENCE_SECONDS:g} s")
         for message in messages:
-            error, partition = message.error(), message.partition()
+            error, partition, offset = message.error(), message.partition(), message.offset()
+            assert partition is not None and offset is not None
             if error and error.code() != KafkaError._PARTITION_EOF:
                 raise _failed(bootstrap, f"{topic}: {error}")
             if partition not in ends:
                 continue
-            offset = message.offset()
             if error or offset >= ends[partition] - 1:
                 end = ends.pop(partition)
                 reader.incremental_unassign([TopicPartition(topic, partition)])
