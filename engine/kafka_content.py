@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,9 +47,11 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
     bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), _SILENCE_SECONDS) for p in found}
     ends = {p: high for p, (low, high) in bounds.items() if high > low}
     reader.assign([TopicPartition(topic, p, bounds[p][0]) for p in ends])
+    heard = time.monotonic()
     while ends:
-        messages = reader.consume(10_000, _SILENCE_SECONDS)
-        if not messages:
+        messages = reader.consume(10_000, 0.1)  # waits for so many, or so long
+        heard = time.monotonic() if messages else heard
+        if time.monotonic() > heard + _SILENCE_SECONDS:
             raise _failed(bootstrap, f"{topic}: no message within {_SILENCE_SECONDS:g} s")
         for message in messages:
             error, partition, offset = message.error(), message.partition(), message.offset()

@@ -60,11 +60,12 @@ def run(
     wanted = [(part, n) for part in parts if part in PARTS for n in keys]
     if wanted:
         with embedded(settings, elasticsearch=False) as servers:
-            found = servers.settings(settings)
-            with session(found, preload=[averages.__name__]) as spark:
+            with session(servers.settings(settings), preload=[averages.__name__]) as spark:
                 for part, n in wanted:
-                    own = found.model_copy(update={"namespace": f"{part}-{n}-{int(time.time())}."})
-                    figures[f"{part}, {n:,} keys"] = PARTS[part](Queries(spark, own, warm_up), n, records)
+                    own = servers.settings(settings).model_copy(update={"namespace": f"{part}-{n}-{int(time.time())}."})
+                    found = PARTS[part](Queries(spark, own, warm_up), n, records)
+                    say(f"{part}, {n:,} keys: ratio {found['ratio']}, outputs {_same(found)}")
+                    figures[f"{part}, {n:,} keys"] = found
         _table(figures)
     if "growth" in parts:
         figures["growth"] = growth.run(plot)
@@ -90,10 +91,10 @@ def windows(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
 def process(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
     """State and a timer a key: row-mode transformWithState and ours, both from JSON to JSON.
 
-    A quarter of the warm-up: row mode takes minutes for a whole one.
+    A short warm-up: row mode takes a millisecond or two for each key in each micro-batch, the JVM little of it.
     """
-    queries = Queries(queries.spark, queries.settings, max(2, queries.warm_up // 4))
-    load = _written(queries, Load.recent(records or 300_000, keys, tail_ms=45_000), json=True)
+    queries = Queries(queries.spark, queries.settings, max(2, queries.warm_up // 4), share=0.1)
+    load = _written(queries, Load.recent(records or 200_000, keys, tail_ms=45_000), json=True)
     settings, batch = queries.settings, min(BATCH, load.records // 6)
     source = queries.topic(topics.RAW_JSON)
 
@@ -185,6 +186,11 @@ def _table(figures: Mapping[str, Any]) -> None:
     for part, found in figures.items():
         for name, rate in found["records_per_second"].items():
             ratio, bar = found["ratio"].get(name), found["bar"].get(name)
-            same = {True: "equal", False: "DIFFERENT", None: ""}[found["outputs"].get(name, {}).get("equal")]
-            rows.append([part, name, f"{rate:,}", f"{ratio:.2f}" if ratio else "1", str(bar or ""), same])
+            rows.append(
+                [part, name, f"{rate:,}", f"{ratio:.2f}" if ratio else "1", str(bar or ""), _same(found).get(name, "")]
+            )
     show.table("Engine", ["part", "query", "records/s", "ratio", "bar", "output"], rows)
+
+
+def _same(found: Mapping[str, Any]) -> dict[str, str]:
+    return {name: "equal" if compared["equal"] else "DIFFERENT" for name, compared in found["outputs"].items()}

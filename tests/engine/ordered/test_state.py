@@ -1,4 +1,4 @@
-"""State of ordered operators is kept like a log: nothing is lost in it, and a batch reads and writes what it concerns."""
+"""State of ordered operators is kept like a log: nothing is lost, and a batch reads and writes what it concerns."""
 
 from __future__ import annotations
 
