@@ -59,13 +59,16 @@ def run(
     figures: dict[str, Any] = {}
     wanted = [(part, n) for part in parts if part in PARTS for n in keys]
     if wanted:
-        with embedded(settings, elasticsearch=False) as servers:
-            with session(servers.settings(settings), preload=[averages.__name__]) as spark:
-                for part, n in wanted:
-                    own = servers.settings(settings).model_copy(update={"namespace": f"{part}-{n}-{int(time.time())}."})
-                    found = PARTS[part](Queries(spark, own, warm_up), n, records)
-                    say(f"{part}, {n:,} keys: ratio {found['ratio']}, outputs {_same(found)}")
-                    figures[f"{part}, {n:,} keys"] = found
+        with (
+            embedded(settings, elasticsearch=False) as servers,
+            session(servers.settings(settings), preload=[averages.__name__]) as spark,
+        ):
+            for part, n in wanted:
+                name = f"{part}-{n}-{int(time.time())}."
+                own = servers.settings(settings).model_copy(update={"namespace": name})
+                found = PARTS[part](Queries(spark, own, warm_up), n, records)
+                say(f"{part}, {n:,} keys: ratio {found['ratio']}, outputs {_same(found)}")
+                figures[f"{part}, {n:,} keys"] = found
         _table(figures)
     if "growth" in parts:
         figures["growth"] = growth.run(plot)
