@@ -5,6 +5,7 @@ Applies the models window end by window end, vectorised over the series in each;
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +18,11 @@ from models.detector import Detector
 from models.evidence.combine import combine
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
-from models.verdicts import Kind
+from models.verdicts import Kind, Verdicts
 from pipelines.detection_state import DetectionState
 from pipelines.machines import Machines, new_columns, new_slots
+from pipelines.notices import RuleInForce
+from pipelines.rules import Effects, applied, effects
 from pipelines.settings import DetectorSettings
 
 JOINED = "*"
@@ -46,6 +49,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "since": pl.Int64,
     "evidence": _EVIDENCE,
     "influencers": _INFLUENCERS,
+    "rules": pl.List(pl.String),
     "ingested": pl.Int64,
     "revision": pl.Int64,
 }
@@ -61,12 +65,14 @@ class _Turn(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of one turn: the entity's row, the series' row, the time, the value."""
+    """The values of one turn: the entity's row, the series' row, the time, the value; what is judged of it, learned."""
 
     owner: Ints
     series: Ints
     time: Ints
     value: Array
+    seen: Array | None = None
+    learned: Array | None = None
 
 
 class Detection:
@@ -106,16 +112,18 @@ class Detection:
                 machines.fill(tables[f"machines-{width}"])
         return state
 
-    def process(self, frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, DetectionState]:
+    def process(
+        self, frame: pl.DataFrame, state: DetectionState, rules: Sequence[RuleInForce] = ()
+    ) -> tuple[pl.DataFrame, DetectionState]:
         """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
 
-        A revision above 0 is judged by what is known now, and not learned. An entity with two or more metrics at a
-        window end gets a joined verdict there, metric `*`.
+        An entity with two or more metrics at a window end gets a joined verdict there, metric `*`.
 
         Args:
             frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there
-                ``kind`` (of the metric) and ``revision``, in any order. A null, NaN or infinite value is missing.
+                ``kind`` (of the metric), in any order. A null, NaN or infinite value is missing.
             state: As from `new_state` or an earlier call; it is used up: go on with the one returned.
+            rules: Those in force at some time.
 
         Returns:
             A frame of `SCHEMA`, and the state.
@@ -125,7 +133,7 @@ class Detection:
             return pl.DataFrame(schema=SCHEMA), state
         series, entities = _rows(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
-        turn, learns = frame["_turn"].to_numpy(), frame["revision"].to_numpy() == 0
+        turn, told = frame["_turn"].to_numpy(), effects(rules, frame)
         numbers = {name: np.empty(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
         joined: list[_Turn | None] = []
@@ -133,17 +141,24 @@ class Detection:
         starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]]))
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
             part = slice(start, end)
-            judge = self.detector.step if learns[start] else self.detector.score
-            verdicts = judge(state.series.columns, series[part], time[part], value[part])
+            ruled = told.part(part) if told else None
+            verdicts = self._judge(state, series[part], time[part], value[part], ruled)
             for name in ("record_score", "probability", "typical", "lower", "upper"):
                 numbers[name][part] = getattr(verdicts, name)
             for name in CHANNELS:
                 numbers[name][part] = verdicts.evidence[name]
             codes[part], since[part] = verdicts.kind, verdicts.since
-            if learns[start] and end - start > 1:
+            if end - start > 1:
                 evidence = combine(list(verdicts.evidence.values()))
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 values = _Values(entities[part], series[part], time[part], value[part])
+                if ruled:
+                    muted = ruled.muted(value[part], verdicts.typical)
+                    values = values._replace(
+                        seen=np.where(muted, np.nan, value[part]),
+                        learned=np.where(ruled.skip_learning, np.nan, value[part]),
+                    )
+                    judged &= ~muted
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
 
         kinds = np.array([kind.value for kind in Kind])
@@ -156,8 +171,9 @@ class Detection:
             since=pl.Series(since),
             evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
             influencers=pl.lit(None, _INFLUENCERS),
+            rules=pl.lit(None, pl.List(pl.String)),
             ingested=pl.lit(None, pl.Int64),
-            revision=frame["revision"],
+            revision=pl.lit(0, pl.Int64),
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
         )
         result = pl.concat([result.select(*SCHEMA), *_joined_frame(frame, [made for made in joined if made], kinds)])
@@ -165,7 +181,18 @@ class Detection:
         known = pl.when(pl.col("since") >= 0).then("since").alias("since")
         finite = pl.when(pl.col("actual").is_finite()).then("actual").alias("actual")
         result = result.with_columns(*clean, known, finite)
-        return result.sort("window_end", "entity", "metric", "revision", maintain_order=True), state
+        result = applied(rules, result.sort("window_end", "entity", "metric", maintain_order=True))
+        return result, state
+
+    def _judge(self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None) -> Verdicts:
+        """Verdicts on the metrics of one turn; learned is what no rule says not to."""
+        columns = state.series.columns
+        if ruled is None:
+            return self.detector.step(columns, series, time, value)
+        verdicts = self.detector.score(columns, series, time, value, ruled.day_off)
+        some = np.flatnonzero(~ruled.skip_learning)
+        self.detector.learn(columns, series[some], time[some], value[some], ruled.day_off[some])
+        return verdicts
 
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
@@ -179,7 +206,13 @@ class Detection:
             return None
         rows = np.flatnonzero(several)
         together = self.machines.step(
-            state, values.owner[rows], values.series[rows], values.time[rows], values.value[rows]
+            state,
+            values.owner[rows],
+            values.series[rows],
+            values.time[rows],
+            values.value[rows],
+            None if values.seen is None else values.seen[rows],
+            None if values.learned is None else values.learned[rows],
         )
         columns = state.entities.columns
         made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
@@ -190,24 +223,20 @@ class Detection:
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     """Sorted so that the rows of one turn stand together: one window end an entity, one row a series.
 
-    All of a turn is learned, or none. It holds the k-th window end of each entity: entities do not know of one another,
+    It holds the k-th window end of each entity: entities do not know of one another,
     so that it makes no difference whether their clocks agree, and recorded series of any years are judged side by side.
     """
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
-    if "revision" not in frame.columns:
-        frame = frame.with_columns(revision=pl.lit(0, pl.Int64))
     text = [pl.col(name).cast(pl.String) for name in ("entity", "metric", "kind")]
-    whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end", "revision")]
+    whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end")]
     frame = frame.select(*text, *whole, pl.col("value").cast(pl.Float64).fill_null(float("nan")))
-    frame = frame.sort("window_end", "revision", "entity", "metric", maintain_order=True)
-    late = pl.col("revision") > 0
-    again = pl.int_range(pl.len()).over("window_end", "entity", "metric", late)
-    frame = frame.with_columns(_late=late, _again=again)
-    frame = frame.sort("entity", "window_end", "_late", "_again", "metric", maintain_order=True)
-    frame = frame.with_columns(_rank=pl.struct("window_end", "_late", "_again").rle_id().over("entity"))
-    frame = frame.sort("_rank", "_late", "entity", "metric", maintain_order=True)
-    return frame.with_columns(_turn=pl.struct("_rank", "_late").rle_id()).drop("_late", "_again", "_rank")
+    frame = frame.sort("window_end", "entity", "metric", maintain_order=True)
+    frame = frame.with_columns(_again=pl.int_range(pl.len()).over("window_end", "entity", "metric"))
+    frame = frame.sort("entity", "window_end", "_again", "metric", maintain_order=True)
+    frame = frame.with_columns(_rank=pl.struct("window_end", "_again").rle_id().over("entity"))
+    frame = frame.sort("_rank", "entity", "metric", maintain_order=True)
+    return frame.with_columns(_turn=pl.col("_rank").rle_id()).drop("_again", "_rank")
 
 
 def _rows(frame: pl.DataFrame, state: DetectionState) -> tuple[Ints, Ints]:
@@ -248,6 +277,7 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -
         **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
         actual=pl.lit(None, pl.Float64),
         evidence=evidence.to_struct(),
+        rules=pl.lit(None, pl.List(pl.String)),
         ingested=pl.lit(None, pl.Int64),
         revision=pl.lit(0, pl.Int64),
     )

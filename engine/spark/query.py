@@ -89,7 +89,7 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
     spark.conf.set("spark.sql.shuffle.partitions", str(runtime.shards))
     most = runtime.max_records if any(source.columnar for source in job.inputs) else runtime.max_messages
     rows = read(spark, job.topics, runtime, most)
-    inputs = _by_partition(rows, runtime) if job.direct(runtime.shards) else _blobs(rows, job, runtime)
+    inputs = _by_partition(rows, job, runtime) if job.direct(runtime.shards) else _blobs(rows, job, runtime)
     return _start(_stateful(inputs, job, runtime), job.name, runtime, write)
 
 
@@ -149,11 +149,14 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) ->
     )
 
 
-def _by_partition(rows: DataFrame, runtime: Runtime) -> DataFrame:
-    """Kafka rows as they are, each with its shard."""
+def _by_partition(rows: DataFrame, job: Job, runtime: Runtime) -> DataFrame:
+    """Kafka rows as they are, each with its shard; those of broadcast topics once for each shard."""
     labels = F.array(*(F.lit(label) for label in shard_labels(rows.sparkSession, runtime.shards)))
-    shard = F.col("partition") % runtime.shards
-    return rows.coalesce(runtime.shards).withColumns({"shard": shard, "slot": F.get(labels, shard)})
+    rows = rows.coalesce(runtime.shards).withColumn("shard", F.col("partition") % runtime.shards)
+    if job.broadcast:
+        wide, every = F.col("topic").isin(*sorted(job.broadcast)), F.array(*map(F.lit, range(runtime.shards)))
+        rows = rows.withColumn("shard", F.explode(F.when(wide, every).otherwise(F.array("shard"))))
+    return rows.withColumn("slot", F.get(labels, F.col("shard")))
 
 
 def _blobs(rows: DataFrame, job: Job, runtime: Runtime) -> DataFrame:

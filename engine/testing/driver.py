@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from engine import columnar
@@ -57,7 +58,8 @@ class Driven:
         if self.job.direct(self.shards):
             rows = pa.concat_tables(tasks) if tasks else KAFKA.empty_table()
             shard = rows["partition"].to_numpy() % self.shards
-            return [read(self.job, [rows.filter(pa.array(shard == s))]) for s in range(self.shards)]
+            wide = np.isin(rows["topic"].to_numpy(zero_copy_only=False), sorted(self.job.broadcast))
+            return [read(self.job, [rows.filter(pa.array((shard == s) | wide))], s) for s in range(self.shards)]
         blobs = [blob for task in tasks for blob in mapside.run(self.job, self.shards, [task])]
         return [
             mapside.joined((blob.kind, blob.value) for blob in blobs if blob.shard == shard)

@@ -34,5 +34,6 @@ class Novelty(Record):
     influencers: dict[str, float] = Field(
         default_factory=dict, description="of `*`: each metric's share of the verdict"
     )
+    rules: list[str] = Field(default_factory=list, description="ids of the rules that had a say in it")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")
