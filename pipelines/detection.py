@@ -5,14 +5,15 @@ Applies the models window end by window end, vectorised over the series in each;
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Array, Flags, Ints
+from models.arrays import Array, Columns, Flags, Ints
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.combine import combine
@@ -189,10 +190,8 @@ class Detection:
         columns = state.series.columns
         if ruled is None:
             return self.detector.step(columns, series, time, value)
-        verdicts = self.detector.score(columns, series, time, value, ruled.day_off)
-        some = np.flatnonzero(~ruled.skip_learning)
-        self.detector.learn(columns, series[some], time[some], value[some], ruled.day_off[some])
-        return verdicts
+        with _kept(columns, series[ruled.skip_learning]):
+            return self.detector.step(columns, series, time, value, ruled.day_off)
 
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
@@ -215,9 +214,20 @@ class Detection:
             None if values.learned is None else values.learned[rows],
         )
         columns = state.entities.columns
-        made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
+        unlearned = own[:0] if values.learned is None else np.unique(own[np.isnan(values.learned)])
+        with _kept(columns, unlearned):
+            made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
         first = np.unique(own[rows], return_index=True)[1]
         return _Turn(rows[first] + start, rows + start, made)
+
+
+@contextmanager
+def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
+    """Leaves some rows of the state as they were."""
+    saved = {name: column[rows] for name, column in columns.items()} if len(rows) else {}
+    yield
+    for name, column in saved.items():
+        columns[name][rows] = column
 
 
 def _in_order(frame: pl.DataFrame) -> pl.DataFrame:

@@ -6,8 +6,9 @@ the late one had come on time; verdicts that become others are said again with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 import pyarrow as pa
@@ -21,7 +22,6 @@ from pipelines.detection_state import DetectionState
 from pipelines.history import IDENTITY, History, mark
 from pipelines.labels import tell
 from pipelines.notices import LabelDue, Notices, split
-from pipelines.records import Rule
 from pipelines.rules import matches
 from pipelines.settings import DetectorSettings
 
@@ -29,6 +29,8 @@ JUDGED = {"counter": "rate", "latency": "p95"}
 """Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""
 
 _QUIET = ("normal", "learning")
+_Stop = tuple[int, int, Callable[[], None] | None]
+"""An instant, the order of what is done then, and that."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class DetectorProcessor(Processor):
         late = features.filter(ends <= before)
         missed, late = late.filter(ends <= history.base), newest(judged(late.filter(ends > history.base)))
         ready = newest(judged(Waiting(state).release(features.filter(ends > before), ends, now)))
-        past = [(start + 1, rule) for start, rule in rules if start < before]
+        past = [(start + 1, notices.globs(rule.id)) for start, rule in rules if start < before]
         told = [due for due in labels if due.at <= before]
         cuts = history.cuts(before, now)
         nothing = not (ready.height or late.height or past or told or cuts or notices.due(before, now))
@@ -96,7 +98,7 @@ class _Turn:
 
     def on(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
         """Judges the windows in (before, now]; what is to be said of them."""
-        cuts = [(cut, lambda cut=cut: self.history.keep(cut, models.to_tables())) for cut in self.history.cuts(before, now)]
+        cuts = [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None)
         said = verdicts.select(*IDENTITY, "revision").with_columns(self._mark(verdicts))
         self.history.write(ready, said)
@@ -106,7 +108,7 @@ class _Turn:
         self,
         models: DetectionState,
         late: pl.DataFrame,
-        rules: list[tuple[int, Rule]],
+        rules: list[tuple[int, set[str]]],
         labels: list[LabelDue],
         before: int,
     ) -> pl.DataFrame:
@@ -116,17 +118,16 @@ class _Turn:
             The verdicts that are others than they were, with the next revision.
         """
         known = pl.Series([entity for (entity,) in models.entities.keys()], dtype=pl.String)  # noqa: SIM118
-        entities = {*late["entity"].to_list(), *(due.label.entity for due in labels)} if late.height or labels else set()
-        for _, rule in rules:
-            entities |= set(known.filter(pl.Series(matches(rule.entity, known))).to_list())
+        entities = {due.label.entity for due in labels} | set(late["entity"].to_list() if late.height else [])
+        for glob in set().union(*(globs for _, globs in rules)):
+            entities |= set(known.filter(pl.Series(matches(glob, known))).to_list())
         instants = [start for start, _ in rules] + [due.at for due in labels]
-        since = min([*instants, *late["window_end"].to_list()] if late.height else instants)
-        time = self.history.snapshot_before(since)
+        instants += late["window_end"].to_list() if late.height else []
+        time = self.history.snapshot_before(min(instants))
         part = self._part(time, entities)
         past = self.history.read(entities, time)
-        inputs = together(past.inputs, late)
-        inputs = inputs.unique(IDENTITY, keep="last", maintain_order=True) if inputs.height else inputs
-        cuts = [(cut, lambda cut=cut: self._amend(cut, part, entities)) for cut in self.history.snapshots_after(time)]
+        inputs = newest(together(past.inputs, late))
+        cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.history.snapshots_after(time)]
         verdicts = self._run(part, inputs, time, before, cuts, entities)
         models.replace(part, entities)
         changed = self._changed(verdicts, past.said)
@@ -139,13 +140,13 @@ class _Turn:
         frame: pl.DataFrame,
         after: int,
         until: int,
-        cuts: list[tuple[int, Callable[[], None]]],
+        cuts: Sequence[tuple[int, Callable[[], None]]],
         entities: Collection[str] | None,
     ) -> pl.DataFrame:
         """Judges windows in order of event time; labels take effect, and snapshots are taken, in between."""
         rules, verdicts, done = self.notices.in_force(), [], after
         dues = [due for due in self.notices.due(after, until) if entities is None or due.label.entity in entities]
-        stops = [(due.at, 0, lambda due=due: tell(self.detection, models, due.label)) for due in dues]
+        stops: list[_Stop] = [(due.at, 0, partial(tell, self.detection, models, due.label)) for due in dues]
         stops += [(cut, 1, action) for cut, action in cuts]
         for stop, _, action in [*sorted(stops, key=lambda s: s[:2]), (until, 2, None)]:
             if frame.height:
@@ -156,6 +157,9 @@ class _Turn:
                 action()
         found = together(*verdicts)
         return found if found.height else pl.DataFrame(schema=SCHEMA)
+
+    def _keep(self, time: int, models: DetectionState) -> None:
+        self.history.keep(time, models.to_tables())
 
     def _part(self, time: int, entities: Collection[str]) -> DetectionState:
         """What was believed of some entities at the time of a snapshot."""
@@ -215,7 +219,7 @@ def newest(rows: pl.DataFrame) -> pl.DataFrame:
     if not rows.height:
         return rows
     ordered = rows.sort("revision", "value", maintain_order=True, nulls_last=False)
-    return ordered.unique(IDENTITY, keep="last", maintain_order=True).drop("revision")
+    return ordered.unique(IDENTITY, keep="last", maintain_order=True)
 
 
 def _arrow(value: bytes) -> dict[str, pa.Table]:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from engine.ordered.sides import together
 from engine.state import ShardState, pack, unpack
 from engine.time import NEVER
-from models.arrays import Array
 
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64
@@ -50,8 +50,11 @@ class History:
 
     def __init__(self, state: ShardState, horizon: int, since: int) -> None:
         self.state, self.horizon = state, horizon
-        kept = state.notes.setdefault("history", {"base": since, "snapshots": [], "parts": [], "next": 0})
-        self.notes = kept
+        models = state.get("models") if "history" not in state.notes else None
+        self.notes = state.notes.setdefault("history", {"base": since, "snapshots": [], "parts": [], "next": 0})
+        if models:  # state of a version that kept no history
+            self.state.put(f"snapshot/{since}", models)
+            self.notes["snapshots"].append(since)
 
     @property
     def base(self) -> int:
@@ -87,7 +90,7 @@ class History:
         """Adds windows as judged, and what was said (see `Past`)."""
         if not inputs.height and not said.height:
             return
-        ends = [frame["window_end"].max() for frame in (inputs, said) if frame.height]
+        ends = [int(frame["window_end"].to_numpy().max()) for frame in (inputs, said) if frame.height]
         if len(self.notes["parts"]) >= _MOST_PARTS:
             before = self._read(NEVER, None)
             inputs = _last(together(before.inputs, inputs))
@@ -150,12 +153,12 @@ def mark(verdicts: pl.DataFrame) -> pl.Series:
     return pl.Series("mark", (content >> np.uint64(32)).astype(np.uint32))
 
 
-def _mixed(content: Array, more: Array) -> np.ndarray:
+def _mixed(content: NDArray[np.uint64], more: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """One round of a multiplicative hash: splitmix64 (Steele, Lea, Flood 2014)."""
     mixed = (content ^ more) + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def _some(table: pl.DataFrame | None, after: int, entities: Collection[str] | None) -> pl.DataFrame:

@@ -118,6 +118,10 @@ class Notices:
         self.labels += dues
         return versions, dues
 
+    def globs(self, name: str) -> set[str]:
+        """The machines that any version of a rule is about, as globs."""
+        return {rule.entity for _, rule in self.versions if rule.id == name}
+
     def in_force(self) -> list[RuleInForce]:
         """The versions that are ever in force; a newer one of an id ends the older ones from its own beginning on."""
         result, until = [], dict[str, int]()

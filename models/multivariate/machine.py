@@ -131,7 +131,8 @@ class Multivariate:
             column: The metric's column, shape (n,).
             offset: By how much its level has changed, shape (n,).
         """
-        state["mean"][rows, column] += offset
+        mean = Rows(state, rows, "")
+        mean.set_cell("mean", column, mean.cell("mean", column) + offset)
 
     def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array) -> _Judgement:
         own = Rows(state, rows, "")
