@@ -128,8 +128,8 @@ def arrivals(draw: st.DrawFn) -> tuple[list[Event], list[list[Event]]]:
         delay = draw(st.integers(1, LATENESS)) if number in late else 0
         if delay and "entity" in event and draw(st.booleans()):  # a first revision came on time and was wrong
             coming.append((event["window_end"], number, event | {"mean": 500.0}))
-            events[number] = event = event | {"revision": 1}
-        coming.append((event["window_end"] + delay, number, event))
+            events[number] = event | {"revision": 1}
+        coming.append((event["window_end"] + delay, number, events[number]))
     order = [event for *_, event in sorted(coming, key=lambda c: c[:2])]
     cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=15)))
     batches = [order[a:b] for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
