@@ -24,6 +24,7 @@ from pipelines.labels import tell
 from pipelines.notices import LabelDue, Notices, split
 from pipelines.rules import matches
 from pipelines.settings import DetectorSettings
+from pipelines.words import told
 
 JUDGED = {"counter": "rate", "latency": "p95"}
 """Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""
@@ -71,20 +72,20 @@ class DetectorProcessor(Processor):
         missed, late = late.filter(ends <= history.base), newest(judged(late.filter(ends > history.base)))
         ready = newest(judged(Waiting(state).release(features.filter(ends > before), ends, now)))
         past = [(start + 1, notices.globs(rule.id)) for start, rule in rules if start < before]
-        told = [due for due in labels if due.at <= before]
+        told_late = [due for due in labels if due.at <= before]
         cuts = history.cuts(before, now)
-        nothing = not (ready.height or late.height or past or told or cuts or notices.due(before, now))
+        nothing = not (ready.height or late.height or past or told_late or cuts or notices.due(before, now))
         results = pl.DataFrame()
         if not nothing:
             models = self.detection.from_tables(_arrow(believed)) if believed else self.detection.new_state()
             turn = _Turn(self.detection, history, notices, self.config.settings.emit == "novel")
-            if late.height or past or told:
-                results = turn.again(models, late, past, told, before)
+            if late.height or past or told_late:
+                results = turn.again(models, late, past, told_late, before)
             results = together(results, turn.on(models, ready, before, now))
             state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
             history.forget(now)
         notices.save(history.base)
-        return Results(results, missed if missed.height else None)
+        return Results(told(results) if results.height else results, missed if missed.height else None)
 
 
 @dataclass
@@ -100,8 +101,9 @@ class _Turn:
         """Judges the windows in (before, now]; what is to be said of them."""
         cuts = [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None)
-        said = verdicts.select(*IDENTITY, "revision").with_columns(self._mark(verdicts))
+        said = verdicts.select(*IDENTITY, "revision", "at").with_columns(self._mark(verdicts))
         self.history.write(ready, said)
+        verdicts = verdicts.select(*SCHEMA)
         return verdicts.filter(~pl.col("kind").is_in(_QUIET)) if self.novel_only else verdicts
 
     def again(
@@ -131,8 +133,8 @@ class _Turn:
         verdicts = self._run(part, inputs, time, before, cuts, entities)
         models.replace(part, entities)
         changed = self._changed(verdicts, past.said)
-        self.history.write(late, changed.select(*IDENTITY, "revision", "mark"))
-        return changed.drop("mark").select(*SCHEMA)
+        self.history.write(late, changed.select(*IDENTITY, "revision", "at", "mark"))
+        return changed.select(*SCHEMA)
 
     def _run(
         self,
@@ -151,12 +153,14 @@ class _Turn:
         for stop, _, action in [*sorted(stops, key=lambda s: s[:2]), (until, 2, None)]:
             if frame.height:
                 some = frame.filter((pl.col("window_end") > done) & (pl.col("window_end") <= stop))
-                verdicts.append(self.detection.process(some, models, rules)[0])
+                found = self.detection.process(some, models, rules)[0]
+                dated_back = pl.col("window_end") <= done
+                verdicts.append(found.with_columns(at=pl.when(dated_back).then(stop).otherwise("window_end")))
             done = stop
             if action:
                 action()
-        found = together(*verdicts)
-        return found if found.height else pl.DataFrame(schema=SCHEMA)
+        result = together(*verdicts)
+        return result if result.height else pl.DataFrame(schema=SCHEMA | {"at": pl.Int64})
 
     def _keep(self, time: int, models: DetectionState) -> None:
         self.history.keep(time, models.to_tables())
@@ -179,14 +183,14 @@ class _Turn:
         if not said.height:
             return verdicts
         before = said.rename({"revision": "_revision", "mark": "_mark"})
-        found = verdicts.join(before, on=IDENTITY, how="left", maintain_order="left")
+        found = verdicts.join(before.drop("at"), on=IDENTITY, how="left", maintain_order="left")
         new = found.filter(pl.col("_mark").is_null() | (pl.col("_mark") != pl.col("mark")))
         new = new.with_columns(revision=(pl.col("_revision") + 1).fill_null(0)).drop("_mark", "_revision")
         gone = before.join(verdicts, on=IDENTITY, how="anti", maintain_order="left").filter(pl.col("_mark") != 0)
         if not gone.height:
             return new
         nothing = {"kind": "normal", "metric_kind": "gauge", "record_score": 0.0, "probability": 1.0}
-        taken_back = gone.select(*IDENTITY, revision=pl.col("_revision") + 1, mark=pl.lit(0, pl.UInt32))
+        taken_back = gone.select(*IDENTITY, "at", revision=pl.col("_revision") + 1, mark=pl.lit(0, pl.UInt32))
         taken_back = taken_back.with_columns(pl.lit(value).alias(name) for name, value in nothing.items())
         return pl.concat([new, taken_back], how="diagonal_relaxed").select(new.columns)
 

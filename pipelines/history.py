@@ -32,7 +32,8 @@ class Past:
 
     Attributes:
         inputs: Rows as they were judged, one a window.
-        said: `IDENTITY`, ``revision`` of the last verdict, ``mark`` of its content.
+        said: `IDENTITY`, ``revision`` of the last verdict, ``mark`` of its content, and ``at``, the end of the window
+            in which it was said: later than its own if it is dated back.
     """
 
     inputs: pl.DataFrame
@@ -90,7 +91,8 @@ class History:
         """Adds windows as judged, and what was said (see `Past`)."""
         if not inputs.height and not said.height:
             return
-        ends = [int(frame["window_end"].to_numpy().max()) for frame in (inputs, said) if frame.height]
+        times = [frame[name] for frame, name in ((inputs, "window_end"), (said, "at")) if frame.height]
+        ends = [int(column.to_numpy().max()) for column in times]
         if len(self.notes["parts"]) >= _MOST_PARTS:
             before = self._read(NEVER, None)
             inputs = _last(together(before.inputs, inputs))
@@ -125,8 +127,8 @@ class History:
         for number, end in self.notes["parts"]:
             if end > after:
                 tables = unpack(self.state.get(f"journal/{number}") or b"[]\n")
-                inputs.append(_some(tables.get("inputs"), max(after, self.base), entities))
-                said.append(_some(tables.get("said"), max(after, self.base), entities))
+                inputs.append(_some(tables.get("inputs"), "window_end", max(after, self.base), entities))
+                said.append(_some(tables.get("said"), "at", max(after, self.base), entities))
         return Past(_last(together(*inputs)), _last(together(*said)))
 
     def _remove(self, parts: Collection[list[int]]) -> None:
@@ -161,10 +163,10 @@ def _mixed(content: NDArray[np.uint64], more: NDArray[np.uint64]) -> NDArray[np.
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _some(table: pl.DataFrame | None, after: int, entities: Collection[str] | None) -> pl.DataFrame:
+def _some(table: pl.DataFrame | None, time: str, after: int, entities: Collection[str] | None) -> pl.DataFrame:
     if table is None:
         return pl.DataFrame()
-    table = table.filter(pl.col("window_end") > after)
+    table = table.filter(pl.col(time) > after)
     return table if entities is None else table.filter(pl.col("entity").is_in(list(entities)))
 
 

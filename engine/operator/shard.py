@@ -21,6 +21,7 @@ from engine.dictionaries import compact, whole
 from engine.inputs import INPUT, InputClocks
 from engine.job import Job, Output
 from engine.operator.intake import Intake
+from engine.operator.json_lines import to_json_lines
 from engine.partitioning import slots
 from engine.processor import Progress
 from engine.record import Record
@@ -155,8 +156,9 @@ def encode(
         rows = {int(p): part for (p,), part in parts.items()}
     if output.format == "json":
         for partition, part in rows.items():
-            for key, line in to_json_lines(part, output.record):
-                yield Message(output.topic, partition, key, line)
+            keys = part[first_key(output.record)].cast(pl.String)
+            for key, line in zip(keys, to_json_lines(part, output.record), strict=True):
+                yield Message(output.topic, partition, key.encode(), line.encode())
         return
     for partition in sorted({*rows, *(own if moved else ())}):
         rest = rows.get(partition)
@@ -203,22 +205,3 @@ def _map(entries: pa.Array, kind: pa.MapType) -> pa.Array:
     offsets = pc.if_else(lists.is_valid(), lists.offsets[:-1], None) if lists.null_count else lists.offsets[:-1]
     offsets = pa.concat_arrays([offsets, lists.offsets[-1:]])
     return pa.MapArray.from_arrays(offsets, keys.cast(kind.key_type), values.cast(kind.item_type))
-
-
-def to_json_lines(records: pl.DataFrame, record: type[Record]) -> Iterator[tuple[bytes, bytes]]:
-    """Key and JSON of each record, by alias and without nulls; row by row, for the topics that people read."""
-    names = {c: info.alias or c for c, info in record.model_fields.items() if c in records.columns}
-    maps = {field.name for field in record.arrow_schema() if pa.types.is_map(field.type)}
-    keys = records[first_key(record)].cast(pl.String).to_list()
-    for key, row in zip(keys, records.select(list(names)).iter_rows(named=True), strict=True):
-        line = {names[c]: _plain(value, c in maps) for c, value in row.items() if value is not None}
-        yield key.encode(), orjson.dumps(line)
-
-
-def _plain(value: Any, is_map: bool) -> Any:
-    """A map's entries as an object, an object without its nulls."""
-    if is_map and isinstance(value, list):
-        return {entry["key"]: entry["value"] for entry in value}
-    if isinstance(value, dict):
-        return {k: v for k, v in value.items() if v is not None}
-    return value

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from engine.record import Finite, Instant, Keyword, Record
+from engine.record import Finite, Instant, Keyword, Prose, Record
 from pipelines.records.telemetry import MetricKind
 
 NoveltyKind = Literal["normal", "anomaly", "state_change", "new_normal", "absence", "recovered", "learning"]
@@ -31,9 +31,16 @@ class Novelty(Record):
     upper: Finite | None = Field(None, description="upper bound of that band")
     since: Instant | None = Field(None, description="onset of the anomaly or state change")
     evidence: dict[str, float] = Field(default_factory=dict, description="each evidence channel by name")
+    experts: dict[str, float] | None = Field(
+        None, description="of news: how much each expert of the mixture was believed; they add up to 1"
+    )
+    expected: dict[str, float] | None = Field(
+        None, description="of news: what each expert expected; `hour`: usual at this hour on such days"
+    )
     influencers: dict[str, float] = Field(
         default_factory=dict, description="of `*`: each metric's share of the verdict"
     )
     rules: list[str] = Field(default_factory=list, description="ids of the rules that had a say in it")
+    message: Prose | None = Field(None, description="of news: what happened and why it is news, in words")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")

@@ -63,7 +63,8 @@ class Job:
     def final(self) -> pl.DataFrame:
         """The last revision of each verdict."""
         said = pl.concat(self.said).sort("revision", maintain_order=True)
-        return said.unique(IDENTITY, keep="last").sort("window_end", "entity", "metric").drop("revision")
+        last = said.unique(IDENTITY, keep="last").sort("window_end", "entity", "metric")
+        return last.drop("revision", "message")  # the message tells the revision
 
     def believed(self) -> dict[str, pl.DataFrame]:
         """The models' state in an order of its own; where rows of machines lie does not matter."""
