@@ -55,7 +55,7 @@ class NoticeDecoder(Decoder):
             except ValueError as error:
                 refused.append((row, JSON_MALFORMED, str(error)))
             else:
-                rows.append({"window_end": said.time, name: said.to_json().decode(), ROW: row})
+                rows.append({"window_end": said.said, name: said.to_json().decode(), ROW: row})
         schema = Notice.arrow_schema().append(pa.field(ROW, pa.int32()))
         return Decoded(pa.Table.from_pylist(rows, schema), refused)
 
@@ -113,7 +113,7 @@ class Notices:
         begins = [max(rule.time, rule.time if rule.start is None else rule.start) for rule in rules]
         versions = [(start if start >= base else before, rule) for start, rule in zip(begins, rules, strict=True)]
         labels = [Label.from_json(text) for text in texts[1] if text.encode() not in known]
-        dues = [LabelDue(label, label.time if label.time > base else before) for label in labels]
+        dues = [LabelDue(label, label.said if label.said > base else before) for label in labels]
         self.versions += versions
         self.labels += dues
         return versions, dues

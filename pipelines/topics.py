@@ -19,7 +19,6 @@ RULES = "rules"
 LABELS = "labels"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
-LABELS = "labels"
 LEDGER = LEDGER_TOPIC
 
 _DAY_MS = 86_400_000

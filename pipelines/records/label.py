@@ -14,7 +14,8 @@ LabelVerdict = Literal["true", "false_alarm", "expected_change", "new_normal"]
 class Label(Record):
     """What operators say of a novelty afterwards: the `labels` topic (JSON), kept for evaluation; see docs/rules.md.
 
-    It adjusts its series from `time` on, not the past; a later label on the same novelty counts in its place.
+    It adjusts its series from the time on at which it was said, not the past. For evaluation the last one on a novelty
+    counts.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "start")
@@ -23,6 +24,15 @@ class Label(Record):
     metric: Keyword = Field("*", min_length=1, description="the metric; `*`: the machine as a whole")
     start: Instant = Field(alias="event.start", description="first instant it speaks of")
     end: Instant | None = Field(None, alias="event.end", description="last instant it speaks of")
-    time: Instant = Field(alias="event.created", description="event time at which it was said: it takes effect then")
+    time: Instant | None = Field(
+        None, alias="event.created", description="event time at which it was said; absent: the last that it speaks of"
+    )
     verdict: LabelVerdict = Field(description="what it was")
     note: Prose = Field("", description="in the operator's words")
+
+    @property
+    def said(self) -> int:
+        """The event time from which on it takes effect."""
+        if self.time is not None:
+            return self.time
+        return self.start if self.end is None else self.end

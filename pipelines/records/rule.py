@@ -64,6 +64,11 @@ class Rule(Record):
     min_change_share: Finite | None = Field(None, ge=0, description="the same, as a share of what is typical")
     note: str = Field("", description="why, in the operator's words")
 
+    @property
+    def said(self) -> int:
+        """The event time from which on it counts."""
+        return self.time
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.end is not None and self.end <= max(self.time, self.time if self.start is None else self.start):

@@ -33,7 +33,7 @@ def document_id(record: Record) -> str:
     """The `_id`: identity fields joined by ``|``, or ``~`` and a SHA-256 where that is too long.
 
     >>> from pipelines.records import Label
-    >>> document_id(Label(entity="db|1", metric="cpu", start=0, time=9, verdict="true"))
+    >>> document_id(Label(entity="db|1", metric="cpu", start=0, verdict="true"))
     'db%7C1|cpu|0'
     """
     parts = (str(getattr(record, name)) for name in record.identity)
