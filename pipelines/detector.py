@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from engine.ordered.base import Waiting
 from engine.ordered.sides import together
-from engine.processor import Processor, ProcessorConfig, Progress, Results
+from engine.processor import Held, Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
 from pipelines.detection import SCHEMA, Detection
 from pipelines.detection_state import DetectionState
@@ -84,8 +84,10 @@ class DetectorProcessor(Processor):
             results = together(results, turn.on(models, ready, before, now))
             state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
             history.forget(now)
+            state.notes["keys"] = len(models.series)
         notices.save(history.base)
-        return Results(told(results) if results.height else results, missed if missed.height else None)
+        held = Held(keys=state.notes.get("keys"))
+        return Results(told(results) if results.height else results, missed if missed.height else None, held)
 
 
 @dataclass

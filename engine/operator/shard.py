@@ -52,6 +52,7 @@ class Stats:
         shard: Its number.
         keys: Keys held, see `engine.processor.Held`.
         open: Windows open.
+        timers: Timers set.
         hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
         read_ms: Wall time of decoding; filled in by what runs the shard.
         operator_ms: Wall time of the operator, encoding and state included; likewise.
@@ -66,6 +67,7 @@ class Stats:
     shard: int = 0
     keys: int | None = None
     open: int | None = None
+    timers: int | None = None
     hot: Sequence[tuple[str, float]] = ()
     read_ms: float = 0.0
     operator_ms: float = 0.0
@@ -93,7 +95,7 @@ class ShardOperator:
         clocks = self._clocks(kept.notes.get("watermark", {}))
         before, clock = clocks.watermark, clocks.clock
         now = clocks.advance(intake.markers)
-        batch = self._batch(intake.records)
+        batch = self._batch(intake.records, clock)
         results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
         kept.notes["watermark"] = clocks.snapshot()
         yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
@@ -105,7 +107,7 @@ class ShardOperator:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
         counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
         held = results.held
-        yield Stats(*counts, self.shard, held.keys, held.open, self._hot(batch)).message()
+        yield Stats(*counts, self.shard, held.keys, held.open, held.timers, self._hot(batch)).message()
 
     def _clocks(self, snapshot: dict[str, Any]) -> InputClocks:
         if self.job.direct(self.shards):
@@ -127,11 +129,13 @@ class ShardOperator:
         top = sample.group_by(self.job.key).len("__n").top_k(HOTTEST, by="__n").rows()
         return [(", ".join(map(str, key)), n / sample.height) for *key, n in top]
 
-    def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
+    def _batch(self, tables: list[pa.Table], clock: int = NEVER) -> pl.DataFrame:
         schema = inputs.schema(self.job.inputs)
         table = pa.concat_tables(tables).unify_dictionaries() if tables else schema.empty_table()
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
+        if self.job.clock == "processing":
+            return frame.with_columns(pl.col(self.job.time).clip(lower_bound=clock))
         return frame
 
 
