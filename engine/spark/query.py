@@ -94,7 +94,7 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
 def operated(rows: DataFrame, job: Job, shards: int) -> DataFrame:
     """The plan of a job from Kafka rows (see `read`) to messages: map side or direct routing, then the shards."""
     rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
-    inputs = _by_partition(rows, shards) if job.direct(shards) else _blobs(rows, job, shards)
+    inputs = _by_partition(rows, job, shards) if job.direct(shards) else _blobs(rows, job, shards)
     return inputs.groupBy("slot").transformWithStateInPandas(ShardProcessor(job, shards), OUTPUT, "update", "None")
 
 
@@ -159,11 +159,14 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) ->
     )
 
 
-def _by_partition(rows: DataFrame, shards: int) -> DataFrame:
-    """Kafka rows as they are, each with its shard."""
+def _by_partition(rows: DataFrame, job: Job, shards: int) -> DataFrame:
+    """Kafka rows as they are, each with its shard; those of broadcast topics once for each shard."""
     labels = F.array(*(F.lit(label) for label in shard_labels(rows.sparkSession, shards)))
-    shard = F.col("partition") % shards
-    return rows.coalesce(shards).withColumns({"shard": shard, "slot": F.get(labels, shard)})
+    rows = rows.coalesce(shards).withColumn("shard", F.col("partition") % shards)
+    if job.broadcast:
+        wide, every = F.col("topic").isin(*sorted(job.broadcast)), F.array(*map(F.lit, range(shards)))
+        rows = rows.withColumn("shard", F.explode(F.when(wide, every).otherwise(F.array("shard"))))
+    return rows.withColumn("slot", F.get(labels, F.col("shard")))
 
 
 def _blobs(rows: DataFrame, job: Job, shards: int) -> DataFrame:

@@ -61,7 +61,8 @@ class ShardProcessor(StatefulProcessor):
         frame = pd.concat(rows)
         if self.job.direct(self.shards):
             rows_in_order = frame.sort_values(["topic", "partition", "offset"])
-            intake = read(self.job, [pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)])
+            table = pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)
+            intake = read(self.job, [table], int(frame["shard"].iloc[0]))
         else:
             intake = joined(zip(frame["kind"], frame["value"], strict=True))
         decoded = time.perf_counter()

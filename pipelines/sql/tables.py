@@ -16,16 +16,19 @@ from engine.heartbeat import HEARTBEAT
 from engine.record import Record
 from engine.sources import ROW, ColumnarDecoder, Decoded, Decoder, Messages
 from pipelines import topics
-from pipelines.records import Features, Novelty, Telemetry
+from pipelines.records import Features, Label, Novelty, Rule, Telemetry
 
 COLUMNAR: dict[str, type[Record]] = {
     topics.TELEMETRY: Telemetry,
     topics.FEATURES: Features,
     topics.FEATURES_LATE: Telemetry,
+    topics.NOVELTIES_LATE: Features,
 }
 JSON: dict[str, type[Record]] = {
     topics.RAW_JSON: Telemetry,
     topics.NOVELTIES: Novelty,
+    topics.RULES: Rule,
+    topics.LABELS: Label,
     topics.DEADLETTER: DeadLetter,
 }
 
