@@ -5,23 +5,27 @@ Applies the models window end by window end, vectorised over the series in each;
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Array, Flags, Ints
+from models.arrays import Array, Columns, Flags, Ints
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.repeats import NEVER
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
-from models.verdicts import Kind
+from models.verdicts import Kind, SeriesVerdicts
 from pipelines.detection_state import DetectionState
 from pipelines.hearing import Hearing, Silent
 from pipelines.machines import Machines, new_columns, new_slots
+from pipelines.notices import RuleInForce
 from pipelines.records.novelty import QUIET_KINDS
+from pipelines.rules import Effects, applied, effects
 from pipelines.settings import DetectorSettings
 from pipelines.turns import turns
 
@@ -56,6 +60,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "experts": _EXPERTS,
     "expected": _EXPERTS,
     "influencers": _INFLUENCERS,
+    "rules": pl.List(pl.String),
     "message": pl.String,
     "ingested": pl.Int64,
     "revision": pl.Int64,
@@ -72,13 +77,15 @@ class _Turn(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of one turn: the entity's row, the series' row, the time, the value, its weight for learning."""
+    """The values of one turn: rows of entity and series, time, value; what is judged of it, learned, and its weight."""
 
     owner: Ints
     series: Ints
     time: Ints
     value: Array
-    weight: Array
+    seen: Array | None = None
+    learned: Array | None = None
+    weight: Array | None = None
 
 
 class Detection:
@@ -120,18 +127,22 @@ class Detection:
         return state
 
     def process(
-        self, frame: pl.DataFrame, state: DetectionState, now: int | None = None
+        self,
+        frame: pl.DataFrame,
+        state: DetectionState,
+        rules: Sequence[RuleInForce] = (),
+        now: int | None = None,
     ) -> tuple[pl.DataFrame, DetectionState]:
         """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
 
-        A revision above 0 is judged by what is known now, and not learned. An entity with two or more metrics at a
-        window end gets a joined verdict there, metric `*`. A window that was expected and did not come gets a verdict
-        of kind *absence*, once, at the first such window; see `Hearing`.
+        An entity with two or more metrics at a window end gets a joined verdict there, metric `*`. A window that was
+        expected and did not come gets a verdict of kind *absence*, once, at the first such window; see `Hearing`.
 
         Args:
             frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there
-                ``kind`` (of the metric) and ``revision``, in any order. A null, NaN or infinite value is missing.
+                ``kind`` (of the metric), in any order. A null, NaN or infinite value is missing.
             state: As from `new_state` or an earlier call; it is used up: go on with the one returned.
+            rules: Those in force at some time.
             now: The watermark, which no later row is behind; ``None``: it is not known, and whole machines that are
                 silent are told of only when they are back.
 
@@ -139,11 +150,10 @@ class Detection:
             A frame of `SCHEMA`, and the state.
         """
         if frame.is_empty():
-            return self._absences(self.hearing.wait(state, now), state), state
+            return applied(rules, self._absences(self.hearing.wait(state, now), state)), state
         frame, series, entities, turn = _in_order(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
-        learns = frame["revision"].to_numpy() == 0
-        window_end = frame["window_end"].to_numpy()
+        window_end, told = frame["window_end"].to_numpy(), effects(rules, frame)
         numbers = {name: np.zeros(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
         believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
@@ -153,8 +163,8 @@ class Detection:
         starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]]))
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
             part = slice(start, end)
-            judge = self.detector.step if learns[start] else self.detector.score
-            verdicts = judge(state.series.columns, series[part], time[part], value[part])
+            ruled = told.part(part) if told else None
+            verdicts = self._judge(state, series[part], time[part], value[part], ruled)
             for name in ("record_score", "probability", "typical", "lower", "upper"):
                 numbers[name][part] = getattr(verdicts, name)
             for name, channel in verdicts.evidence.items():
@@ -162,22 +172,28 @@ class Detection:
             for name in EXPERTS:
                 believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
             codes[part], since[part] = verdicts.kind, verdicts.since
-            if learns[start] and end - start > 1:
+            if end - start > 1:
                 evidence = -np.log(verdicts.probability)
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 plain = np.where(np.isfinite(value[part]), verdicts.plain, np.nan)
-                values = _Values(entities[part], series[part], time[part], plain, verdicts.hold)
+                values = _Values(entities[part], series[part], time[part], plain, weight=verdicts.hold)
+                if ruled:
+                    muted = ruled.muted(value[part], verdicts.typical)
+                    values = values._replace(
+                        seen=np.where(muted, np.nan, plain),
+                        learned=np.where(ruled.skip_learning, np.nan, plain),
+                    )
+                    judged &= ~muted
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
-            if learns[start]:
-                came = start + np.flatnonzero(np.isfinite(value[part]))
-                heard = self.hearing.hear(
-                    state, series[came], entities[came], window_end[came], window_end[came] - time[came]
-                )
-                silent += heard.silent
-                back = (heard.series != NEVER) & (codes[came] == Kind.NORMAL.code)
-                codes[came[back]], since[came[back]] = Kind.RECOVERED.code, heard.series[back]
-                if joined and joined[-1] and joined[-1].rows[0] >= start:
-                    _recover(joined[-1].made, entities[came], heard.machine)
+            came = start + np.flatnonzero(np.isfinite(value[part]))
+            heard = self.hearing.hear(
+                state, series[came], entities[came], window_end[came], window_end[came] - time[came]
+            )
+            silent += heard.silent
+            back = (heard.series != NEVER) & (codes[came] == Kind.NORMAL.code)
+            codes[came[back]], since[came[back]] = Kind.RECOVERED.code, heard.series[back]
+            if joined and joined[-1] and joined[-1].rows[0] >= start:
+                _recover(joined[-1].made, entities[came], heard.machine)
 
         kinds = _KINDS.gather(codes)
         result = frame.select(
@@ -191,9 +207,10 @@ class Detection:
             experts=_news(kinds, believed),
             expected=_news(kinds, expected),
             influencers=pl.lit(None, _INFLUENCERS),
+            rules=pl.lit(None, pl.List(pl.String)),
             message=pl.lit(None, pl.String),
             ingested=pl.lit(None, pl.Int64),
-            revision=frame["revision"],
+            revision=pl.lit(0, pl.Int64),
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
         )
         silent += self.hearing.wait(state, now)
@@ -203,7 +220,8 @@ class Detection:
         known = pl.when(pl.col("since") >= 0).then("since").alias("since")
         finite = pl.when(pl.col("actual").is_finite()).then("actual").alias("actual")
         result = result.with_columns(*clean, known, finite)
-        return result.sort("window_end", "entity", "metric", "revision", maintain_order=True), state
+        result = applied(rules, result.sort("window_end", "entity", "metric", maintain_order=True))
+        return result, state
 
     def _absences(self, silent: list[Silent], state: DetectionState) -> pl.DataFrame:
         known = self.hearing.verdicts(silent, state, JOINED)
@@ -219,6 +237,16 @@ class Detection:
         missing = {name: pl.lit(None, kind) for name, kind in SCHEMA.items() if name not in {*known.columns, *fixed}}
         return known.with_columns(**fixed, **missing).select(*SCHEMA)
 
+    def _judge(
+        self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None
+    ) -> SeriesVerdicts:
+        """Verdicts on the metrics of one turn; learned is what no rule says not to."""
+        columns = state.series.columns
+        if ruled is None:
+            return self.detector.step(columns, series, time, value)
+        with _kept(columns, series[ruled.skip_learning]):
+            return self.detector.step(columns, series, time, value, ruled.day_off)
+
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
     ) -> _Turn | None:
@@ -230,9 +258,20 @@ class Detection:
         if not several.any():
             return None
         rows = np.flatnonzero(several)
-        together = self.machines.step(state, *(column[rows] for column in values))
+        together = self.machines.step(
+            state,
+            values.owner[rows],
+            values.series[rows],
+            values.time[rows],
+            values.value[rows],
+            None if values.seen is None else values.seen[rows],
+            None if values.learned is None else values.learned[rows],
+            None if values.weight is None else values.weight[rows],
+        )
         columns = state.entities.columns
-        made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
+        unlearned = own[:0] if values.learned is None else np.unique(own[np.isnan(values.learned)])
+        with _kept(columns, unlearned):
+            made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
         first = np.unique(own[rows], return_index=True)[1]
         return _Turn(rows[first] + start, rows + start, made)
 
@@ -246,20 +285,27 @@ def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
             verdicts.kind[index], verdicts.since[index] = Kind.RECOVERED.code, onset[entity]
 
 
+@contextmanager
+def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
+    """Leaves some rows of the state as they were."""
+    saved = {name: column[rows] for name, column in columns.items()} if len(rows) else {}
+    yield
+    for name, column in saved.items():
+        columns[name][rows] = column
+
+
 def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:
     """The rows as they are judged; of each the state's row of its series and of its entity, and its turn."""
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
-    if "revision" not in frame.columns:
-        frame = frame.with_columns(revision=pl.lit(0, pl.Int64))
     text = [pl.col(name).cast(pl.String) for name in ("entity", "metric", "kind")]
-    whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end", "revision")]
+    whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end")]
     frame = frame.select(*text, *whole, pl.col("value").cast(pl.Float64).fill_null(float("nan")))
     keys = frame.select("entity", "metric").unique().sort("entity", "metric")
     keys = keys.with_columns(owner=pl.col("entity").rle_id().cast(pl.Int64), series=pl.int_range(pl.len()))
     numbers = frame.join(keys, on=["entity", "metric"], how="left", maintain_order="left")
     series, owner = numbers["series"].to_numpy(), numbers["owner"].to_numpy()
-    order, turn = turns(series, owner, frame["window_end"].to_numpy(), frame["revision"].to_numpy())
+    order, turn = turns(series, owner, frame["window_end"].to_numpy())
     series = series[order]
     met = np.argsort(np.unique(series, return_index=True)[1])
     names = keys.select("entity", "metric")[met].rows()
@@ -302,6 +348,7 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame
         **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
         actual=pl.lit(None, pl.Float64),
         evidence=evidence.to_struct(),
+        rules=pl.lit(None, pl.List(pl.String)),
         experts=pl.lit(None, _EXPERTS),
         expected=pl.lit(None, _EXPERTS),
         message=pl.lit(None, pl.String),

@@ -160,6 +160,12 @@ class Regimes:
             some["now"] = np.where(after.switch, after.shift, some["now"])
             some["entered"] = np.where(after.switch, seen, some["entered"])
 
+    def close(self, state: Rows) -> None:
+        """Ends the incidents: what is there is typical by now."""
+        for name, column in incidents.new_state(len(state.rows)).items():
+            state[name] = column
+        state["back"] = np.zeros_like(state["back"])
+
     def _is_level(self, incident: Incident, news: News, found: Surprise) -> Flags:
         """Whether values have been at a level of their own since an abrupt onset, and this one is."""
         challenger = incident.challenger

@@ -67,7 +67,7 @@ def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
     learning: list[pl.DataFrame] = []
     with show.bar(f"kinds: {entities} machines, {weeks} weeks") as progress:
         for done, frame in _frames(config):
-            verdicts, state = detection.process(frame, state, START + done * STEP)
+            verdicts, state = detection.process(frame, state, now=START + done * STEP)
             made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)))
             if len(learning) < 2:
                 learning.append(verdicts.filter(pl.col("metric") != "*"))

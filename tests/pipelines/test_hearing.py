@@ -31,7 +31,7 @@ def _news(frame: pl.DataFrame, size: int = STEPS) -> list[tuple[str, str, str, i
     for first in range(0, STEPS, size):
         now = (first + size) * MINUTE
         batch = frame.filter(pl.col("window_end").is_between(first * MINUTE + 1, now))
-        verdicts, state = detection.process(batch, state, now)
+        verdicts, state = detection.process(batch, state, now=now)
         made.append(verdicts)
     news = pl.concat(made).filter(pl.col("kind").is_in(["absence", "recovered"])).sort("window_end", "entity", "metric")
     minutes = [pl.col(name) // MINUTE for name in ("window_start", "since")]
