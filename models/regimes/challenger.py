@@ -27,13 +27,13 @@ class Challenger(NamedTuple):
     """Statistics of where values lie from what the incumbent expects, since the onset; all of shape (n,).
 
     Args:
-        count: Values.
+        number: Values.
         mean: Their mean.
         squares: Their sum of squared deviations from it.
         latest: Exponentially weighted mean of them.
     """
 
-    count: Array
+    number: Array
     mean: Array
     squares: Array
     latest: Array
@@ -49,17 +49,17 @@ class Challenger(NamedTuple):
         >>> Challenger(4 * one, 3 * one, 4 * one, 3 * one).log_density(3 * one, one).round(3)  # s² = 8 / 8 · 5 / 4
         array([-0.112])
         """
-        spread = self.spread(scale) * np.sqrt(1 + 1 / np.maximum(self.count, 0.5))
+        spread = self.spread(scale) * np.sqrt(1 + 1 / np.maximum(self.number, 0.5))
         return heavy((off - self.mean) / spread) - np.log(spread / scale)
 
     def spread(self, scale: Array) -> Array:
         """Standard deviation about the mean, shape (n,)."""
-        result: Array = np.sqrt((_PRIOR * scale * scale + self.squares) / (_PRIOR + self.count))
+        result: Array = np.sqrt((_PRIOR * scale * scale + self.squares) / (_PRIOR + self.number))
         return result
 
     def learn(self, off: Array, pace: float, fresh: Flags) -> Challenger:
         """The statistics after one more value each; where ``fresh``, after this one only."""
-        count = np.where(fresh, 0.0, self.count) + 1
+        count = np.where(fresh, 0.0, self.number) + 1
         before = np.where(fresh, off, self.mean)
         delta = off - before
         latest = np.where(fresh, off, self.latest)

@@ -78,4 +78,5 @@ class Frozen:
         moves, runs, repeats = (state[name].astype(np.float64) for name in ("moves", "runs", "repeats"))
         first = (0.5 + runs) / (50.5 + moves)
         more = (1 + repeats - runs) / (3 + repeats)
-        return -np.log(clamp(first, 1e-4, 0.9)) - np.maximum(run - 1, 0.0) * np.log(more)
+        nats: Array = -np.log(clamp(first, 1e-4, 0.9)) - np.maximum(run - 1, 0.0) * np.log(more)
+        return nats

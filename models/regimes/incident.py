@@ -151,5 +151,5 @@ def is_alive(config: RegimesConfig, incident: Incident, found: Surprise) -> Flag
     lasts = found.time - incident.onset
     dead = np.abs(found.value) <= config.dead * np.abs(found.typical)
     varied = found.upper - found.lower > 30 * found.resolution
-    frozen = (incident.same >= 0.8 * (incident.challenger.count - 1)) & varied
+    frozen = (incident.same >= 0.8 * (incident.challenger.number - 1)) & varied
     return (~dead | (lasts >= config.dead_for)) & (~frozen | (lasts >= config.frozen_for))

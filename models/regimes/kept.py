@@ -73,7 +73,8 @@ class Kept:
         """The slot for a further regime of each series: the first empty one, else the one not seen for longest."""
         used = known.used.copy()
         np.put_along_axis(used, known.active[:, None], np.inf, axis=1)
-        return used.argmin(axis=1)
+        slot: Ints = used.argmin(axis=1)
+        return slot
 
     def switch(self, state: Rows, known: Known, slot: Ints, shift: Array, seen: Array, which: Flags) -> None:
         """Makes ``slot`` the present regime of the series in ``which``, at this shift."""

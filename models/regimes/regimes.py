@@ -122,7 +122,7 @@ class Regimes:
         switch = accepted | recalled
         stays = is_open & ~switch
 
-        undecided = stays & (challenger.count <= config.patience)
+        undecided = stays & (challenger.number <= config.patience)
         kind, since, hold = np.full(n, -1), np.full(n, NEVER), np.ones(n)
         told, pending, switched = np.zeros((3, n), np.bool_)
         since[at] = np.where(news.was | is_open, incident.onset, NEVER)

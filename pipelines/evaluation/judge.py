@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pipelines.evaluation.kinds import CALM, CHANGED, NEWS
+from pipelines.evaluation.kinds import CALM, CHANGED
 from pipelines.evaluation.truth import EVERY, Span
 from pipelines.evaluation.vus import auc_pr, period, vus_pr
+from pipelines.records.novelty import ALARM_KINDS
 
 THRESHOLDS = (*range(5, 100, 5), 98)
 DAY = 86_400_000
@@ -119,7 +120,7 @@ def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> Judged:
 
     return Judged(
         spans=wrong,
-        news=level(pl.col("kind").is_in(NEWS)),
+        news=level(pl.col("kind").is_in(ALARM_KINDS)),
         levels={score: level(pl.col("record_score") >= score) for score in THRESHOLDS},
         ranking=_ranking(single, wrong),
         called=_called(verdicts, wrong, step),
@@ -174,7 +175,7 @@ def _ranking(single: pl.DataFrame, spans: Sequence[Span]) -> dict[str, dict[str,
 
 def _called(verdicts: pl.DataFrame, spans: Sequence[Span], step: int) -> list[tuple[bool, bool]]:
     """Of each span that was news: whether it is a change, and whether it was called one."""
-    news, called = verdicts.filter(pl.col("kind").is_in(NEWS)), []
+    news, called = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS)), []
     for span in spans:
         own = news.filter(_within(span, CALM * step))
         if own.height:
