@@ -10,8 +10,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from pipelines.evaluation.judge import Judged
-from pipelines.evaluation.kinds import NEWS
 from pipelines.evaluation.truth import EVERY, Span
+from pipelines.records.novelty import ALARM_KINDS
 
 _POINTS = 20_000
 """Windows of one series that are drawn; a longer one is drawn around its spans."""
@@ -65,7 +65,7 @@ def series(verdicts: pl.DataFrame, spans: Sequence[Span], entity: str, metric: s
         above.set_ylim(low - 0.5 * (high - low) - 1e-9, high + 0.5 * (high - low) + 1e-9)
         above.legend(loc="upper left", fontsize=8)
     below.plot(time, own["record_score"].to_numpy(), color="tab:red", linewidth=0.7)
-    news = own.filter(pl.col("kind").is_in(NEWS))
+    news = own.filter(pl.col("kind").is_in(ALARM_KINDS))
     below.plot(
         news["window_end"].cast(pl.Datetime("ms")).to_numpy(), news["record_score"].to_numpy(), "r.", label="news"
     )
