@@ -108,9 +108,7 @@ class _Chained(Processor):
             batch = results.records
             late += [results.late] if results.late is not None and results.late.height else []
             held.append(results.held)
-        keys = [h.keys for h in held if h.keys is not None]
-        most = Held(max(keys, default=None), next((h.open for h in held if h.open is not None), None))
-        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, most)
+        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, Held.together(held))
 
 
 @dataclass(frozen=True)

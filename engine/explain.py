@@ -180,7 +180,7 @@ def _stages(job: Job, measured: Measured | None, shards: int) -> Lines:
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
-    names = ("shard", "records", "share", "keys", "open", "state_bytes", "late", "dead")
+    names = ("shard", "records", "share", "keys", "open", "timers", "state_bytes", "late", "dead")
     values = ((name, row.get(name)) for name in names)
     return {n: "-" if v is None else f"{v:.0%}" if n == "share" else str(v) for n, v in values}
 

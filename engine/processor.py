@@ -42,10 +42,22 @@ class Held:
     Attributes:
         keys: Keys; of windows made of panes, the most in one pane.
         open: Windows, of any key, that have not ended.
+        timers: Timers that have not fired.
     """
 
     keys: int | None = None
     open: int | None = None
+    timers: int | None = None
+
+    @classmethod
+    def together(cls, parts: Sequence[Held]) -> Held:
+        """What operators one after the other hold: the most keys of one of them, all windows, all timers."""
+
+        def known(name: str) -> list[int]:
+            return [value for part in parts if (value := getattr(part, name)) is not None]
+
+        keys, opened, timers = known("keys"), known("open"), known("timers")
+        return cls(max(keys, default=None), sum(opened) if opened else None, sum(timers) if timers else None)
 
 
 @dataclass(frozen=True)

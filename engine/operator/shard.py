@@ -52,6 +52,7 @@ class Stats:
         shard: Its number.
         keys: Keys held, see `engine.processor.Held`.
         open: Windows open.
+        timers: Timers set.
         hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
         read_ms: Wall time of decoding; filled in by what runs the shard.
         operator_ms: Wall time of the operator, encoding and state included; likewise.
@@ -66,6 +67,7 @@ class Stats:
     shard: int = 0
     keys: int | None = None
     open: int | None = None
+    timers: int | None = None
     hot: Sequence[tuple[str, float]] = ()
     read_ms: float = 0.0
     operator_ms: float = 0.0
@@ -105,7 +107,7 @@ class ShardOperator:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
         counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
         held = results.held
-        yield Stats(*counts, self.shard, held.keys, held.open, self._hot(batch)).message()
+        yield Stats(*counts, self.shard, held.keys, held.open, held.timers, self._hot(batch)).message()
 
     def _clocks(self, snapshot: dict[str, Any]) -> InputClocks:
         if self.job.direct(self.shards):
