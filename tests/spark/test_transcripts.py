@@ -26,7 +26,7 @@ CRASHES, BATCHES, EVERY = 3, 8, 7
 
 
 def chosen(scenarios: Iterable[Scenario]) -> dict[str, Scenario]:
-    """Short scenarios: those in which the job is killed or restored, of windows half of them, and some of the others."""
+    """Short scenarios: those with crashes, of windows half of them, and some of the others."""
     found = list(scenarios)
     if os.environ.get("NEWNORMAL_TRANSCRIPTS") == "all":
         return {s.name: s for s in found}
