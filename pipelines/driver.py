@@ -30,7 +30,7 @@ from pipelines.sink.job import SinkJob
 ALL = (*JOBS, "sink")
 _RESTARTS = 5
 _CALM_SECONDS = 60.0
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 """Raised when state of older checkpoints cannot be read any more."""
 log = structlog.get_logger()
 

@@ -18,7 +18,8 @@ from engine.job import Job
 from engine.ledger import LEDGER_TOPIC, TransactionalWriter
 from engine.operator import mapside
 from engine.operator.shard import STATS, Message, Stats
-from engine.spark.stateful import OUTPUT, ShardProcessor
+from engine.spark.bundles import OUTPUT, unbundled
+from engine.spark.stateful import ShardProcessor
 from engine.time import duration_ms
 
 
@@ -99,8 +100,7 @@ def operated(rows: DataFrame, job: Job, shards: int) -> DataFrame:
 
 def collected(frame: DataFrame) -> list[Message]:
     """The messages of one micro-batch, in the driver."""
-    rows = frame.toArrow().to_pydict()
-    return [Message(*row) for row in zip(*(rows[name] for name in OUTPUT.names), strict=True)]
+    return list(unbundled(frame.toArrow()))
 
 
 def drain(
