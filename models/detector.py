@@ -5,7 +5,7 @@ Knows arrays only: no Spark, no Kafka, no clock. Its state is a dictionary of co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,12 @@ from models.verdicts import Kind, SeriesVerdicts
 
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
+
+_LONG_TAIL = 30.0
+"""Excesses of the surprise of steps are learned up to this many mean ones."""
+
+_PERSISTENT, _LASTING = 5.6, 6.9
+"""Means of point evidence over the window from which a new level begins to be believed, and is."""
 
 _TRACE = 1e-100
 """A bound below this is a trace of the prior of a series that was always 0: it is 0."""
@@ -64,7 +70,7 @@ class Detector:
     >>> for minute, value in enumerate([*rng.normal(50, 2, 500), 90.0]):
     ...     verdict = detector.step(state, row, np.array([minute * 60_000]), np.array([value]))
     >>> verdict.record_score.round(), list(Kind)[verdict.kind[0]].value
-    (array([70.]), 'anomaly')
+    (array([71.]), 'anomaly')
     >>> verdict.lower.round(), verdict.typical.round(), verdict.upper.round()
     (array([43.]), array([50.]), array([57.]))
     """
@@ -79,10 +85,12 @@ class Detector:
         self.calibration = series_calibration(
             config.calibration_forget, config.calibration_tail, config.calibration_strength, config.calibration_early
         )
+        # steps of a skewed series have longer tails than its values
+        self.change_calibration = replace(self.calibration, most=_LONG_TAIL)
         self.change = Change(config.change_forget)
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
-        self.repeats = Repeats(config.alarm, config.rest, config.damping, config.calm)
+        self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
 
@@ -95,7 +103,7 @@ class Detector:
         columns |= prefixed("point.", self.calibration.new_state(n))
         columns |= prefixed("window.", self.window.new_state(n) | self.calibration.new_state(n))
         columns |= prefixed("change.", self.change.new_state(n))
-        columns |= prefixed("change.tail.", self.calibration.new_state(n))
+        columns |= prefixed("change.tail.", self.change_calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
@@ -134,6 +142,7 @@ class Detector:
 
         mixture, memos = self._predict(state, rows, step)
         lower, upper = mixture.quantile(self._ends)
+        lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
         medians = mixture.medians()
         band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
         point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
@@ -143,7 +152,7 @@ class Detector:
         record = self.record.evidence(lived, present, seen, resolution)
         steps = Rows(state, rows, "change.")
         surprise, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
-        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), compress(surprise))
+        change, change_memo = self.change_calibration.evidence(Rows(state, rows, "change.tail."), compress(surprise))
 
         trust = np.where(valid, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
         channels = {
@@ -234,7 +243,7 @@ class Detector:
         harmless = np.where(step.seen > 0, harmless, step.value)
         point, point_memo = judged.point
         mean_point, window_memo = judged.window
-        persists = clamp((mean_point - 0.8 * self.config.window_clip) / (0.18 * self.config.window_clip), 0.0, 1.0)
+        persists = clamp((mean_point - _PERSISTENT) / (_LASTING - _PERSISTENT), 0.0, 1.0)
         doubt = np.minimum(1.0, self.config.doubt / np.maximum(point, self.config.doubt))
         settled = np.minimum(step.seen / self.config.warm_up, 1.0)
         haste = persists * settled
@@ -253,7 +262,7 @@ class Detector:
         self.calibration.learn(window, window_memo, warm)
         window["mean"] = np.where(warm, mean_point, window["mean"])
         step_memo, change_memo = judged.change
-        self.calibration.learn(Rows(state, rows, "change.tail."), change_memo, warm)
+        self.change_calibration.learn(Rows(state, rows, "change.tail."), change_memo, warm)
         self.change.learn(Rows(state, rows, "change."), step_memo, everything)
         extent = self.record.learn(judged.lived, step.value, judged.level, step.resolution)
         record = Rows(state, rows, "record.")

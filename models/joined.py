@@ -72,7 +72,7 @@ class Joined:
     def __init__(self, config: DetectorConfig) -> None:
         self.config = config
         self.calibration = nats_calibration(config.calibration_forget)
-        self.repeats = Repeats(config.joined_half, config.rest, config.damping, config.calm)
+        self.repeats = Repeats(0.75 * config.joined_half, config.rest, config.damping, config.calm)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n entities of which nothing is known."""

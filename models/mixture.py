@@ -14,8 +14,8 @@ from models.families.each import Each
 LEAST_WEIGHT = 1e-6
 """No expert's weight falls below about this, so that each can come back."""
 
-_STEP = 25.0
-"""A single value moves the balance between two experts by at most this log likelihood ratio."""
+_STEP = 1.0
+"""A single value moves the balance between two experts by at most this log likelihood ratio: no outlier decides."""
 
 _TURNS = 1
 """Steps of the root finder after the ends are known (test: how right the probability then is)."""
