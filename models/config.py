@@ -46,7 +46,7 @@ class DetectorConfig:
     threshold: float = 50.0
     timezone: str = "UTC"
     warm_up: int = 10
-    half: float = 20.0
+    half: float = 28.0
     joined_half: float = 8.0
     notable: float = 7.5
     weight_change: float = 0.6

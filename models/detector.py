@@ -5,7 +5,7 @@ Knows arrays only: no Spark, no Kafka, no clock. Its state is a dictionary of co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,6 @@ from models.verdicts import Kind, SeriesVerdicts
 
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
-
-_LONG_TAIL = 30.0
-"""Excesses of the surprise of steps are learned up to this many mean ones."""
 
 _PERSISTENT, _LASTING = 5.6, 6.9
 """Means of point evidence over the window from which a new level begins to be believed, and is."""
@@ -70,7 +67,7 @@ class Detector:
     >>> for minute, value in enumerate([*rng.normal(50, 2, 500), 90.0]):
     ...     verdict = detector.step(state, row, np.array([minute * 60_000]), np.array([value]))
     >>> verdict.record_score.round(), list(Kind)[verdict.kind[0]].value
-    (array([71.]), 'anomaly')
+    (array([75.]), 'anomaly')
     >>> verdict.lower.round(), verdict.typical.round(), verdict.upper.round()
     (array([43.]), array([50.]), array([57.]))
     """
@@ -85,8 +82,6 @@ class Detector:
         self.calibration = series_calibration(
             config.calibration_forget, config.calibration_tail, config.calibration_strength, config.calibration_early
         )
-        # steps of a skewed series have longer tails than its values
-        self.change_calibration = replace(self.calibration, most=_LONG_TAIL)
         self.change = Change(config.change_forget)
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
@@ -103,7 +98,7 @@ class Detector:
         columns |= prefixed("point.", self.calibration.new_state(n))
         columns |= prefixed("window.", self.window.new_state(n) | self.calibration.new_state(n))
         columns |= prefixed("change.", self.change.new_state(n))
-        columns |= prefixed("change.tail.", self.change_calibration.new_state(n))
+        columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
@@ -152,7 +147,7 @@ class Detector:
         record = self.record.evidence(lived, present, seen, resolution)
         steps = Rows(state, rows, "change.")
         surprise, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
-        change, change_memo = self.change_calibration.evidence(Rows(state, rows, "change.tail."), compress(surprise))
+        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), compress(surprise))
 
         trust = np.where(valid, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
         channels = {
@@ -179,7 +174,7 @@ class Detector:
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
         verdicts = SeriesVerdicts(
             points,
-            np.exp(-combine(list(channels.values()))),
+            np.exp(-_rarity(channels)),
             typical,
             lower,
             upper,
@@ -262,7 +257,7 @@ class Detector:
         self.calibration.learn(window, window_memo, warm)
         window["mean"] = np.where(warm, mean_point, window["mean"])
         step_memo, change_memo = judged.change
-        self.change_calibration.learn(Rows(state, rows, "change.tail."), change_memo, warm)
+        self.calibration.learn(Rows(state, rows, "change.tail."), change_memo, warm)
         self.change.learn(Rows(state, rows, "change."), step_memo, everything)
         extent = self.record.learn(judged.lived, step.value, judged.level, step.resolution)
         record = Rows(state, rows, "record.")
@@ -270,3 +265,8 @@ class Detector:
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time
+
+
+def _rarity(channels: dict[str, Array]) -> Array:
+    """-ln of `probability`: not of change, as steps of a skewed series have longer tails than calibration learns."""
+    return np.maximum(combine([channels["point"], channels["window"]]), channels["record"] - np.log(2.0))

@@ -34,9 +34,9 @@ def reweigh(log_weights: Array, log_density: Array, forget: Array | float) -> Ar
     Source: A. E. Raftery, M. Kárný, P. Ettler, Online prediction under model uncertainty via dynamic model averaging,
     Technometrics 52 (2010).
 
-    >>> np.exp(reweigh(np.log([[0.5], [0.5]]), np.log([[0.9], [0.1]]), 0.01)).round(3)
-    array([[0.9],
-           [0.1]])
+    >>> np.exp(reweigh(np.log([[0.5], [0.5]]), np.log([[0.6], [0.4]]), 0.01)).round(3)
+    array([[0.6],
+           [0.4]])
     """
     best = log_density.max(axis=0)
     free = (1 - forget) * log_weights + np.maximum(log_density - best, -_STEP)

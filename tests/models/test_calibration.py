@@ -10,7 +10,7 @@ import pytest
 from models.config import DetectorConfig
 from models.detector import Detector
 
-SERIES, WARM, COUNTED, STEP = 100, 1000, 3000, 300_000
+SERIES, WARM, COUNTED, STEP = 60, 1000, 2500, 300_000
 """Of each family; steps that are not counted, and that are; milliseconds a step."""
 
 MONTH = 30 * 86_400_000 / STEP
