@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from engine import lateness
 from engine.inputs import checked
 from engine.processor import ProcessorConfig
 from engine.record import Record
-from engine.sources import Source
+from engine.sources import Clock, Source
 
 if TYPE_CHECKING:
     from engine.explain import Plan
@@ -30,7 +31,8 @@ class Job:
     """A whole job.
 
     Raises:
-        NewnormalError: ``INPUTS_CLASH`` if its inputs cannot be read together.
+        NewnormalError: ``INPUTS_CLASH`` if its inputs cannot be read together, ``LATE_MISFIT`` if the
+            late topic's record type does not fit what may come too late.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Job:
 
     def __post_init__(self) -> None:
         checked(self.inputs)
+        lateness.check(self)
 
     @property
     def source(self) -> Source:
@@ -51,18 +54,29 @@ class Job:
 
     @property
     def time(self) -> str:
-        """The event-time column of the inputs."""
+        """The column of the time that the job works on."""
         return self.source.time
+
+    @property
+    def clock(self) -> Clock:
+        """Which time that is."""
+        return self.source.clock
 
     @property
     def topics(self) -> list[str]:
         """All topics that are read."""
         return list(dict.fromkeys(topic for source in self.inputs for topic in source.formats))
 
+    @property
+    def broadcast(self) -> frozenset[str]:
+        """The topics whose messages concern all shards."""
+        return frozenset(topic for source in self.inputs if source.broadcast for topic in source.formats)
+
     def direct(self, shards: int) -> bool:
-        """Whether messages of all inputs go to their shard as they are: partitioned by the first key column."""
-        by_key = all(source.record.identity[:1] == self.key[:1] for source in self.inputs)
-        return by_key and all(source.direct(shards) for source in self.inputs)
+        """Whether messages of all inputs go to their shard as they are: broadcast, or partitioned by the first key."""
+        keyed = [source for source in self.inputs if not source.broadcast]
+        by_key = all(source.record.identity[:1] == self.key[:1] and source.direct(shards) for source in keyed)
+        return by_key and all(self.broadcast.isdisjoint(source.formats) for source in keyed)
 
     def explain(self, measured: Mapping[str, Any] | None = None, shards: int = 2) -> Plan:
         """The plan in its user's terms; ``print(job.explain())``."""

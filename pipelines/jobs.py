@@ -10,13 +10,15 @@ from engine.job import Job, Output
 from engine.record import Record
 from engine.sources import ColumnarDecoder, Decoder, Source, TimeBounds
 from engine.stream import Stream
-from engine.watermarks import BoundedOutOfOrderness
+from engine.time import duration_ms
+from engine.watermarks import BoundedOutOfOrderness, Prompt
 from engine.windows import Sliding
 from pipelines import topics
 from pipelines.normalizer.collectd import CollectdDecoder
 from pipelines.normalizer.json_lines import JsonDecoder
 from pipelines.normalizer.telegraf import TelegrafDecoder
-from pipelines.records import Features, Novelty, Telemetry
+from pipelines.notices import Notice, NoticeDecoder
+from pipelines.records import Features, Label, Novelty, Rule, Telemetry
 from pipelines.settings import Settings
 
 
@@ -62,9 +64,14 @@ def detector(settings: Settings) -> Job:
     """`features` → `novelties`: what is novel of each series and machine."""
     from pipelines.detector import DetectorProcess
 
-    stream = Stream.read(_source(settings, topics.FEATURES, Features, "window_end")).key_by("entity", "metric")
+    features = Stream.read(_source(settings, topics.FEATURES, Features, "window_end"))
+    stream = features.merge(Stream.read(_notices(settings))).key_by("entity", "metric")
+    horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
-    return stream.process(DetectorProcess(settings.detector)).write("detector", novelties, _dead(settings))
+    late = _columnar(settings, topics.NOVELTIES_LATE, Features)
+    return stream.process(DetectorProcess(settings.detector, horizon)).write(
+        "detector", novelties, _dead(settings), late
+    )
 
 
 JOBS: dict[str, Callable[[Settings], Job]] = {"normalizer": normalizer, "extractor": extractor, "detector": detector}
@@ -72,6 +79,16 @@ JOBS: dict[str, Callable[[Settings], Job]] = {"normalizer": normalizer, "extract
 
 MODULES = ("pipelines.jobs", "pipelines.detector")
 """What a Python worker imports to run them."""
+
+
+def _notices(settings: Settings) -> Source:
+    """Rules and labels, to all shards. They are said when they are sent: silence in them holds nothing up."""
+    formats: dict[str, Decoder] = {
+        settings.topic(topics.RULES): NoticeDecoder(Rule),
+        settings.topic(topics.LABELS): NoticeDecoder(Label),
+    }
+    expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
+    return Source(formats, Notice, "window_end", Prompt(expected=expected), _bounds(settings), broadcast=True)
 
 
 def _source(settings: Settings, topic: str, record: type[Record], time: str) -> Source:

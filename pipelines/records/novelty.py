@@ -40,6 +40,7 @@ class Novelty(Record):
     influencers: dict[str, float] = Field(
         default_factory=dict, description="of `*`: each metric's share of the verdict"
     )
+    rules: list[str] = Field(default_factory=list, description="ids of the rules that had a say in it")
     message: Prose | None = Field(None, description="of news: what happened and why it is news, in words")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")
