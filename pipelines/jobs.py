@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.aggregates import Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
-from engine.deadletters import DeadLetter
 from engine.job import Job, Output
-from engine.record import Record
-from engine.sources import ColumnarDecoder, Decoder, Source, TimeBounds
+from engine.sources import Decoder, Source
 from engine.stream import Stream
-from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Sliding
 from pipelines import topics
+from pipelines.logs.jobs import log_detector, log_normalizer, templates
 from pipelines.normalizer.collectd import CollectdDecoder
 from pipelines.normalizer.json_lines import JsonDecoder
 from pipelines.normalizer.telegraf import TelegrafDecoder
 from pipelines.records import Features, Novelty, Telemetry
 from pipelines.settings import Settings
+from pipelines.wiring import bounds, columnar, dead, internal, watermark
 
 
 def normalizer(settings: Settings) -> Job:
@@ -27,17 +26,17 @@ def normalizer(settings: Settings) -> Job:
         settings.topic(topics.RAW_TELEGRAF): TelegrafDecoder(),
         settings.topic(topics.RAW_COLLECTD): CollectdDecoder(),
     }
-    watermark = _watermark(settings, *formats)
-    source = Source(formats, Telemetry, "time", watermark, _bounds(settings), columnar=False)
+    clock = watermark(settings, *formats)
+    source = Source(formats, Telemetry, "time", clock, bounds(settings), columnar=False)
     stream = Stream.read(source).key_by("entity")
-    return stream.write("normalizer", _columnar(settings, topics.TELEMETRY, Telemetry), _dead(settings))
+    return stream.write("normalizer", columnar(settings, topics.TELEMETRY, Telemetry), dead(settings))
 
 
 def extractor(settings: Settings) -> Job:
     """`telemetry` → `features`: statistics of each series in event-time windows."""
     window = settings.window
     stream = (
-        Stream.read(_source(settings, topics.TELEMETRY, Telemetry, "time"))
+        Stream.read(internal(settings, topics.TELEMETRY, Telemetry, "time"))
         .key_by("entity", "metric")
         .window(Sliding(window.size, every=window.every or window.size), allowed_lateness=window.allowed_lateness)
         .aggregate(
@@ -54,45 +53,28 @@ def extractor(settings: Settings) -> Job:
             rate=Rate("value", only=("kind", "counter")),
         )
     )
-    late = _columnar(settings, topics.FEATURES_LATE, Telemetry)
-    return stream.write("extractor", _columnar(settings, topics.FEATURES, Features), _dead(settings), late)
+    late = columnar(settings, topics.FEATURES_LATE, Telemetry)
+    return stream.write("extractor", columnar(settings, topics.FEATURES, Features), dead(settings), late)
 
 
 def detector(settings: Settings) -> Job:
     """`features` → `novelties`: what is novel of each series and machine."""
     from pipelines.detector import DetectorProcess
 
-    stream = Stream.read(_source(settings, topics.FEATURES, Features, "window_end")).key_by("entity", "metric")
+    stream = Stream.read(internal(settings, topics.FEATURES, Features, "window_end")).key_by("entity", "metric")
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
-    return stream.process(DetectorProcess(settings.detector)).write("detector", novelties, _dead(settings))
+    return stream.process(DetectorProcess(settings.detector)).write("detector", novelties, dead(settings))
 
 
-JOBS: dict[str, Callable[[Settings], Job]] = {"normalizer": normalizer, "extractor": extractor, "detector": detector}
+JOBS: dict[str, Callable[[Settings], Job]] = {
+    "normalizer": normalizer,
+    "log_normalizer": log_normalizer,
+    "extractor": extractor,
+    "templates": templates,
+    "detector": detector,
+    "log_detector": log_detector,
+}
 """The jobs that run on the sharded operator; the sink is a query of its own."""
 
-MODULES = ("pipelines.jobs", "pipelines.detector")
+MODULES = ("pipelines.jobs", "pipelines.detector", "pipelines.logs.jobs")
 """What a Python worker imports to run them."""
-
-
-def _source(settings: Settings, topic: str, record: type[Record], time: str) -> Source:
-    name = settings.topic(topic)
-    formats: dict[str, Decoder] = {name: ColumnarDecoder(record)}
-    clock, bounds = _watermark(settings, name), _bounds(settings)
-    return Source(formats, record, time, clock, bounds, partitions=settings.kafka.partitions)
-
-
-def _watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:
-    expected = tuple((name, p) for name in names for p in range(settings.kafka.partitions))
-    return BoundedOutOfOrderness(settings.watermark.out_of_orderness, settings.watermark.idle_after, expected)
-
-
-def _bounds(settings: Settings) -> TimeBounds:
-    return TimeBounds(settings.watermark.max_ahead, settings.watermark.earliest)
-
-
-def _columnar(settings: Settings, topic: str, record: type[Record]) -> Output:
-    return Output(settings.topic(topic), record, "columnar", settings.kafka.partitions)
-
-
-def _dead(settings: Settings) -> Output:
-    return Output(settings.topic(topics.DEADLETTER), DeadLetter, "json", settings.kafka.partitions)
