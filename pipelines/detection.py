@@ -46,6 +46,8 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "since": pl.Int64,
     "evidence": _EVIDENCE,
     "influencers": _INFLUENCERS,
+    "template": pl.String,
+    "example": pl.String,
     "ingested": pl.Int64,
     "revision": pl.Int64,
 }
@@ -156,6 +158,8 @@ class Detection:
             since=pl.Series(since),
             evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
             influencers=pl.lit(None, _INFLUENCERS),
+            template=pl.lit(None, pl.String),
+            example=pl.lit(None, pl.String),
             ingested=pl.lit(None, pl.Int64),
             revision=frame["revision"],
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
@@ -248,6 +252,8 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -
         **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
         actual=pl.lit(None, pl.Float64),
         evidence=evidence.to_struct(),
+        template=pl.lit(None, pl.String),
+        example=pl.lit(None, pl.String),
         ingested=pl.lit(None, pl.Int64),
         revision=pl.lit(0, pl.Int64),
     )

@@ -23,7 +23,7 @@ from engine.spark.session import end, spark_session
 from engine.time import duration_ms
 from pipelines import topics
 from pipelines.board import Board
-from pipelines.jobs import JOBS, MODULES
+from pipelines.jobs import FROM_AGENTS, JOBS, MODULES
 from pipelines.measured import Measurements, folder_of
 from pipelines.settings import Settings
 from pipelines.sink.job import SinkJob
@@ -94,9 +94,9 @@ class Driver:
             preload=MODULES,
             quick_start=self.quick_start,
         )
-        if "normalizer" in self.names:
-            heartbeat = Heartbeat(self.runtime.bootstrap, list(JOBS["normalizer"](settings).source.formats))
-            self.resources.enter_context(heartbeat)
+        heard = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
+        if heard:
+            self.resources.enter_context(Heartbeat(self.runtime.bootstrap, heard))
         for name in self.names:
             self._launch(name)
 

@@ -76,5 +76,8 @@ JOBS: dict[str, Callable[[Settings], Job]] = {
 }
 """The jobs that run on the sharded operator; the sink is a query of its own."""
 
+FROM_AGENTS = ("normalizer", "log_normalizer")
+"""The jobs that read what agents write."""
+
 MODULES = ("pipelines.jobs", "pipelines.detector", "pipelines.logs.jobs")
 """What a Python worker imports to run them."""

@@ -1,7 +1,7 @@
 """Verdicts on the counts of log lines: window by window, all machines of a shard at once.
 
-Knows neither Spark nor Kafka. Each machine has two rows in the models, one for its templates and one for its severities; one verdict, metric `logs`,
-is made of both.
+Knows neither Spark nor Kafka. Each machine has two rows in the models, one for its templates and one for its
+severities; one verdict, metric `logs`, is made of both.
 """
 
 from __future__ import annotations

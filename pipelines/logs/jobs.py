@@ -56,4 +56,4 @@ def log_detector(settings: Settings) -> Job:
     process = LogDetectorProcess(settings.detector, duration_ms(settings.window.size))
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     stream = Stream.read(source).key_by("entity", "metric").process(process)
-    return stream.write("log_detector", novelties, dead(settings), columnar(settings, topics.LOGS_LATE, Log))
+    return stream.write("log_detector", novelties, dead(settings))

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from engine.record import Finite, Instant, Keyword, Record
+from engine.record import Finite, Instant, Keyword, Prose, Record
 from pipelines.records.telemetry import MetricKind
 
 NoveltyKind = Literal["normal", "anomaly", "state_change", "new_normal", "absence", "recovered", "learning"]
@@ -18,7 +18,7 @@ class Novelty(Record):
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "window_start", "window_end")
 
     entity: Keyword = Field(alias="host.name", description="the machine")
-    metric: Keyword = Field(description="the metric; `*` is the joined verdict over all metrics of the machine")
+    metric: Keyword = Field(description="the metric; `*`: the joined verdict over all of the machine; `logs`: its log")
     metric_kind: MetricKind = Field("gauge", description="what kind of quantity the metric is")
     window_start: Instant = Field(description="first instant of the window")
     window_end: Instant = Field(alias="@timestamp", description="end of the window, exclusive")
@@ -32,7 +32,9 @@ class Novelty(Record):
     since: Instant | None = Field(None, description="onset of the anomaly or state change")
     evidence: dict[str, float] = Field(default_factory=dict, description="each evidence channel by name")
     influencers: dict[str, float] = Field(
-        default_factory=dict, description="of `*`: each metric's share of the verdict"
+        default_factory=dict, description="of `*`: each metric's share of the verdict; of `logs`: templates' shares"
     )
+    template: Prose | None = Field(None, alias="log.template", description="of `logs`: the foremost log template")
+    example: Prose | None = Field(None, alias="message", description="of `logs`: a line of that template")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")

@@ -17,15 +17,19 @@ from engine.heartbeat import HEARTBEAT
 from engine.record import Record
 from engine.sources import ROW, ColumnarDecoder, Decoded, Decoder, Messages
 from pipelines import topics
-from pipelines.records import Features, Novelty, Telemetry
+from pipelines.records import Features, Log, LogFeatures, Novelty, Telemetry
 
 COLUMNAR: dict[str, type[Record]] = {
     topics.TELEMETRY: Telemetry,
     topics.FEATURES: Features,
     topics.FEATURES_LATE: Telemetry,
+    topics.LOGS: Log,
+    topics.LOGS_LATE: Log,
+    topics.LOG_FEATURES: LogFeatures,
 }
 JSON: dict[str, type[Record]] = {
     topics.RAW_JSON: Telemetry,
+    topics.LOGS_JSON: Log,
     topics.NOVELTIES: Novelty,
     topics.DEADLETTER: DeadLetter,
 }
