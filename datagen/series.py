@@ -88,6 +88,25 @@ def read_series(path: str | Path, *, keep_missing: bool = False) -> tuple[pl.Dat
     )
 
 
+def read_labels(path: str | Path) -> pl.DataFrame | None:
+    """The label column of a CSV file as of `read_series`; ``None`` if it has none.
+
+    Returns:
+        Columns ``time`` (int64, epoch milliseconds) and ``label`` (bool), sorted by time.
+
+    Raises:
+        NewnormalError: ``SERIES_UNREADABLE`` if the file cannot be read.
+    """
+    raw = _read(Path(path))
+    time, label = _column(raw, _TIMES), _column(raw, _LABELS)
+    if time is None or label is None:
+        return None
+    text = raw[label].str.strip_chars().str.to_lowercase()
+    marked = text.is_in(["true", "yes"]) | (text.cast(pl.Float64, strict=False).fill_null(0.0) > 0)
+    frame = pl.DataFrame({"time": _time_ms(raw[time]), "label": marked})
+    return frame.drop_nulls("time").sort("time", maintain_order=True)
+
+
 def _read(path: Path) -> pl.DataFrame:
     try:
         return pl.read_csv(path, infer_schema=False, truncate_ragged_lines=True)

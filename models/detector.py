@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from models.arrays import LARGEST, SMALLEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed
+from models.arrays import LARGEST, SMALLEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed, total
 from models.config import DetectorConfig
 from models.evidence.change import Change
 from models.evidence.combine import combine, score, weigh
@@ -25,7 +25,7 @@ from models.experts.level import Level
 from models.experts.log_level import LogLevel
 from models.families.base import Predictive
 from models.mixture import Mixture, reweigh
-from models.verdicts import Kind, Verdicts
+from models.verdicts import Kind, SeriesVerdicts
 
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
@@ -38,7 +38,7 @@ _TRACE = 1e-100
 class _Judgement:
     """A verdict and all that learning wants of the way to it."""
 
-    verdicts: Verdicts
+    verdicts: SeriesVerdicts
     valid: Flags
     step: Step
     mixture: Mixture
@@ -99,7 +99,7 @@ class Detector:
         columns |= prefixed("record.", self.record.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
-    def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> Verdicts:
+    def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> SeriesVerdicts:
         """Verdicts on one value each of some series; pure.
 
         Args:
@@ -114,7 +114,7 @@ class Detector:
         """Learns from one value each of some series; changes those rows of the state. Arguments as of `score`."""
         self._learn(state, rows, self._judge(state, rows, time, value))
 
-    def step(self, state: Columns, rows: Ints, time: Ints, value: Array) -> Verdicts:
+    def step(self, state: Columns, rows: Ints, time: Ints, value: Array) -> SeriesVerdicts:
         """`score`, then `learn`, at the cost of one. Arguments as of `score`."""
         judgement = self._judge(state, rows, time, value)
         self._learn(state, rows, judgement)
@@ -134,7 +134,8 @@ class Detector:
 
         mixture, memos = self._predict(state, rows, step)
         lower, upper = mixture.quantile(self._ends)
-        band = (lower, clamp(mixture.typical(), lower, upper), upper)
+        medians = mixture.medians()
+        band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
         point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
         calibration = Rows(state, rows, "window.")
         mean_point = self.window.mean(self.window.read(calibration), point)
@@ -167,8 +168,17 @@ class Detector:
         known = valid | (seen > 0)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
-        verdicts = Verdicts(
-            points, np.exp(-combine(list(channels.values()))), typical, lower, upper, kind, since, channels
+        verdicts = SeriesVerdicts(
+            points,
+            np.exp(-combine(list(channels.values()))),
+            typical,
+            lower,
+            upper,
+            kind,
+            since,
+            channels,
+            experts=self._by_name(mixture.weights),
+            expected=self._by_name(medians),
         )
         return _Judgement(
             verdicts=verdicts,
@@ -184,6 +194,10 @@ class Detector:
             weight=weight,
             band=band,
         )
+
+    def _by_name(self, rows: Array) -> dict[str, Array]:
+        """A row for each expert, shape (k, n), by their names."""
+        return {expert.name: row for expert, row in zip(self.experts, rows, strict=True)}
 
     def _predict(self, state: Columns, rows: Ints, step: Step) -> tuple[Mixture, list[Any]]:
         parts: list[Predictive] = []

@@ -86,10 +86,14 @@ class Mixture(Predictive):
         """See `Predictive`."""
         return total(self.each.cdf(value) * (self._by_row if value.ndim > 1 else self.weights))
 
+    def medians(self) -> Array:
+        """Where each expert expects the value, shape (k, n)."""
+        medians: Array = self.each.quantile(np.zeros((len(self.parts), 1, 1)))[:, 0]
+        return medians
+
     def typical(self) -> Array:
         """The experts' medians, weighted: where the value is expected; shape (n,)."""
-        medians = self.each.quantile(np.zeros((len(self.parts), 1, 1)))[:, 0]
-        return total(self.weights * medians)
+        return total(self.weights * self.medians())
 
     def quantile(self, normal: Array) -> Array:
         """See `Predictive`; ``normal`` of shape (m, 1), in the tails: near the middle the root finder may stop early.

@@ -49,6 +49,23 @@ class Verdicts:
     evidence: dict[str, Array]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays by name, the channels as ``evidence.<name>``."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "evidence"}
-        return plain | {f"evidence.{name}": channel for name, channel in self.evidence.items()}
+        """All arrays by name; those of a group, such as the channels, as ``evidence.<name>``."""
+        every = {f.name: getattr(self, f.name) for f in fields(self)}
+        groups = {name: value for name, value in every.items() if isinstance(value, dict)}
+        named = {f"{group}.{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
+        return {name: value for name, value in every.items() if name not in groups} | named
+
+
+@dataclass(frozen=True)
+class SeriesVerdicts(Verdicts):
+    """Verdicts of a mixture of experts.
+
+    As `Verdicts`.
+
+    Args:
+        experts: How much each expert was believed, by name; they add up to 1.
+        expected: Where each expert expected the value, by name.
+    """
+
+    experts: dict[str, Array]
+    expected: dict[str, Array]

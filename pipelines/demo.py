@@ -97,9 +97,10 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
     """What went through, what was found.
 
     Returns:
-        ``events_in`` samples and ``log_lines`` read from the agents, ``late``, ``dead_lettered``, ``features``, ``novelties`` verdicts
-        written, ``indexed`` documents stored by this run, ``latency_ms`` (p50, p99) of windows after the history went
-        through, ``injected`` incidents and changes of the ground truth, ``detected`` those with a novelty then.
+        ``events_in`` samples and ``log_lines`` read from the agents, ``late``, ``dead_lettered``, ``features``,
+        ``novelties`` verdicts written, ``indexed`` documents stored by this run, ``latency_ms`` (p50, p99) of windows
+        after the history went through, ``injected`` incidents and changes of the ground truth, ``detected`` those with
+        a novelty then.
     """
     tallies = driver.board.tallies
     injected, detected = _found(driver.settings, inputs.truth)

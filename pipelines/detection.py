@@ -25,6 +25,9 @@ from pipelines.settings import DetectorSettings
 JOINED = "*"
 """The metric of the joined verdict on an entity."""
 
+EXPERTS = ("level", "log_level", "hour")
+"""The experts of a metric's mixture."""
+
 CHANNELS = ("point", "window", "record", "change")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
 
@@ -33,6 +36,7 @@ _LEAST_SHARE = 0.01
 
 _NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
 _EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
+_EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
 _INFLUENCERS = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -45,9 +49,12 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(_NUMBERS, pl.Float64),
     "since": pl.Int64,
     "evidence": _EVIDENCE,
+    "experts": _EXPERTS,
+    "expected": _EXPERTS,
     "influencers": _INFLUENCERS,
     "template": pl.String,
     "example": pl.String,
+    "message": pl.String,
     "ingested": pl.Int64,
     "revision": pl.Int64,
 }
@@ -129,6 +136,7 @@ class Detection:
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
         turn, learns = frame["_turn"].to_numpy(), frame["revision"].to_numpy() == 0
         numbers = {name: np.empty(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
+        believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
         joined: list[_Turn | None] = []
 
@@ -141,6 +149,8 @@ class Detection:
                 numbers[name][part] = getattr(verdicts, name)
             for name in CHANNELS:
                 numbers[name][part] = verdicts.evidence[name]
+            for name in EXPERTS:
+                believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
             codes[part], since[part] = verdicts.kind, verdicts.since
             if learns[start] and end - start > 1:
                 evidence = combine(list(verdicts.evidence.values()))
@@ -157,9 +167,12 @@ class Detection:
             actual=frame["value"],
             since=pl.Series(since),
             evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
+            experts=_news(kinds[codes], believed),
+            expected=_news(kinds[codes], expected),
             influencers=pl.lit(None, _INFLUENCERS),
             template=pl.lit(None, pl.String),
             example=pl.lit(None, pl.String),
+            message=pl.lit(None, pl.String),
             ingested=pl.lit(None, pl.Int64),
             revision=frame["revision"],
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
@@ -225,6 +238,13 @@ def _rows(frame: pl.DataFrame, state: DetectionState) -> tuple[Ints, Ints]:
     return found["series"].to_numpy(), found["owner"].to_numpy()
 
 
+def _news(kinds: np.ndarray, columns: dict[str, Array]) -> pl.Series:
+    """Columns as one of structs; null where a verdict is no news."""
+    frame = pl.DataFrame(columns).with_columns(kind=pl.Series(kinds, dtype=pl.String))
+    news = ~pl.col("kind").is_in(["normal", "learning"])
+    return frame.select(pl.when(news).then(pl.struct(*columns))).to_series()
+
+
 def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -> list[pl.DataFrame]:
     if not joined:
         return []
@@ -254,6 +274,9 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -
         evidence=evidence.to_struct(),
         template=pl.lit(None, pl.String),
         example=pl.lit(None, pl.String),
+        experts=pl.lit(None, _EXPERTS),
+        expected=pl.lit(None, _EXPERTS),
+        message=pl.lit(None, pl.String),
         ingested=pl.lit(None, pl.Int64),
         revision=pl.lit(0, pl.Int64),
     )

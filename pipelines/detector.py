@@ -12,6 +12,7 @@ from engine.processor import Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
 from pipelines.detection import Detection
 from pipelines.settings import DetectorSettings
+from pipelines.words import told
 
 JUDGED = {"counter": "rate", "latency": "p95"}
 """Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""
@@ -48,7 +49,7 @@ class DetectorProcessor(Processor):
         state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
         if self.settings.emit == "novel":
             verdicts = verdicts.filter(~pl.col("kind").is_in(["normal", "learning"]))
-        return Results(verdicts)
+        return Results(told(verdicts))
 
 
 def judged(features: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -24,7 +23,7 @@ from engine.time import duration_ms
 from pipelines import topics
 from pipelines.board import Board
 from pipelines.jobs import FROM_AGENTS, JOBS, MODULES
-from pipelines.measured import Measurements, folder_of
+from pipelines.measured import Measurements
 from pipelines.settings import Settings
 from pipelines.sink.job import SinkJob
 
@@ -43,28 +42,24 @@ class Driver:
         settings: The settings, with the servers' addresses filled in.
         jobs: Names out of `ALL`.
         live_from: See `Board`.
-        quick_start: See `spark_session`.
 
     Raises:
         NewnormalError: ``JOB_UNKNOWN``; ``KAFKA_UNREACHABLE``.
     """
 
-    def __init__(
-        self, settings: Settings, jobs: Sequence[str] = ALL, live_from: int | None = None, quick_start: bool = False
-    ) -> None:
+    def __init__(self, settings: Settings, jobs: Sequence[str] = ALL, live_from: int | None = None) -> None:
         unknown = [name for name in jobs if name not in ALL]
         if unknown:
             raise NewnormalError(
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(ALL), "nothing was started"
             )
-        self.quick_start = quick_start
         self.settings, self.names = settings, [name for name in ALL if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.board = Board(self.names, live_from if live_from is not None else int(time.time() * 1000), delay)
-        self.measurements = Measurements(folder_of(settings))
+        self.measurements = Measurements(settings.folder("measured"))
         self.runtime = Runtime(
             bootstrap=settings.kafka.bootstrap or "",
-            checkpoints=checkpoint_dir(settings),
+            checkpoints=settings.folder("checkpoints"),
             shards=settings.engine.shards,
             trigger=settings.engine.trigger,
             max_records=settings.engine.max_records,
@@ -92,7 +87,6 @@ class Driver:
             settings.engine.driver_memory,
             log=settings.state / "logs" / "spark.log",
             preload=MODULES,
-            quick_start=self.quick_start,
         )
         heard = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
         if heard:
@@ -120,6 +114,8 @@ class Driver:
     def _launch(self, name: str) -> None:
         assert self.spark is not None
         if name == "sink":
+            if self.sink:
+                self.sink.close()
             self.sink = SinkJob(self.settings, self.runtime, self.board.sink)
             topic = self.settings.topic(topics.NOVELTIES)
             self.queries[name] = drain(self.spark, name, topic, self.runtime, self.sink.write)
@@ -172,6 +168,8 @@ class Driver:
         for query in self.queries.values():
             with suppress(Exception):
                 query.stop()
+        if self.sink:
+            self.sink.close()
         self.measurements.flush()
         if self.spark:
             end(self.spark)
@@ -200,8 +198,3 @@ def _reason(query: StreamingQuery) -> str:
     lines = [line for line in str(query.exception() or "stopped").splitlines() if line.strip()]
     telling = [line for line in lines if "Error" in line or "Exception" in line]
     return (telling or lines or ["stopped"])[-1].strip()[:300]
-
-
-def checkpoint_dir(settings: Settings) -> Path:
-    """Where the checkpoints of a namespace lie."""
-    return settings.state / "checkpoints" / (settings.namespace.rstrip(".") or "default")

@@ -12,7 +12,6 @@ from typing import Any
 
 from engine.operator.shard import Stats
 from engine.spark.query import BatchReport
-from pipelines.settings import Settings
 
 LAST = 50
 """Micro-batches over which is measured."""
@@ -99,11 +98,6 @@ def _shard(reports: list[BatchReport], last: Stats, records: int) -> dict[str, A
         "late": sum(s.late for s in mine),
         "dead": sum(s.dead for s in mine),
     }
-
-
-def folder_of(settings: Settings) -> Path:
-    """Where the figures of a namespace lie."""
-    return settings.state / "measured" / (settings.namespace.rstrip(".") or "default")
 
 
 def load(folder: Path, job: str) -> dict[str, Any] | None:

@@ -130,6 +130,10 @@ class Settings(BaseSettings):
         """The state directory, absolute."""
         return self.state_dir.expanduser().resolve()
 
+    def folder(self, what: str) -> Path:
+        """Where something that each namespace has of its own lies in the state directory."""
+        return self.state / what / (self.namespace.rstrip(".") or "default")
+
 
 def load(**overrides: Any) -> Settings:
     """Reads the settings; ``overrides`` are dotted names (``kafka.bootstrap``) whose value is not ``None``.

@@ -20,6 +20,7 @@ LOG_FEATURES = "features.logs"
 NOVELTIES = "novelties"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
+LABELS = "labels"
 LEDGER = LEDGER_TOPIC
 
 _DAY_MS = 86_400_000

@@ -14,9 +14,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from dashboards.console.metrics import metrics_text
 from dashboards.console.store import Store
-from dashboards.console.words import explain
 from engine.errors import NewnormalError
 from pipelines.records.novelty import NoveltyKind
+from pipelines.words import explain
 
 PAGE = Path(__file__).parent / "page"
 

@@ -55,8 +55,7 @@ class Store:
 
         Of more than `POINTS` windows, summaries of equal spans: means, the widest band, the highest score.
         """
-        within = {"range": {"@timestamp": {"gte": start, "lte": end, "format": "epoch_millis"}}}
-        query = {"bool": {"filter": [{"term": {"host.name": entity}}, {"term": {"metric": metric}}, within]}}
+        query = _windows(entity, metric, end, start)
         found = self._hits(query=query, sort=[{"@timestamp": "asc"}], size=POINTS + 1)
         if len(found) <= POINTS:
             keep = ("@timestamp", "actual", "typical", "lower", "upper", "record_score", "kind")
@@ -65,8 +64,7 @@ class Store:
 
     def pace(self, entity: str, metric: str, end: int) -> int:
         """Usual distance, in milliseconds, of the windows of a series up to ``end``; 0 if there are too few."""
-        within = {"range": {"@timestamp": {"lte": end, "format": "epoch_millis"}}}
-        query = {"bool": {"filter": [{"term": {"host.name": entity}}, {"term": {"metric": metric}}, within]}}
+        query = _windows(entity, metric, end)
         found = self._hits(query=query, sort=[{"@timestamp": "desc"}], size=_RECENT)
         gaps = [later["@timestamp"] - earlier["@timestamp"] for later, earlier in pairwise(found)]
         return int(median(gaps)) if gaps else 0
@@ -88,7 +86,7 @@ class Store:
 
     def counts(self, since: int | None = None) -> dict[str, int]:
         """Documents of each kind, with an event time from ``since`` on."""
-        within = {"range": {"@timestamp": {"gte": since, "format": "epoch_millis"}}} if since is not None else None
+        within = _within(gte=since) if since is not None else None
         return {bucket["key"]: bucket["doc_count"] for bucket in self._terms("kind", 50, within)}
 
     def close(self) -> None:
@@ -111,6 +109,16 @@ class Store:
         except (TransportError, ApiError) as error:
             now = "nothing is shown until it answers"
             raise NewnormalError("ELASTICSEARCH_UNREACHABLE", str(error), "elasticsearch.url", now=now) from None
+
+
+def _windows(entity: str, metric: str, end: int, start: int | None = None) -> Document:
+    """The windows of one series that ended by ``end``, and no sooner than ``start``."""
+    span = _within(lte=end) if start is None else _within(gte=start, lte=end)
+    return {"bool": {"filter": [{"term": {"host.name": entity}}, {"term": {"metric": metric}}, span]}}
+
+
+def _within(**bounds: int) -> Document:
+    return {"range": {"@timestamp": {**bounds, "format": "epoch_millis"}}}
 
 
 def _kinds(kinds: Sequence[str]) -> list[Document]:

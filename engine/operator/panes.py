@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from engine.operator.lift import SUMS
+from engine.operator.folds import SUMS
 from engine.state import ShardState, Tables, pack, unpack
 
 MOST_PARTS = 16

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates import Aggregate, Count, Rate, RowAggregate
+from engine.aggregates import Rate
 from engine.aggregation import WindowAggregate
-from engine.operator.lift import PANE, SAMPLES, SUMS, lift, tables_of
-from engine.packing import grouped
+from engine.operator.folds import PANE, SAMPLES, SUMS, Folds, together
 from engine.state import Tables
 from engine.windows.evictors import FROM_END, NEWEST
 
@@ -31,16 +30,7 @@ class Partials:
     def __init__(self, config: WindowAggregate, tables: Tables) -> None:
         self.config = config
         self.pieces = [tables] if tables else []
-        self.scalars = {n: a for n, a in config.aggregates.items() if isinstance(a, Aggregate)}
-        self.rates = {n: a for n, a in config.aggregates.items() if isinstance(a, Rate)}
-        self.tables = tables_of(config.aggregates.values())
-        self.wanted: dict[str, dict[str, RowAggregate]] = {}
-        for name, a in config.aggregates.items():
-            if isinstance(a, RowAggregate):
-                self.wanted.setdefault(a.table, {})[name] = a
-        self.merges: dict[str, pl.Expr] = Count().merge()
-        for aggregate in self.scalars.values():
-            self.merges |= aggregate.merge()
+        self.folds = Folds(config.aggregates)
 
     def add(self, records: pl.DataFrame) -> None:
         """Adds records, each with the number of its window."""
@@ -70,17 +60,18 @@ class Partials:
         )
         if self.config.evictor:
             tables = self._lift(tables[RECORDS])
-        sums = windows.to_frame(WINDOW).join(self._complete(tables[SUMS]), on=WINDOW, how="left", maintain_order="left")
-        for name, rate in self.rates.items():
+        sums = windows.to_frame(WINDOW).join(
+            self.folds.complete(tables[SUMS]), on=WINDOW, how="left", maintain_order="left"
+        )
+        for name, rate in self.folds.rates.items():
             sums = sums.join(_rates(name, rate, tables.get(SAMPLES)), on=WINDOW, how="left", maintain_order="left")
-        columns = [a.finish().alias(n) for n, a in self.scalars.items()]
-        result = sums.select(WINDOW, *columns, *self.rates)
-        for name, table in self.tables.items():
+        result = sums.select(WINDOW, *self.folds.finished(), *self.folds.rates)
+        for name, table in self.folds.tables.items():
             if name in tables:
-                read = table.finish(tables[name], [WINDOW], self.wanted[name])
+                read = table.finish(tables[name], [WINDOW], self.folds.wanted[name])
                 result = result.join(read, on=WINDOW, how="left", maintain_order="left")
             else:
-                result = result.with_columns(pl.lit(None).alias(column) for column in self.wanted[name])
+                result = result.with_columns(pl.lit(None).alias(column) for column in self.folds.wanted[name])
         return result.select(WINDOW, *self.config.aggregates)
 
     def whole(self) -> Tables:
@@ -89,20 +80,13 @@ class Partials:
 
     def _merged(self, pieces: list[Tables]) -> Tables:
         merged = {}
-        for name in dict.fromkeys(name for piece in pieces for name in piece):
-            rows = pl.concat([piece[name] for piece in pieces if name in piece], how="diagonal_relaxed")
-            if name == RECORDS:
-                merged[name] = self._kept(rows)
-            elif name == SAMPLES:
-                merged[name] = rows
-            elif name == SUMS:
-                merged[name] = grouped(self._complete(rows), [WINDOW], self.merges)
-            elif name in self.tables:
-                merged[name] = self.tables[name].merge(rows, [WINDOW])
+        for name, tables in together(pieces):
+            rows = pl.concat(tables, how="diagonal_relaxed")
+            merged[name] = self._kept(rows) if name == RECORDS else self.folds.merge(name, rows, [WINDOW])
         return merged
 
     def _lift(self, records: pl.DataFrame) -> Tables:
-        return lift(records, [], self.config.aggregates.values())
+        return self.folds.lift(records, [])
 
     def _kept(self, records: pl.DataFrame) -> pl.DataFrame:
         """What the evictor leaves, in event-time order."""
@@ -115,10 +99,6 @@ class Partials:
         from_end = pl.len().over(WINDOW) - 1 - pl.int_range(pl.len()).over(WINDOW)
         marked = rows.with_columns(from_end.alias(FROM_END), pl.col(time).max().over(WINDOW).alias(NEWEST))
         return marked.filter(self.config.evictor.keep(time)).drop(FROM_END, NEWEST)
-
-    def _complete(self, sums: pl.DataFrame) -> pl.DataFrame:
-        """Adds the columns of aggregates that the job did not have yet when its state was written."""
-        return sums.with_columns(pl.lit(None).alias(name) for name in self.merges if name not in sums.columns)
 
 
 def _rates(name: str, rate: Rate, samples: pl.DataFrame | None) -> pl.DataFrame:

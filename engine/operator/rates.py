@@ -8,7 +8,7 @@ import polars as pl
 
 from engine.aggregates import Rate
 from engine.aggregates.base import TIME
-from engine.operator.lift import PANE, SAMPLES, SUMS
+from engine.operator.folds import PANE, SAMPLES, SUMS
 from engine.state import ShardState, pack, unpack
 from engine.time import NEVER
 

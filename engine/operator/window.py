@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from engine.aggregates import Aggregate, Count, Rate, RowAggregate
 from engine.aggregation import WindowAggregate
-from engine.operator.lift import PANE, SAMPLES, SUMS, lift, tables_of
+from engine.operator.folds import PANE, SUMS, Folds, together
 from engine.operator.panes import PaneStore
 from engine.operator.rates import ELAPSED, INCREASE, RATES, Rates
 from engine.packing import grouped
@@ -31,17 +30,8 @@ class WindowProcessor(Processor):
         self.window = config.sliding
         self.key = list(config.key)
         self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
-        self.scalars = {n: a for n, a in config.aggregates.items() if isinstance(a, Aggregate)}
-        self.merges: dict[str, pl.Expr] = Count().merge()
-        for aggregate in self.scalars.values():
-            self.merges |= aggregate.merge()
-        self.tables = tables_of(config.aggregates.values())
-        self.wanted: dict[str, dict[str, RowAggregate]] = {}
-        for name, a in config.aggregates.items():
-            if isinstance(a, RowAggregate):
-                self.wanted.setdefault(a.table, {})[name] = a
-        rates = {n: a for n, a in config.aggregates.items() if isinstance(a, Rate)}
-        self.rate_name, rate = next(iter(rates.items()), ("", None))
+        self.folds = Folds(config.aggregates)
+        self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
         self.rates = Rates(rate, self.key, self.window.pane_ms) if rate else None
         self.retention = self.window.size_ms + self.lateness + self._reach()
 
@@ -76,7 +66,7 @@ class WindowProcessor(Processor):
 
     def _add(self, batch: pl.DataFrame, panes: PaneStore, before: int) -> pl.DataFrame | None:
         """Adds the batch's partials to their panes; returns keys and panes that had fired before."""
-        lifted = lift(batch, self.key, self.config.aggregates.values())
+        lifted = self.folds.lift(batch, self.key)
         parts = {name: table.partition_by(PANE, as_dict=True, include_key=False) for name, table in lifted.items()}
         changed = []
         for start in sorted(int(start) for (start,) in parts[SUMS]):
@@ -91,22 +81,13 @@ class WindowProcessor(Processor):
 
     def _merged(self, parts: Sequence[Tables]) -> Tables:
         merged = {}
-        for name in dict.fromkeys(name for part in parts for name in part):
-            tables = [part[name] for part in parts if name in part]
+        for name, tables in together(parts):
             rows = pl.concat(tables, how="diagonal_relaxed")
-            if len(tables) == 1 or name == SAMPLES:
-                merged[name] = rows
-            elif name == SUMS:
-                merged[name] = grouped(self._complete(rows), self.key, self.merges)
-            elif name == RATES:
-                merged[name] = grouped(rows, self.key, _SUMMED_RATES)
-            elif name in self.tables:
-                merged[name] = self.tables[name].merge(rows, self.key)
+            if len(tables) > 1:
+                rates = name == RATES
+                rows = grouped(rows, self.key, _SUMMED_RATES) if rates else self.folds.merge(name, rows, self.key)
+            merged[name] = rows
         return merged
-
-    def _complete(self, sums: pl.DataFrame) -> pl.DataFrame:
-        """Adds the columns of aggregates that the job did not have yet when its state was written."""
-        return sums.with_columns(pl.lit(None).alias(name) for name in self.merges if name not in sums.columns)
 
     def _forget(self, panes: PaneStore, state: ShardState, now: int) -> None:
         def expired(start: int) -> bool:
@@ -163,9 +144,8 @@ class WindowProcessor(Processor):
         by = [*self.key, END]
         sums = over(SUMS)
         assert sums is not None
-        sums = self._complete(sums)
-        if self.window.panes_per_window > 1:
-            sums = grouped(sums, by, self.merges)
+        several = self.window.panes_per_window > 1
+        sums = self.folds.merge(SUMS, sums, by) if several else self.folds.complete(sums)
         rates = over(RATES)
         if self.rates:
             none = sums.select(*by, pl.lit(None, pl.Float64).alias(INCREASE), pl.lit(None, pl.Int64).alias(ELAPSED))
@@ -175,13 +155,13 @@ class WindowProcessor(Processor):
             *self.key,
             (pl.col(END) - self.window.size_ms).alias("window_start"),
             END,
-            *(a.finish().alias(n) for n, a in self.scalars.items()),
+            *self.folds.finished(),
             *([self.rates.finish().alias(self.rate_name)] if self.rates else []),
         )
-        for name, table in self.tables.items():
+        for name, table in self.folds.tables.items():
             rows = over(name)
             if rows is not None:
-                result = result.join(table.finish(rows, by, self.wanted[name]), on=by, how="left")
+                result = result.join(table.finish(rows, by, self.folds.wanted[name]), on=by, how="left")
         if only is None:
             result = result.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
         else:

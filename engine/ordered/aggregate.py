@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from engine.aggregates import AnyAggregate, Rate
-from engine.operator.lift import PANE, SUMS
+from engine.operator.folds import PANE, SUMS, Folds, together
 from engine.ordered.base import Ordered, OrderedProcessor, OrderedReference
-from engine.ordered.partials import Partials
 from engine.ordered.sequences import Sequences
 from engine.ordered.windows import Assign, SequenceWindows
 from engine.processor import Key, Processor, Progress, Reference, Row
-from engine.state import ShardState, pack, unpack
+from engine.state import ShardState, Tables, pack, unpack
 from engine.time import END_OF_TIME
 
 
@@ -48,7 +47,7 @@ class SequenceAggregateProcessor(OrderedProcessor):
     def __init__(self, config: SequenceAggregate) -> None:
         super().__init__(config)
         self.sequences = Sequences(Assign(config.windows), config.key, config.time)
-        self.partials = Partials(config.key, config.aggregates)
+        self.folds, self.by = Folds(config.aggregates), [*config.key, PANE]
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The windows that close."""
@@ -58,8 +57,8 @@ class SequenceAggregateProcessor(OrderedProcessor):
         stored = state.get("open")
         parts = [unpack(stored)] if stored else []
         if records.height:
-            parts.append(self.partials.lift(records))
-        tables, by = self.partials.merge(parts), self.partials.by
+            parts.append(self.folds.lift(records, self.key))
+        tables, by = self._merged(parts), self.by
         if not closed.height:
             state.put("open", pack(tables))
             return pl.DataFrame()
@@ -70,7 +69,22 @@ class SequenceAggregateProcessor(OrderedProcessor):
             state.remove("open")
         done = {name: t.join(closed, on=by, how="semi", nulls_equal=True) for name, t in tables.items()}
         spans = closed.select(*by, "window_start", "window_end", pl.lit(0, pl.Int64).alias("revision"))
-        return spans.join(self.partials.finish(done), on=by, how="left", nulls_equal=True).drop(PANE)
+        return spans.join(self._finished(done), on=by, how="left", nulls_equal=True).drop(PANE)
+
+    def _merged(self, parts: list[Tables]) -> Tables:
+        merged = {}
+        for name, tables in together(parts):
+            rows = pl.concat(tables, how="diagonal_relaxed")
+            merged[name] = self.folds.merge(name, rows, self.by) if len(tables) > 1 else rows
+        return merged
+
+    def _finished(self, tables: Tables) -> pl.DataFrame:
+        result = tables[SUMS].select(*self.by, *self.folds.finished())
+        for name, table in self.folds.tables.items():
+            if name in tables:
+                read = table.finish(tables[name], self.by, self.folds.wanted[name])
+                result = result.join(read, on=self.by, how="left")
+        return result
 
 
 class SequenceAggregateReference(OrderedReference):

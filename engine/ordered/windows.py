@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from engine.aggregates import AnyAggregate
-from engine.operator.lift import PANE
+from engine.aggregates import AnyAggregate, Rate
+from engine.errors import NewnormalError
+from engine.operator.folds import PANE
 from engine.ordered.rounds import Ints
 from engine.ordered.turn import NO_TIMER, Logic, Turn
 from engine.processor import Row
@@ -39,9 +40,17 @@ class SequenceWindows(ABC):
         return duration_ms(self.timeout, "timeout") if self.timeout else 0
 
     def over(self, aggregates: dict[str, AnyAggregate]) -> SequenceAggregate:
-        """The operator that aggregates these windows."""
+        """The operator that aggregates these windows.
+
+        Raises:
+            NewnormalError: ``AGGREGATE_UNSUPPORTED`` for a rate: it needs the sample ahead of its window.
+        """
         from engine.ordered.aggregate import SequenceAggregate
 
+        rates = [name for name, aggregate in aggregates.items() if isinstance(aggregate, Rate)]
+        if rates:
+            what = f"{', '.join(rates)}: a rate in windows that records decide"
+            raise NewnormalError("AGGREGATE_UNSUPPORTED", what, "aggregate()", "aligned windows for rates")
         return SequenceAggregate(self, aggregates)
 
     @abstractmethod

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 PRELOAD = "NEWNORMAL_PRELOAD"
 """Environment variable of the modules that `engine.spark.daemon` imports, separated by commas."""
 _JVM_ENDS_SECONDS = 20
-_QUICK = "-XX:TieredStopAtLevel=1"
 
 
 @contextmanager
@@ -44,7 +43,6 @@ def spark_session(
     cores: int,
     work_dir: Path,
     driver_memory: str = "2g",
-    quick_start: bool = True,
     log: Path | None = None,
     preload: Sequence[str] = (),
 ) -> SparkSession:
@@ -56,7 +54,6 @@ def spark_session(
         cores: Threads; more than the machine's cores let small jobs overtake large ones.
         work_dir: Scratch space.
         driver_memory: Heap of the one JVM.
-        quick_start: Compile the JVM's code once and simply: it starts sooner, but its batches stay half as fast.
         preload: Modules of the jobs, imported once for all Python workers.
         log: File for what Spark and its Python workers print, so that the terminal stays ours.
     """
@@ -97,7 +94,7 @@ def spark_session(
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Xss8m {_QUICK if quick_start else ''}".strip(),
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss8m",
     }
     builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
     for name, value in conf.items():

@@ -27,5 +27,5 @@ def explain_job(
     if name not in JOBS:
         raise NewnormalError("JOB_UNKNOWN", name, "explain-job", ", ".join(JOBS), "nothing was explained")
     settings = load(**overrides(None, None, state_dir, namespace))
-    figures = measured.load(measured.folder_of(settings), name)
+    figures = measured.load(settings.folder("measured"), name)
     Console().print(JOBS[name](settings).explain(figures, settings.engine.shards))

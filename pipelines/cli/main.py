@@ -14,7 +14,21 @@ import typer
 from rich.console import Console
 
 from engine.errors import NewnormalError
-from pipelines.cli import bench, console, datagen, demo, docs, example, explain, run, score, services, sql, tail
+from pipelines.cli import (
+    bench,
+    console,
+    datagen,
+    demo,
+    docs,
+    evaluate,
+    example,
+    explain,
+    run,
+    score,
+    services,
+    sql,
+    tail,
+)
 
 app = typer.Typer(
     name="newnormal",
@@ -26,6 +40,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(run.run)
 app.command()(score.score)
+app.command()(evaluate.evaluate)
 app.command()(datagen.simulate)
 app.command()(datagen.agent)
 app.command()(datagen.play)

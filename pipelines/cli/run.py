@@ -14,7 +14,7 @@ def run(
     jobs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="normalizer, extractor, detector, log_normalizer, templates, log_detector, sink. Default: all."
+            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; sink. Default: all."
         ),
     ] = None,
     kafka: Kafka = None,

@@ -11,6 +11,7 @@ from engine.processor import Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
 from pipelines.logs.detection import LogDetection
 from pipelines.settings import DetectorSettings
+from pipelines.words import told
 
 
 @dataclass(frozen=True)
@@ -55,4 +56,4 @@ class LogDetectorProcessor(Processor):
         state.put("logs", pack(believed.to_frames()))
         if self.emit == "novel" and verdicts.height:
             verdicts = verdicts.filter(~pl.col("kind").is_in(["normal", "learning"]))
-        return Results(verdicts, late)
+        return Results(told(verdicts) if verdicts.height else verdicts, late)

@@ -20,6 +20,7 @@ from pipelines.records import Log
 class RsyslogDecoder(Decoder):
     """Messages with the fields ``ts`` (RFC 3339), ``host``, ``program``, ``severity`` (0 to 7) and ``msg``.
 
+    >>> import numpy as np
     >>> line = b'{"ts": "2026-11-21T00:28:54.5+00:00", "host": "a", "severity": 4, "program": "sshd", "msg": " no"}'
     >>> messages = Messages("logs.rsyslog", 0, pa.array([line]), np.array([0]), np.array([0]))
     >>> RsyslogDecoder().decode(messages).records.to_pylist()[0]["message"]

@@ -31,10 +31,17 @@ class Novelty(Record):
     upper: Finite | None = Field(None, description="upper bound of that band")
     since: Instant | None = Field(None, description="onset of the anomaly or state change")
     evidence: dict[str, float] = Field(default_factory=dict, description="each evidence channel by name")
+    experts: dict[str, float] | None = Field(
+        None, description="of news: how much each expert of the mixture was believed; they add up to 1"
+    )
+    expected: dict[str, float] | None = Field(
+        None, description="of news: what each expert expected; `hour`: usual at this hour on such days"
+    )
     influencers: dict[str, float] = Field(
         default_factory=dict, description="of `*`: each metric's share of the verdict; of `logs`: templates' shares"
     )
     template: Prose | None = Field(None, alias="log.template", description="of `logs`: the foremost log template")
-    example: Prose | None = Field(None, alias="message", description="of `logs`: a line of that template")
+    example: Prose | None = Field(None, alias="event.original", description="of `logs`: a line of that template")
+    message: Prose | None = Field(None, description="of news: what happened and why it is news, in words")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")

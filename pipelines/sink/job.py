@@ -81,3 +81,7 @@ class SinkJob:
     def stop(self) -> None:
         """Ends waiting for a server that is down; the micro-batch at hand is repeated at the next start."""
         self.stopping.set()
+
+    def close(self) -> None:
+        """Closes the connections, once its query has ended."""
+        self.sink.close()

@@ -82,10 +82,8 @@ class Bench:
         self.settings, self.records, self.warm_up = settings, records, warm_up
         self.batch = min(settings.engine.max_messages, records // 4)
         self.bootstrap = settings.kafka.bootstrap or ""
-        self.work = settings.state / "bench" / settings.namespace.rstrip(".")
-        self.spark = spark_session(
-            spark_jars(), java_home(), 2, self.work / "spark", quick_start=False, preload=jobs.MODULES
-        )
+        self.work = settings.folder("bench")
+        self.spark = spark_session(spark_jars(), java_home(), 2, self.work / "spark", preload=jobs.MODULES)
         self.provider = self.spark.conf.get("spark.sql.streaming.stateStore.providerClass") or ""
 
     def handwritten(self, name: str, quantiles: bool) -> float:

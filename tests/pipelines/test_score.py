@@ -13,7 +13,7 @@ from pipelines.cli.score import app
 from pipelines.score import COLUMNS, score_file
 
 DETECTOR = settings.load().detector
-NAB = Path("/work/shared/data/nab/data")
+NAB = Path(__file__).parents[3] / "shared" / "data" / "nab" / "data"
 
 
 def _write(path: Path, columns: dict[str, np.ndarray], order: np.ndarray | None = None) -> Path:

@@ -1,0 +1,187 @@
+"""Verdicts against spans that are known: what was found and how soon, what was a false alarm, how well scores rank.
+
+An *alert* is a run of verdicts of one series at or above a threshold; gaps of up to `CALM` windows do not end it. A
+span is found by a verdict of a metric that shows it, and explains all alerts of its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pipelines.evaluation.kinds import CALM, CHANGED, NEWS
+from pipelines.evaluation.truth import EVERY, Span
+from pipelines.evaluation.vus import auc_pr, period, vus_pr
+
+THRESHOLDS = (*range(5, 100, 5), 98)
+DAY = 86_400_000
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a choice of verdicts finds.
+
+    Args:
+        found: For each span, windows from its start to the first verdict in it; ``None`` if there is none.
+        alerts: Alerts of all series, joined verdicts left out.
+        false_alarms: Those that no span of their machine explains.
+        refuted: Those that an operator called a false alarm.
+        series_days: Series times days that were judged.
+    """
+
+    found: list[int | None]
+    alerts: int
+    false_alarms: int
+    refuted: int
+    series_days: float
+
+    def figures(self) -> dict[str, float | None]:
+        """Shares, delay in windows, rates."""
+        delays = [delay for delay in self.found if delay is not None]
+        return {
+            "found": len(delays) / len(self.found) if self.found else None,
+            "median_delay_windows": float(median(delays)) if delays else None,
+            "alerts": self.alerts,
+            "alerts_explained": 1 - self.false_alarms / self.alerts if self.alerts else None,
+            "false_alarms_per_series_day": self.false_alarms / self.series_days if self.series_days else None,
+            "alerts_called_false_by_operators": self.refuted,
+        }
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All that is known of some verdicts.
+
+    Args:
+        spans: The spans within the time judged, wrong ones only.
+        news: What the kinds that call an operator find.
+        levels: What scores from each of `THRESHOLDS` on find.
+        ranking: VUS-PR and AUC-PR of each series with a span, by ``entity metric``.
+        called: Of the spans found: ``(change, called a change)``.
+    """
+
+    spans: list[Span]
+    news: Level
+    levels: dict[int, Level]
+    ranking: dict[str, dict[str, float]] = field(default_factory=dict)
+    called: list[tuple[bool, bool]] = field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """As JSON."""
+        each = list(self.ranking.values())
+        means = {name: float(np.mean([series[name] for series in each])) for name in ("vus_pr", "auc_pr") if each}
+        return {
+            "spans": len(self.spans),
+            "news": self.news.figures(),
+            "levels": {str(level): found.figures() for level, found in self.levels.items()},
+            "ranking": {"mean": means, "series": self.ranking},
+            "called": {
+                "anomalies called anomalies": _share(not called for change, called in self.called if not change),
+                "changes called changes": _share(called for change, called in self.called if change),
+            },
+        }
+
+
+def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> Judged:
+    """Holds verdicts against spans.
+
+    Args:
+        verdicts: Columns ``entity``, ``metric``, ``window_start``, ``window_end``, ``actual``, ``record_score`` and
+            ``kind``; one row a series and window.
+        spans: Those outside of the time judged are left out.
+    """
+    verdicts = verdicts.sort("entity", "metric", "window_end", maintain_order=True)
+    reach = verdicts.group_by("entity").agg(first=pl.col("window_start").min(), last=pl.col("window_end").max())
+    known = {str(entity): (first, last) for entity, first, last in reach.rows()}
+    never = (0, -1)
+    spans = [s for s in spans if s.start <= known.get(s.entity, never)[1] and s.end >= known.get(s.entity, never)[0]]
+    wrong = [span for span in spans if span.wrong]
+    single = verdicts.filter(pl.col("metric") != EVERY)
+    sizes = single.group_by("entity", "metric").agg(
+        days=(pl.col("window_end").max() - pl.col("window_start").min()) / DAY,
+        step=pl.col("window_end").diff().median(),
+    )
+    step = max(1, int(sizes["step"].drop_nulls().median() or 1))  # type: ignore[arg-type]
+    days = float(sizes["days"].sum())
+
+    def level(chosen: pl.Expr) -> Level:
+        loud = verdicts.filter(chosen)
+        found = [_delay(loud, span, step) for span in wrong]
+        alerts = _alerts(loud.filter(pl.col("metric") != EVERY), step)
+        explained = [_explained(alert, wrong) for alert in alerts]
+        refuted = [_explained(alert, [s for s in spans if not s.wrong]) for alert in alerts]
+        return Level(found, len(alerts), explained.count(False), refuted.count(True), days)
+
+    return Judged(
+        spans=wrong,
+        news=level(pl.col("kind").is_in(NEWS)),
+        levels={score: level(pl.col("record_score") >= score) for score in THRESHOLDS},
+        ranking=_ranking(single, wrong),
+        called=_called(verdicts, wrong, step),
+    )
+
+
+def _within(span: Span, after: int = 0) -> pl.Expr:
+    """Verdicts on windows that touch a span, or the time after it."""
+    touches = (pl.col("window_end") >= span.start) & (pl.col("window_start") <= span.end + after)
+    return (pl.col("entity") == span.entity) & touches & _shows(span)
+
+
+def _shows(span: Span) -> pl.Expr:
+    return pl.lit(True) if EVERY in span.metrics else pl.col("metric").is_in([*span.metrics, EVERY])
+
+
+def _delay(loud: pl.DataFrame, span: Span, step: int) -> int | None:
+    first = loud.filter(_within(span))["window_end"].min()
+    return None if first is None else max(0, -(-(int(first) - span.start) // step))  # type: ignore[arg-type]
+
+
+def _alerts(loud: pl.DataFrame, step: int) -> list[tuple[str, int, int]]:
+    """Entity, start and end of each run."""
+    begins = (pl.col("window_end").diff() > CALM * step).fill_null(True).over("entity", "metric")
+    runs = loud.with_columns(run=begins.cum_sum().over("entity", "metric"))
+    spans = runs.group_by("entity", "metric", "run", maintain_order=True).agg(
+        first=pl.col("window_start").min(), last=pl.col("window_end").max()
+    )
+    return spans.select("entity", "first", "last").rows()
+
+
+def _explained(alert: tuple[str, int, int], spans: Sequence[Span]) -> bool:
+    entity, first, last = alert
+    return any(span.entity == entity and first <= span.end and last >= span.start for span in spans)
+
+
+def _ranking(single: pl.DataFrame, spans: Sequence[Span]) -> dict[str, dict[str, float]]:
+    ranking = {}
+    for (entity, metric), part in single.group_by("entity", "metric", maintain_order=True):
+        start, end = part["window_start"].to_numpy(), part["window_end"].to_numpy()
+        labels = np.zeros(part.height)
+        for span in spans:
+            if span.entity == entity and span.shows_in(str(metric)):
+                labels[(end >= span.start) & (start <= span.end)] = 1.0
+        if 0 < labels.sum() < len(labels):
+            scores = part["record_score"].to_numpy()
+            values = part["actual"].fill_null(strategy="forward").fill_null(0.0).to_numpy()
+            areas = {"vus_pr": vus_pr(labels, scores, period(values)), "auc_pr": auc_pr(labels, scores)}
+            ranking[f"{entity} {metric}"] = areas
+    return ranking
+
+
+def _called(verdicts: pl.DataFrame, spans: Sequence[Span], step: int) -> list[tuple[bool, bool]]:
+    """Of each span that was news: whether it is a change, and whether it was called one."""
+    news, called = verdicts.filter(pl.col("kind").is_in(NEWS)), []
+    for span in spans:
+        own = news.filter(_within(span, CALM * step))
+        if own.height:
+            called.append((span.change, own["kind"].is_in(CHANGED).any()))
+    return called
+
+
+def _share(flags: Any) -> float | None:
+    values = list(flags)
+    return float(np.mean(values)) if values else None
