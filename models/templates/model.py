@@ -39,6 +39,7 @@ class TemplateVerdicts:
         evidence: `CHANNELS` in nats, each of shape (m,).
         lines: Lines of each entity, shape (m,).
         expected: What was expected of their number.
+        usual: What is unusual of it but for new templates, in nats, shape (m,).
         persists: Whether the unusual has persisted: 0 no, 1 surely, shape (m,).
         typical: Lines expected of each (entity, template), shape (r,).
         gain: Evidence of each pair, in nats, shape (r,).
@@ -50,6 +51,7 @@ class TemplateVerdicts:
     evidence: dict[str, Array]
     lines: Array
     expected: NegativeBinomial
+    usual: Array
     persists: Array
     typical: Array
     gain: Array
@@ -166,6 +168,7 @@ class Templates:
             evidence,
             lines,
             expected,
+            usual,
             clamp(unrest / config.unrest_clip * 5 - 2.5, 0.0, 1.0),
             np.where(seen, ahead.expected, 0.0),
             np.maximum(gain, 0.5 * np.maximum(mix.gain, 0.0) * seen) * trust[window.owner],

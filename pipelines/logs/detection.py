@@ -92,7 +92,7 @@ class LogDetection:
         mine = np.flatnonzero(place[owner[: len(state.pairs)]] >= 0)
         count = np.zeros(len(state.pairs))
         count[pairs] = part["count"].to_numpy()
-        view: Ints = state.entities.columns["view"].astype(np.int64)[rows]
+        view: Ints = state.entities.columns["fleet"].astype(np.int64)[rows]
         window = LogWindow(rows, view, mine, place[owner[mine]], template[mine], count[mine])
         young = state.entities.columns["windows"][rows] < self.model.config.warm_up
         return self._verdicts(state, end, window, self.model.step(state.tables(), window), young)
@@ -120,7 +120,8 @@ class LogDetection:
         start = np.where(absent, last, end - self.size)
         alarm: Flags = (points >= self.threshold) & (lines > 0)
         persists = np.maximum(told.persists[mine], told.persists[other])
-        kind, since = self.phases.step(own, start, alarm, strange, persists, absent)
+        unusual = alarm | (np.maximum(told.usual[mine], told.usual[other]) >= config.doubt)
+        kind, since = self.phases.step(own, start, alarm, unusual, strange, persists, absent)
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
 
         shown = np.flatnonzero((lines > 0) | ((kind != "normal") & (kind != "learning")))

@@ -43,7 +43,9 @@ class LogState:
             return phases.new_state(n) | {"last": np.zeros(n, np.int64)}
 
         def entities(n: int) -> Columns:
-            return model.new_tables(entities=n).entities | {name: np.zeros(n, np.int64) for name in ("view", "machine")}
+            return model.new_tables(entities=n).entities | {
+                name: np.zeros(n, np.int64) for name in ("fleet", "machine")
+            }
 
         def pairs(n: int) -> Columns:
             return new_pairs(n) | {name: np.zeros(n, np.int64) for name in ("owner", "template")}
@@ -75,7 +77,7 @@ class LogState:
         self.machines.rows((name,) for name in names)
         both = [(name, view) for (name,) in self.machines.keys()[known[1] :] for view in VIEWS]
         rows = self.entities.rows(both)
-        self.entities.columns["view"][rows] = np.tile([TEMPLATES, SEVERITIES], len(both) // 2)
+        self.entities.columns["fleet"][rows] = np.tile([TEMPLATES, SEVERITIES], len(both) // 2)
         self.entities.columns["machine"][rows] = np.repeat(np.arange(known[1], len(self.machines)), 2)
         new = self.pairs.keys()[known[0] :]
         at = np.arange(known[0], len(self.pairs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def driven(job: Job, frame: pl.DataFrame, cuts: Sequence[int], shards: int = 1, 
     """A job that reads `logs`, with lines in micro-batches cut at some instants; in each they come in any order."""
     run = Driven(job, shards)
     edges = [-(2**60), *sorted(cuts), 2**60]
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         part = frame.filter((pl.col("time") >= low) & (pl.col("time") < high))
         run.kafka(messages(part.sample(fraction=1.0, shuffle=True, seed=seed), high, run.offset))
         run.offset += 10
