@@ -40,6 +40,16 @@ def latency(
     _report(module("latency").run(rate, seconds, state_dir), out)
 
 
+@app.command()
+def logs(
+    lines: Annotated[int, typer.Option(help="Log lines.")] = 400_000,
+    machines: Annotated[int, typer.Option(help="Machines that write them.")] = 1_000,
+    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+) -> None:
+    """Log lines a second on one core: JSON to columns, masking, the templates job, Drain on lines that are all new."""
+    _report(module("logs").run(lines, machines), out)
+
+
 Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
 Out = Annotated[Path, typer.Option(help="Folder for results: figures as JSON, plots, scores.")]
 
