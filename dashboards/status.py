@@ -23,7 +23,10 @@ class JobStatus:
         lag: Kafka messages not read yet, over all input partitions; ``None`` if unknown.
         watermark: Event time up to which input is taken to be complete; ``None`` before the first.
         state_bytes: Size of the keyed state.
-        keys: Keys (series, machines) in the state.
+        keys: Keys (series, machines) in the state; ``None`` if the job does not tell, as with the next two.
+        open_windows: Windows that have not ended.
+        timers: Timers that have not fired.
+        busiest_share: Share of the last micro-batch's records that went to the shard with most of them, 0 to 1.
         batch_ms: How long the last micro-batch took.
     """
 
@@ -36,7 +39,10 @@ class JobStatus:
     lag: int | None = None
     watermark: int | None = None
     state_bytes: int = 0
-    keys: int = 0
+    keys: int | None = None
+    open_windows: int | None = None
+    timers: int | None = None
+    busiest_share: float | None = None
     batch_ms: float = 0.0
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from engine.aggregates import AnyAggregate
 from engine.processor import Processor, ProcessorConfig, Reference
-from engine.triggers import ACCUMULATING, Accumulation, AfterWatermark, Trigger
+from engine.time import duration_ms
+from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
 from engine.windows import Evictor, Policy, Sliding, Window
+
+BOUNDS = ("window_start", "window_end")
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,18 @@ class WindowAggregate(ProcessorConfig):
         from engine.explain import windows
 
         return windows(self)
+
+    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        return given
+
+    @property
+    def revised(self) -> pa.Schema | None:
+        """The columns of results that may come behind the watermark, of any type; ``None`` if there are none."""
+        if not duration_ms(self.allowed_lateness):
+            return None
+        told = ["revision"] if self.shared else ["pane", "timing", "revision"]
+        told += ["retraction"] if isinstance(self.panes, AccumulatingAndRetracting) else []
+        return pa.schema([(name, pa.null()) for name in (*self.key, *BOUNDS, *self.aggregates, *told)])
 
     def result_time(self, time: str) -> str:
         return "window_end"

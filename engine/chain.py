@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import polars as pl
+import pyarrow as pa
 
+from engine.aggregation import WindowAggregate
 from engine.processor import Held, Processor, ProcessorConfig, Progress, Reference, Results, Row
 from engine.state import ShardState
 from engine.steps import Step, applied, row_by_row
@@ -81,6 +85,13 @@ class Chain(ProcessorConfig):
             time = part.result_time(time)
         return time
 
+    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        forms = list(self.parts[0].late_forms(given))
+        for before, part in pairwise(self.parts):  # only revisions of windows are behind the watermark
+            revised = before.revised if isinstance(before, WindowAggregate) else None
+            forms += part.late_forms([revised]) if revised else []
+        return forms
+
     def describe(self) -> list[tuple[str, str]]:
         numbered = ((number, part.describe()) for number, part in enumerate(self.parts, 1))
         return [(f"{number}. {term}", meaning) for number, lines in numbered for term, meaning in lines]
@@ -97,9 +108,7 @@ class _Chained(Processor):
             batch = results.records
             late += [results.late] if results.late is not None and results.late.height else []
             held.append(results.held)
-        keys = [h.keys for h in held if h.keys is not None]
-        most = Held(max(keys, default=None), next((h.open for h in held if h.open is not None), None))
-        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, most)
+        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, Held.together(held))
 
 
 @dataclass(frozen=True)

@@ -128,13 +128,26 @@ def _source(source: Source, topic: str) -> Lines:
     told = [f"{f.name} {getattr(strategy, f.name)}" for f in fields(strategy) if f.name != "expected"]  # type: ignore[arg-type]
     return [
         ("records", f"{source.record.__name__} by {type(source.formats[topic]).__name__}"),
-        ("event time", f"{source.time}, at most {source.bounds.max_ahead} ahead of its arrival"),
-        ("watermark", f"{type(strategy).__name__} ({', '.join(told)})"),
+        *_time(source, f"{type(strategy).__name__} ({', '.join(told)})"),
         *([("partitions waited for", str(waited))] if waited else []),
         *((("step"), repr(step)) for step in source.steps),
         *([("broadcast", "to all shards")] if source.broadcast else []),
         *([] if source.holds else [("watermark", "of this input is not waited for")]),
     ]
+
+
+def _time(source: Source, strategy: str) -> Lines:
+    if source.clock == "ingestion":
+        watermark = f"greatest arrival time of each partition, heartbeats included; {strategy}"
+        return [("ingestion time", f"{source.time}, a record's arrival at Kafka"), ("watermark", watermark)]
+    if source.clock == "processing":
+        told = f"{source.time}, the shard's clock when it takes a record in"
+        return [
+            ("processing time", told),
+            ("watermark", "the shard's clock: the greatest arrival time that it has seen"),
+        ]
+    told = f"{source.time}, at most {source.bounds.max_ahead} ahead of its arrival"
+    return [("event time", told), ("watermark", strategy)]
 
 
 def _shard(job: Job, shards: int) -> str:
@@ -167,7 +180,7 @@ def _stages(job: Job, measured: Measured | None, shards: int) -> Lines:
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
-    names = ("shard", "records", "share", "keys", "open", "state_bytes", "late", "dead")
+    names = ("shard", "records", "share", "keys", "open", "timers", "state_bytes", "late", "dead")
     values = ((name, row.get(name)) for name in names)
     return {n: "-" if v is None else f"{v:.0%}" if n == "share" else str(v) for n, v in values}
 

@@ -24,9 +24,12 @@ def checked(inputs: Sequence[Source]) -> None:
     """Refuses inputs that one job cannot read together.
 
     Raises:
-        NewnormalError: ``INPUTS_CLASH`` if their event times are in columns of different names, or a column has one
-            type here and another one there.
+        NewnormalError: ``INPUTS_CLASH`` if they tell time differently or in columns of different names, or a column
+            has one type here and another one there.
     """
+    if len({source.clock for source in inputs}) > 1:
+        what = "time is " + ", ".join(source.clock for source in inputs) + " time"
+        raise NewnormalError("INPUTS_CLASH", what, "inputs of a job", "one of them for all: merge(...).timed(...)")
     if len({source.time for source in inputs}) > 1:
         what = "event time is in columns " + ", ".join(source.time for source in inputs)
         raise NewnormalError("INPUTS_CLASH", what, "inputs of a job", "one name: select(time=...)")
@@ -80,17 +83,18 @@ def frame(inputs: Sequence[Source], records: Mapping[str, Sequence[dict[str, Any
     columns, tables = schema(inputs), []
     for number, source in enumerate(inputs):
         for topic in source.formats:
-            table = pa.Table.from_pylist(list(records.get(topic, ())), schema=source.record.arrow_schema())
+            table = pa.Table.from_pylist(list(records.get(topic, ())), schema=source.decoded())
             tables.append(tagged(apply(source.steps, table), number, columns))
     return pl.DataFrame(pa.concat_tables(tables).unify_dictionaries())
 
 
-def rows(inputs: Sequence[Source], topic: str, record: dict[str, Any]) -> list[dict[str, Any]]:
+def rows(inputs: Sequence[Source], topic: str, record: dict[str, Any], arrived: int = NEVER) -> list[dict[str, Any]]:
     """What a decoded record of a topic is to the job, for references: after the steps, with the columns of `schema`."""
     found = []
     for number, source in enumerate(inputs):
         if topic in source.formats:
-            made = row_by_row(source.steps, [record], source.record.arrow_schema())
+            stamp = {} if source.clock == "event" else {source.time: arrived}
+            made = row_by_row(source.steps, [record | stamp], source.decoded())
             found += [_row(inputs, number, row) for row in made]
     return found
 
@@ -103,6 +107,7 @@ class InputClocks:
     """The watermark of a job: the least of its inputs' that hold it and are not silent; it never goes back.
 
     An input is waited for until it has said something. Where all are silent, nothing is out of order any more.
+    By processing time the watermark is the clock: what comes is never older.
 
     Args:
         inputs: With their watermark strategies.
@@ -115,7 +120,8 @@ class InputClocks:
         kept = snapshot.get("inputs", [snapshot])
         kept = [*kept, *({} for _ in inputs[len(kept) :])]
         self.trackers = [WatermarkTracker.restore(s.watermark, was) for s, was in zip(inputs, kept, strict=False)]
-        self.watermark: int = snapshot.get("watermark", NEVER)
+        self.by_clock = any(source.clock == "processing" for source in inputs)
+        self.watermark: int = self.clock if self.by_clock else snapshot.get("watermark", NEVER)
 
     @classmethod
     def of_shard(cls, inputs: Sequence[Source], shard: int, shards: int, snapshot: dict[str, Any]) -> InputClocks:
@@ -128,6 +134,9 @@ class InputClocks:
         for source, tracker in zip(self.inputs, self.trackers, strict=True):
             tracker.advance(m for m in markers if m.topic in source.formats)
         holding = [t for t, s in zip(self.trackers, self.inputs, strict=True) if s.holds] or self.trackers
+        if self.by_clock:
+            self.watermark = self.clock
+            return self.watermark
         awake = [tracker.watermark for tracker in holding if not tracker.silent]
         now = min(awake) if awake else max(tracker.watermark for tracker in holding)
         self.watermark = max(self.watermark, now)

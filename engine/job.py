@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from engine import lateness
 from engine.inputs import checked
 from engine.processor import ProcessorConfig
 from engine.record import Record
-from engine.sources import Source
+from engine.sources import Clock, Source
 
 if TYPE_CHECKING:
     from engine.explain import Plan
@@ -30,7 +31,8 @@ class Job:
     """A whole job.
 
     Raises:
-        NewnormalError: ``INPUTS_CLASH`` if its inputs cannot be read together.
+        NewnormalError: ``INPUTS_CLASH`` if its inputs cannot be read together, ``LATE_MISFIT`` if the
+            late topic's record type does not fit what may come too late.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Job:
 
     def __post_init__(self) -> None:
         checked(self.inputs)
+        lateness.check(self)
 
     @property
     def source(self) -> Source:
@@ -51,8 +54,13 @@ class Job:
 
     @property
     def time(self) -> str:
-        """The event-time column of the inputs."""
+        """The column of the time that the job works on."""
         return self.source.time
+
+    @property
+    def clock(self) -> Clock:
+        """Which time that is."""
+        return self.source.clock
 
     @property
     def topics(self) -> list[str]:

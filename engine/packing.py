@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 LARGEST = 2**62
@@ -50,6 +52,50 @@ def grouped(
         return rows.group_by(by).agg(named)
     firsts = [pl.col(column).first() for column in by]
     return rows.with_columns(group.alias(_GROUP)).group_by(_GROUP).agg(*firsts, *named).drop(_GROUP)
+
+
+def alike(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> list[npt.NDArray[np.uint64]]:
+    """One integer for each distinct combination of columns, the same in all of some frames; nulls are equal.
+
+    >>> a, b = pl.DataFrame({"k": ["x", None]}), pl.DataFrame({"k": [None, "y"]})
+    >>> [codes.tolist() for codes in alike([a, b], ["k"])]
+    [[0, 1], [1, 2]]
+    """
+    rows = pl.concat([frame.select(columns) for frame in frames], how="vertical_relaxed")
+    codes = packed(rows, columns)
+    if codes is None:
+        known = rows.unique(maintain_order=True).with_row_index(_GROUP)
+        codes = rows.join(known, on=columns, how="left", nulls_equal=True, maintain_order="left")[_GROUP]
+    return np.split(codes.to_numpy().astype(np.uint64), np.cumsum([frame.height for frame in frames])[:-1])
+
+
+def firsts(codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Of each number, where it stands first.
+
+    >>> firsts(np.array([5, 2, 5, 2], np.uint64)).tolist()
+    [0, 1, 0, 1]
+    """
+    order, same = ordered(codes)
+    starts = np.flatnonzero(np.concatenate([[True], same[1:] != same[:-1]])) if len(same) else np.zeros(0, np.int64)
+    first = np.empty(len(codes), np.int64)
+    first[order] = np.repeat(order[starts], np.diff(np.append(starts, len(codes))))
+    return first
+
+
+def ordered(codes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """The order that sorts some numbers, equal ones as they come, and the numbers in that order.
+
+    A number and its row are sorted as one integer where both fit into 64 bits: several times faster than by reference.
+
+    >>> [some.tolist() for some in ordered(np.array([7, 3, 7], np.uint64))]
+    [[1, 0, 2], [3, 7, 7]]
+    """
+    bits = max(len(codes) - 1, 0).bit_length()
+    if not len(codes) or int(codes.max()).bit_length() + bits > 64:
+        order = np.argsort(codes, kind="stable")
+        return order, codes[order]
+    both = np.sort((codes << np.uint64(bits)) | np.arange(len(codes), dtype=np.uint64))
+    return (both & np.uint64((1 << bits) - 1)).astype(np.int64), both >> np.uint64(bits)
 
 
 def _bounds(values: pl.Series) -> tuple[int, int]:

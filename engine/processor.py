@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from engine.errors import NewnormalError
 from engine.state import ShardState
@@ -40,10 +42,22 @@ class Held:
     Attributes:
         keys: Keys; of windows made of panes, the most in one pane.
         open: Windows, of any key, that have not ended.
+        timers: Timers that have not fired.
     """
 
     keys: int | None = None
     open: int | None = None
+    timers: int | None = None
+
+    @classmethod
+    def together(cls, parts: Sequence[Held]) -> Held:
+        """What operators one after the other hold: the most keys of one of them, all windows, all timers."""
+
+        def known(name: str) -> list[int]:
+            return [value for part in parts if (value := getattr(part, name)) is not None]
+
+        keys, opened, timers = known("keys"), known("open"), known("timers")
+        return cls(max(keys, default=None), sum(opened) if opened else None, sum(timers) if timers else None)
 
 
 @dataclass(frozen=True)
@@ -94,6 +108,14 @@ class ProcessorConfig(ABC):
     def result_time(self, time: str) -> str:
         """The event-time column of the results; ``time`` is that of the input."""
         return time
+
+    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        """The columns of records that may come too late: none where it does not tell.
+
+        Args:
+            given: The columns of each input.
+        """
+        return ()
 
     def describe(self) -> list[tuple[str, str]]:
         """What it does and keeps, in its user's terms: lines of `Job.explain`."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,10 @@ from engine.partitioning import slots
 from engine.record import Record
 from engine.steps import Step, apply
 from engine.time import NEVER, duration_ms, epoch_ms, iso
-from engine.watermarks import BoundedOutOfOrderness, Marker, WatermarkStrategy
+from engine.watermarks import BoundedOutOfOrderness, Marker, Ordered, WatermarkStrategy
+
+Clock = Literal["event", "ingestion", "processing"]
+"""Which time a job works on: the records' own; their arrival at Kafka; or the shard's clock when it takes them in."""
 
 LARGEST = 1e150
 """Greatest absolute value of a number: its square must still be one."""
@@ -109,7 +113,8 @@ class Source:
     Args:
         formats: The decoder of each topic.
         record: The type of all of them.
-        time: The event-time column.
+        time: The column of the time that the job works on.
+        clock: Whose time that is; but for event time the column is set when records are read, see `timed`.
         columnar: Few large messages rather than many small ones.
         partitions: Partitions of the topics, if a record lies in the one that the hash of its key says; 0 if not.
         steps: What is done with each record before it is routed to its shard.
@@ -128,15 +133,35 @@ class Source:
     steps: tuple[Step, ...] = ()
     holds: bool = True
     broadcast: bool = False
+    clock: Clock = "event"
+
+    def timed(self, clock: Clock, column: str) -> Source:
+        """The same on another time, in a column that the records have or get.
+
+        By ingestion time the watermark of a partition is its greatest arrival time, heartbeats included: Kafka stamps
+        the records of a partition in order. By processing time it is the shard's clock.
+        """
+        if clock == "event":
+            return replace(self, clock=clock, time=column)
+        strategy = Ordered(self.watermark.idle_after, self.watermark.expected)
+        return replace(self, clock=clock, time=column, watermark=strategy)
 
     def direct(self, shards: int) -> bool:
         """Whether a message's partition tells the shard of its records: then it need not be decoded to be routed."""
         by_key = all(step.keeps(self.record.identity[0]) for step in self.steps)
         return self.partitions > 0 and self.partitions % shards == 0 and by_key and not self.broadcast
 
+    def decoded(self) -> pa.Schema:
+        """The columns of the records ahead of the steps."""
+        schema = self.record.arrow_schema()
+        if self.clock == "event":
+            return schema
+        at, stamp = schema.get_field_index(self.time), pa.field(self.time, pa.int64())
+        return schema.append(stamp) if at < 0 else schema.set(at, stamp)
+
     def columns(self) -> pa.Schema:
         """The columns of the records after the steps."""
-        schema = self.record.arrow_schema()
+        schema = self.decoded()
         return apply(self.steps, schema.empty_table()).schema if self.steps else schema
 
     def read(self, messages: Messages, job: str) -> tuple[pa.Table, Marker, list[DeadLetter]]:
@@ -151,20 +176,30 @@ class Source:
         spoke = int(messages.arrived.max()) if len(messages.values) else NEVER
         decoded = self.formats[messages.topic].decode(messages)
         records, refused = self._check(decoded.records, messages)
+        dead = [self._dead(job, messages, *refusal) for refusal in [*decoded.refused, *refused]]
+        if self.clock != "event":
+            marker = Marker(messages.topic, messages.partition, last, None, first, last, last, offset)
+            return apply(self.steps, self._stamped(records, messages)), marker, dead
         newest = pc.max(records.column(self.time)).as_py() if records.num_rows else NEVER
         limit = last + duration_ms(self.bounds.max_ahead)
         vouched = self.watermark.vouches(records, decoded.vouched)
         vouched = None if vouched is None else min(vouched, limit)
         observed = self.watermark.observes(records.column(self.time).to_numpy())
         marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke, offset, observed)
-        dead = [self._dead(job, messages, *refusal) for refusal in [*decoded.refused, *refused]]
         return apply(self.steps, records.drop_columns([ROW])), marker, dead
+
+    def _stamped(self, records: pa.Table, messages: Messages) -> pa.Table:
+        """The records with their arrival as their time."""
+        arrived = pa.array(messages.arrived[records.column(ROW).to_numpy()])
+        columns = {name: records.column(name) for name in self.record.arrow_schema().names} | {self.time: arrived}
+        return pa.table(columns, schema=self.decoded())
 
     def _check(self, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[tuple[int, str, str]]]:
         rows = records.column(ROW).to_numpy()
-        times = records.column(self.time).to_numpy()
+        own = self.clock == "event"
+        times = records.column(self.time).to_numpy() if own else messages.arrived[rows]
         limit = messages.arrived[rows] + duration_ms(self.bounds.max_ahead)
-        late, early = times > limit, times < epoch_ms(self.bounds.earliest)
+        late, early = times > limit, own & (times < epoch_ms(self.bounds.earliest))
         broken = np.zeros(len(rows), bool)
         for name, column in zip(records.schema.names, records.columns, strict=True):
             if pa.types.is_floating(column.type):

@@ -23,7 +23,7 @@ from engine.errors import NewnormalError
 from engine.inputs import INPUT, schema
 from engine.job import Job, Output
 from engine.processor import ProcessorConfig
-from engine.sources import Source
+from engine.sources import Clock, Source
 from engine.steps import Apply, Columns, Explode, Step, Where
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.windows import Evictor, Window
@@ -60,6 +60,21 @@ class Stream:
     def time(self) -> str:
         """The event-time column at this point."""
         return self.processor.result_time(self.source.time)
+
+    def timed(self, clock: Clock, column: str | None = None) -> Stream:
+        """Chooses the time that windows, triggers and operators work on; event time if nothing is said.
+
+        Args:
+            clock: ``"event"``: what the records say; ``"ingestion"``: a record's arrival at Kafka; ``"processing"``:
+                the shard's clock when it takes the record in: its arrival, or the greatest one seen ahead of the
+                micro-batch if that is later.
+            column: The column that holds it, for ingestion and processing time a new one or one that is replaced;
+                ``None``: ``arrived``, ``processed``, or that of the source.
+        """
+        if self.processor != PassThrough():
+            raise NewnormalError("STREAM_ORDER", "timed after an operator", "stream", "timed() right after read()")
+        names = {"event": self.source.time, "ingestion": "arrived", "processing": "processed"}
+        return replace(self, sources=tuple(s.timed(clock, column or names[clock]) for s in self.sources))
 
     def merge(self, other: Stream) -> Stream:
         """The records of both; columns of one name are one column."""

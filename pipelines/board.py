@@ -5,17 +5,29 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dashboards.status import JobStatus, PipelineStatus
+from engine.operator.shard import Stats
+from engine.processor import Held
 from engine.spark.query import BatchReport
 from engine.time import NEVER
 from pipelines.sink.job import SinkReport
 
 _RATE_SECONDS = 10.0
+
+
+def _sum(stats: Sequence[Stats]) -> Held:
+    """What all shards hold: keys and timers lie in one shard each, windows are open in all."""
+
+    def known(name: str) -> list[int]:
+        return [value for each in stats if (value := getattr(each, name)) is not None]
+
+    keys, opened, timers = known("keys"), known("open"), known("timers")
+    return Held(sum(keys) if keys else None, max(opened, default=None), sum(timers) if timers else None)
 
 
 class _Tally:
@@ -26,6 +38,8 @@ class _Tally:
         self.records_in = self.records_out = self.late = self.dead = self.state_bytes = 0
         self.watermark: int | None = None
         self.batch_ms = 0.0
+        self.held = Held()
+        self.busiest_share: float | None = None
         self.recent: deque[tuple[float, int]] = deque()
 
     def add(self, records_in: int, seconds: float) -> None:
@@ -48,6 +62,10 @@ class _Tally:
             lag=lag,
             watermark=self.watermark,
             state_bytes=self.state_bytes,
+            keys=self.held.keys,
+            open_windows=self.held.open,
+            timers=self.held.timers,
+            busiest_share=self.busiest_share,
             batch_ms=self.batch_ms,
         )
 
@@ -78,6 +96,9 @@ class Board:
             tally.late += sum(s.late for s in report.stats)
             tally.dead += sum(s.dead for s in report.stats)
             if report.stats:
+                tally.held = _sum(report.stats)
+                records = [s.records_in for s in report.stats]
+                tally.busiest_share = max(records) / sum(records) if sum(records) else tally.busiest_share
                 tally.state_bytes = sum(s.state_bytes for s in report.stats)
                 watermark = min(s.watermark for s in report.stats)
                 tally.watermark = watermark if watermark > NEVER else tally.watermark

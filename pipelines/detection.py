@@ -21,6 +21,7 @@ from models.verdicts import Kind
 from pipelines.detection_state import DetectionState
 from pipelines.machines import Machines, new_columns, new_slots
 from pipelines.settings import DetectorSettings
+from pipelines.turns import turns
 
 JOINED = "*"
 """The metric of the joined verdict on an entity."""
@@ -34,6 +35,7 @@ CHANNELS = ("point", "window", "record", "change")
 _LEAST_SHARE = 0.01
 """Metrics that contribute less to a joined verdict are not named among its influencers."""
 
+_KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
 _NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
 _EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
 _EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
@@ -129,12 +131,11 @@ class Detection:
         Returns:
             A frame of `SCHEMA`, and the state.
         """
-        frame = _in_order(frame)
         if frame.is_empty():
             return pl.DataFrame(schema=SCHEMA), state
-        series, entities = _rows(frame, state)
+        frame, series, entities, turn = _in_order(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
-        turn, learns = frame["_turn"].to_numpy(), frame["revision"].to_numpy() == 0
+        learns = frame["revision"].to_numpy() == 0
         numbers = {name: np.empty(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
         believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
@@ -158,17 +159,17 @@ class Detection:
                 values = _Values(entities[part], series[part], time[part], value[part])
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
 
-        kinds = np.array([kind.value for kind in Kind])
+        kinds = _KINDS.gather(codes)
         result = frame.select(
             "entity", "metric", metric_kind="kind", window_start="window_start", window_end="window_end"
         )
         result = result.with_columns(
-            kind=pl.Series(kinds[codes], dtype=pl.String),
+            kind=kinds,
             actual=frame["value"],
             since=pl.Series(since),
             evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
-            experts=_news(kinds[codes], believed),
-            expected=_news(kinds[codes], expected),
+            experts=_news(kinds, believed),
+            expected=_news(kinds, expected),
             influencers=pl.lit(None, _INFLUENCERS),
             template=pl.lit(None, pl.String),
             example=pl.lit(None, pl.String),
@@ -177,7 +178,7 @@ class Detection:
             revision=frame["revision"],
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
         )
-        result = pl.concat([result.select(*SCHEMA), *_joined_frame(frame, [made for made in joined if made], kinds)])
+        result = pl.concat([result.select(*SCHEMA), *_joined_frame(frame, [made for made in joined if made])])
         clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
         known = pl.when(pl.col("since") >= 0).then("since").alias("since")
         finite = pl.when(pl.col("actual").is_finite()).then("actual").alias("actual")
@@ -204,12 +205,8 @@ class Detection:
         return _Turn(rows[first] + start, rows + start, made)
 
 
-def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sorted so that the rows of one turn stand together: one window end an entity, one row a series.
-
-    All of a turn is learned, or none. It holds the k-th window end of each entity: entities do not know of one another,
-    so that it makes no difference whether their clocks agree, and recorded series of any years are judged side by side.
-    """
+def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:
+    """The rows as they are judged; of each the state's row of its series and of its entity, and its turn."""
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
     if "revision" not in frame.columns:
@@ -217,35 +214,27 @@ def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
     text = [pl.col(name).cast(pl.String) for name in ("entity", "metric", "kind")]
     whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end", "revision")]
     frame = frame.select(*text, *whole, pl.col("value").cast(pl.Float64).fill_null(float("nan")))
-    frame = frame.sort("window_end", "revision", "entity", "metric", maintain_order=True)
-    late = pl.col("revision") > 0
-    again = pl.int_range(pl.len()).over("window_end", "entity", "metric", late)
-    frame = frame.with_columns(_late=late, _again=again)
-    frame = frame.sort("entity", "window_end", "_late", "_again", "metric", maintain_order=True)
-    frame = frame.with_columns(_rank=pl.struct("window_end", "_late", "_again").rle_id().over("entity"))
-    frame = frame.sort("_rank", "_late", "entity", "metric", maintain_order=True)
-    return frame.with_columns(_turn=pl.struct("_rank", "_late").rle_id()).drop("_late", "_again", "_rank")
+    keys = frame.select("entity", "metric").unique().sort("entity", "metric")
+    keys = keys.with_columns(owner=pl.col("entity").rle_id().cast(pl.Int64), series=pl.int_range(pl.len()))
+    numbers = frame.join(keys, on=["entity", "metric"], how="left", maintain_order="left")
+    series, owner = numbers["series"].to_numpy(), numbers["owner"].to_numpy()
+    order, turn = turns(series, owner, frame["window_end"].to_numpy(), frame["revision"].to_numpy())
+    series = series[order]
+    met = np.argsort(np.unique(series, return_index=True)[1])
+    names = keys.select("entity", "metric")[met].rows()
+    rows, entities = np.empty(len(met), np.int64), np.empty(len(met), np.int64)
+    rows[met] = state.series.rows(names)
+    entities[met] = state.entities.rows((name[0],) for name in names)
+    return frame[order], rows[series], entities[series], turn
 
 
-def _rows(frame: pl.DataFrame, state: DetectionState) -> tuple[Ints, Ints]:
-    """The state's row of the series, and of the entity, of each row of the frame."""
-    keys = frame.select("entity", "metric").unique(maintain_order=True)
-    names = keys.rows()
-    keys = keys.with_columns(
-        series=pl.Series(state.series.rows(names)), owner=pl.Series(state.entities.rows((name[0],) for name in names))
-    )
-    found = frame.select("entity", "metric").join(keys, on=["entity", "metric"], how="left", maintain_order="left")
-    return found["series"].to_numpy(), found["owner"].to_numpy()
-
-
-def _news(kinds: np.ndarray, columns: dict[str, Array]) -> pl.Series:
+def _news(kinds: pl.Series, columns: dict[str, Array]) -> pl.Series:
     """Columns as one of structs; null where a verdict is no news."""
-    frame = pl.DataFrame(columns).with_columns(kind=pl.Series(kinds, dtype=pl.String))
-    news = ~pl.col("kind").is_in(["normal", "learning"])
-    return frame.select(pl.when(news).then(pl.struct(*columns))).to_series()
+    news = ~kinds.is_in(["normal", "learning"])
+    return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(*columns))).to_series()
 
 
-def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -> list[pl.DataFrame]:
+def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame]:
     if not joined:
         return []
     first = np.concatenate([turn.first for turn in joined])
@@ -268,7 +257,7 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn], kinds: np.ndarray) -
     made = base.join(by_entity, on=["window_end", "entity"], how="left", maintain_order="left").with_columns(
         metric=pl.lit(JOINED),
         metric_kind=pl.lit("gauge"),
-        kind=pl.Series(kinds[gather("kind").to_numpy()], dtype=pl.String),
+        kind=_KINDS.gather(gather("kind")),
         **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
         actual=pl.lit(None, pl.Float64),
         evidence=evidence.to_struct(),

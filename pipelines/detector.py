@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from engine.ordered.base import Waiting
-from engine.processor import Processor, ProcessorConfig, Progress, Results
+from engine.processor import Held, Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
 from pipelines.detection import Detection
 from pipelines.settings import DetectorSettings
@@ -42,14 +42,15 @@ class DetectorProcessor(Processor):
         """Judges all windows that are complete; late revisions at once."""
         ready = Waiting(state).release(batch, pl.col("window_end"), progress.now)
         if not ready.height:
-            return Results(pl.DataFrame())
+            return Results(pl.DataFrame(), held=Held(keys=state.notes.get("keys")))
         believed = state.get("models")
         models = self.detection.from_tables(_arrow(believed)) if believed else self.detection.new_state()
         verdicts, models = self.detection.process(judged(ready), models)
         state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
         if self.settings.emit == "novel":
             verdicts = verdicts.filter(~pl.col("kind").is_in(["normal", "learning"]))
-        return Results(told(verdicts))
+        state.notes["keys"] = len(models.series)
+        return Results(told(verdicts), held=Held(keys=len(models.series)))
 
 
 def judged(features: pl.DataFrame) -> pl.DataFrame:

@@ -94,6 +94,7 @@ def _shard(reports: list[BatchReport], last: Stats, records: int) -> dict[str, A
         "share": taken / records if records else 0.0,
         "keys": last.keys,
         "open": last.open,
+        "timers": last.timers,
         "state_bytes": last.state_bytes,
         "late": sum(s.late for s in mine),
         "dead": sum(s.dead for s in mine),

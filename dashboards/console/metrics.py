@@ -21,6 +21,9 @@ _GAUGES = {
     "watermark": ("watermark_timestamp_seconds", "Event time up to which input is complete", 1e-3),
     "state_bytes": ("state_bytes", "Size of the keyed state", 1.0),
     "keys": ("state_keys", "Keys in the state", 1.0),
+    "open_windows": ("windows_open", "Windows that have not ended", 1.0),
+    "timers": ("timers", "Timers that have not fired", 1.0),
+    "busiest_share": ("busiest_shard_ratio", "Share of the last records that one shard took", 1.0),
     "batch_ms": ("batch_seconds", "Duration of the last micro-batch", 1e-3),
 }
 

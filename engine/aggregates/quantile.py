@@ -16,7 +16,7 @@ import polars as pl
 
 from engine.aggregates.base import ROOM, RowAggregate, numbers, present
 from engine.errors import NewnormalError
-from engine.packing import grouped, packed
+from engine.packing import grouped, ordered, packed
 
 RELATIVE_ERROR = 0.01
 """Largest relative error of a quantile; also the half width of a bucket."""
@@ -50,13 +50,10 @@ class Quantile(RowAggregate):
     def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
         records, group = present(records, self.column, group)
         buckets = pl.Series("bucket", to_bucket(records[self.column].to_numpy()))
-        if group is not None:
-            group = group * ROOM + (buckets + ROOM // 2).cast(pl.UInt64)
-        rows = records.select(by).with_columns(buckets)
-        return grouped(rows, [*by, "bucket"], {"n": pl.len().cast(pl.Int64)}, group)
+        return _tallied(records.select(by).with_columns(buckets, pl.lit(1, pl.Int64).alias("n")), by, group)
 
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-        return grouped(rows, [*by, "bucket"], {"n": pl.col("n").sum()})
+        return _tallied(rows, by, packed(rows, by, room=ROOM))
 
     def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Quantile]) -> pl.DataFrame:
         return quantiles(rows, by, {name: aggregate.q for name, aggregate in wanted.items()})
@@ -93,8 +90,8 @@ def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) 
     Returns:
         One row a sketch: ``group`` and a column a quantile.
     """
-    ordered, number = _ordered(sketch, group)
-    counts, buckets = ordered["n"].to_numpy(), ordered["bucket"].to_numpy()
+    order, number = _order(sketch, group)
+    counts, buckets = sketch["n"].to_numpy()[order], sketch["bucket"].to_numpy()[order]
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     reached = np.cumsum(counts)
     before = reached[starts] - counts[starts]
@@ -104,15 +101,28 @@ def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) 
         rank = np.maximum(np.ceil(totals * q), 1)
         at = np.searchsorted(reached, before + rank)
         columns.append(pl.Series(name, from_bucket(buckets[at])))
-    return ordered[starts].select(group).with_columns(columns)
+    return sketch.select(group)[order[starts]].with_columns(columns)
 
 
-def _ordered(sketch: pl.DataFrame, group: list[str]) -> tuple[pl.DataFrame, npt.NDArray[np.int64]]:
-    """The rows by sketch and bucket, and a number for each row's sketch."""
+def _order(sketch: pl.DataFrame, group: list[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The rows by sketch and bucket, and in that order a number for each row's sketch."""
     codes = packed(sketch, group, room=ROOM)
-    if codes is None:
-        ordered = sketch.sort(*group, "bucket")
-        return ordered, ordered.select(pl.struct(group).rle_id()).to_series().to_numpy().astype(np.int64)
-    codes = codes * ROOM + (sketch["bucket"] + ROOM // 2).cast(pl.UInt64)
-    order = codes.arg_sort()
-    return sketch[order], (codes[order] // ROOM).to_numpy().astype(np.int64)
+    if codes is not None:
+        order, both = ordered(_with_bucket(codes, sketch))
+        return order, (both // ROOM).astype(np.int64)
+    order = sketch.select(pl.arg_sort_by(*group, "bucket")).to_series().to_numpy().astype(np.int64)
+    return order, sketch.select(group)[order].select(pl.struct(group).rle_id()).to_series().to_numpy().astype(np.int64)
+
+
+def _tallied(rows: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
+    """A row for each sketch and bucket, with the sum of the counts; ``group`` numbers the sketches."""
+    if group is None or not rows.height:
+        return grouped(rows, [*by, "bucket"], {"n": pl.col("n").sum()})
+    order, codes = ordered(_with_bucket(group, rows))
+    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    counts = np.add.reduceat(rows["n"].to_numpy()[order], starts)
+    return rows.select(*by, "bucket")[order[starts]].with_columns(pl.Series("n", counts, pl.Int64))
+
+
+def _with_bucket(group: pl.Series, rows: pl.DataFrame) -> npt.NDArray[np.uint64]:
+    return group.to_numpy() * np.uint64(ROOM) + (rows["bucket"].to_numpy() + ROOM // 2).astype(np.uint64)

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from engine.aggregates import Count, Sum
 from engine.examples.kit import T0, Came, Row, job, play, record, source
 from engine.stream import Stream
-from engine.triggers import Discarding, Every
-from engine.windows import Global, Tumbling
+from engine.windows import Tumbling
 
 PERIOD, STEP = 10_000, 100
 Reading = record("Reading", "sensor", time=int, value=float)
@@ -36,8 +35,9 @@ def compute() -> Waves:
         came.append((max(round(clock), time), "waves", {"time": time, "sensor": "s", "value": value}))
     waves = Stream.read(source("waves", Reading)).key_by("sensor")
     totals = {"count": Count(), "total": Sum("value")}
-    by_event_time = waves.window(Tumbling(f"{PERIOD}ms")).aggregate(**totals)
-    by_arrival = waves.window(Global()).trigger(Every(f"{PERIOD}ms"), panes=Discarding()).aggregate(**totals)
+    periods = Tumbling(f"{PERIOD}ms")
+    by_event_time = waves.window(periods).aggregate(**totals)
+    by_arrival = waves.timed("processing").window(periods).aggregate(**totals)
     return Waves(came, play(job(by_event_time, Total), came), play(job(by_arrival, Total), came))
 
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from engine.aggregation import WindowAggregate
 from engine.operator.partials import WINDOW
-from engine.operator.table import START, WindowTable
+from engine.operator.table import SEGMENT, START, WindowTable
 from engine.operator.triggers import END, NEW, Moment, TriggerLogic
 from engine.processor import Held, Processor, Progress, Results
 from engine.state import ShardState
@@ -36,6 +36,8 @@ class GeneralWindows(Processor):
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Moves the clock on, takes in the batch, moves the watermark on, ends windows."""
+        if not batch.columns and state.get(SEGMENT) is None:  # ahead of it in a chain nothing has come out yet
+            return Results(batch, held=Held(open=0))
         table = WindowTable(self.config, self.logic, state, batch.clear())
         before, now, clock = progress.before, progress.now, progress.clock
         panes = [table.look(Moment("clock", before, before, clock))] if clock > progress.clock_before else []
@@ -60,6 +62,8 @@ class GeneralWindows(Processor):
 
     def _spans(self, batch: pl.DataFrame, over: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """A row for each span of each record that is not over, in order of arrival; and the records without one."""
+        if not batch.height:
+            return batch, batch
         spans = self.config.window.spans(batch[self.config.time].to_numpy())
         some = spans.ends > over
         rows = spans.rows[some]

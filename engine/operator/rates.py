@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from engine.aggregates import Rate
 from engine.aggregates.base import TIME
 from engine.operator.folds import PANE, SAMPLES, SUMS
+from engine.operator.panes import PaneStore, of_panes
 from engine.state import ShardState, pack, unpack
 from engine.time import NEVER
-
-if TYPE_CHECKING:
-    from engine.operator.panes import PaneStore
 
 RATES = "rates"
 INCREASE, ELAPSED = "rate.increase", "rate.elapsed"
@@ -57,9 +53,8 @@ class Rates:
         if samples is None:
             return
         steps = self.rate.steps(samples, self.key)
-        for (pane,), totals in self._totals(steps).partition_by(PANE, as_dict=True, include_key=False).items():
-            if pane in closed:
-                panes.add(int(pane), {RATES: totals})
+        if totals := of_panes({RATES: self._totals(steps)}, closed):
+            panes.add(totals)
         self._keep(steps, state, since=max(closed) - self.rate.lookback_ms)
 
     def revise(self, changed: pl.DataFrame | None, panes: PaneStore, before: int) -> pl.DataFrame | None:
@@ -78,22 +73,21 @@ class Rates:
             return changed
         mine = samples.join(changed.select(self.key).unique(), on=self.key, how="semi")
         totals = self._totals(self.rate.steps(mine, self.key))
-        for pane in near:
-            tables = panes.get(pane)
-            if pane < first or SUMS not in tables:
-                continue
-            now = totals.filter(pl.col(PANE) == pane).drop(PANE)
-            was = tables.get(RATES, now.clear())
-            moved = now.join(was, on=now.columns, how="anti", nulls_equal=True)
-            if moved.height:
-                others = was.join(moved, on=self.key, how="anti")
-                panes.put(pane, {**tables, RATES: pl.concat([others, moved])})
-                changed = pl.concat([changed, moved.select(self.key).with_columns(pl.lit(pane).alias(PANE))])
+        tables = of_panes(panes.get(near), {pane for pane in near if pane >= first})
+        if SUMS not in tables:
+            return changed.unique()
+        now = of_panes({RATES: totals}, tables[SUMS][PANE].unique().to_list()).get(RATES, totals.clear())
+        was = tables.get(RATES, now.clear()).select(now.columns)
+        moved = now.join(was, on=now.columns, how="anti", nulls_equal=True)
+        if moved.height:
+            touched = set(moved[PANE].to_list())
+            others = was.join(moved, on=[*self.key, PANE], how="anti")
+            panes.put(of_panes(tables | {RATES: pl.concat([others, moved])}, touched), touched)
+            changed = pl.concat([changed, moved.select(changed.columns)])
         return changed.unique()
 
     def _samples(self, starts: list[int], panes: PaneStore) -> pl.DataFrame | None:
-        tables = [panes.get(p)[SAMPLES] for p in starts if SAMPLES in panes.get(p)]
-        return pl.concat(tables, how="diagonal_relaxed") if tables else None
+        return panes.get(starts).get(SAMPLES)
 
     def _totals(self, steps: pl.DataFrame) -> pl.DataFrame:
         pane = (pl.col(TIME) - pl.col(TIME) % self.pane_ms).alias(PANE)

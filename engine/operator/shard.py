@@ -21,6 +21,7 @@ from engine.dictionaries import compact, whole
 from engine.inputs import INPUT, InputClocks
 from engine.job import Job, Output
 from engine.operator.intake import Intake
+from engine.operator.json_lines import to_json_lines
 from engine.partitioning import slots
 from engine.processor import Progress
 from engine.record import Record
@@ -51,6 +52,7 @@ class Stats:
         shard: Its number.
         keys: Keys held, see `engine.processor.Held`.
         open: Windows open.
+        timers: Timers set.
         hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
         read_ms: Wall time of decoding; filled in by what runs the shard.
         operator_ms: Wall time of the operator, encoding and state included; likewise.
@@ -65,6 +67,7 @@ class Stats:
     shard: int = 0
     keys: int | None = None
     open: int | None = None
+    timers: int | None = None
     hot: Sequence[tuple[str, float]] = ()
     read_ms: float = 0.0
     operator_ms: float = 0.0
@@ -92,7 +95,7 @@ class ShardOperator:
         clocks = self._clocks(kept.notes.get("watermark", {}))
         before, clock = clocks.watermark, clocks.clock
         now = clocks.advance(intake.markers)
-        batch = self._batch(intake.records)
+        batch = self._batch(intake.records, clock)
         results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
         kept.notes["watermark"] = clocks.snapshot()
         yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
@@ -104,7 +107,7 @@ class ShardOperator:
             yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
         counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
         held = results.held
-        yield Stats(*counts, self.shard, held.keys, held.open, self._hot(batch)).message()
+        yield Stats(*counts, self.shard, held.keys, held.open, held.timers, self._hot(batch)).message()
 
     def _clocks(self, snapshot: dict[str, Any]) -> InputClocks:
         if self.job.direct(self.shards):
@@ -126,11 +129,13 @@ class ShardOperator:
         top = sample.group_by(self.job.key).len("__n").top_k(HOTTEST, by="__n").rows()
         return [(", ".join(map(str, key)), n / sample.height) for *key, n in top]
 
-    def _batch(self, tables: list[pa.Table]) -> pl.DataFrame:
+    def _batch(self, tables: list[pa.Table], clock: int = NEVER) -> pl.DataFrame:
         schema = inputs.schema(self.job.inputs)
         table = pa.concat_tables(tables).unify_dictionaries() if tables else schema.empty_table()
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)
+        if self.job.clock == "processing":
+            return frame.with_columns(pl.col(self.job.time).clip(lower_bound=clock))
         return frame
 
 
@@ -155,8 +160,9 @@ def encode(
         rows = {int(p): part for (p,), part in parts.items()}
     if output.format == "json":
         for partition, part in rows.items():
-            for key, line in to_json_lines(part, output.record):
-                yield Message(output.topic, partition, key, line)
+            keys = part[first_key(output.record)].cast(pl.String)
+            for key, line in zip(keys, to_json_lines(part, output.record), strict=True):
+                yield Message(output.topic, partition, key.encode(), line.encode())
         return
     for partition in sorted({*rows, *(own if moved else ())}):
         rest = rows.get(partition)
@@ -203,22 +209,3 @@ def _map(entries: pa.Array, kind: pa.MapType) -> pa.Array:
     offsets = pc.if_else(lists.is_valid(), lists.offsets[:-1], None) if lists.null_count else lists.offsets[:-1]
     offsets = pa.concat_arrays([offsets, lists.offsets[-1:]])
     return pa.MapArray.from_arrays(offsets, keys.cast(kind.key_type), values.cast(kind.item_type))
-
-
-def to_json_lines(records: pl.DataFrame, record: type[Record]) -> Iterator[tuple[bytes, bytes]]:
-    """Key and JSON of each record, by alias and without nulls; row by row, for the topics that people read."""
-    names = {c: info.alias or c for c, info in record.model_fields.items() if c in records.columns}
-    maps = {field.name for field in record.arrow_schema() if pa.types.is_map(field.type)}
-    keys = records[first_key(record)].cast(pl.String).to_list()
-    for key, row in zip(keys, records.select(list(names)).iter_rows(named=True), strict=True):
-        line = {names[c]: _plain(value, c in maps) for c, value in row.items() if value is not None}
-        yield key.encode(), orjson.dumps(line)
-
-
-def _plain(value: Any, is_map: bool) -> Any:
-    """A map's entries as an object, an object without its nulls."""
-    if is_map and isinstance(value, list):
-        return {entry["key"]: entry["value"] for entry in value}
-    if isinstance(value, dict):
-        return {k: v for k, v in value.items() if v is not None}
-    return value

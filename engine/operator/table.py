@@ -28,7 +28,7 @@ class WindowTable:
         config: The job's windows.
         logic: Their trigger.
         state: The shard's.
-        keys: Key columns without rows: their types.
+        keys: Key columns without rows: their types; needed while no window is open.
     """
 
     def __init__(self, config: WindowAggregate, logic: TriggerLogic, state: ShardState, keys: pl.DataFrame) -> None:
@@ -37,8 +37,10 @@ class WindowTable:
         self.retracting = isinstance(config.panes, AccumulatingAndRetracting)
         stored = state.get(SEGMENT)
         tables: Tables = unpack(stored) if stored else {}
-        none = keys.select(self.key).with_columns(pl.lit(0, pl.Int64).alias(c) for c in (START, END)).clear()
-        self.windows = self._complete(tables.pop(_WINDOWS, none))
+        if _WINDOWS not in tables:
+            none = keys.select(self.key).with_columns(pl.lit(0, pl.Int64).alias(c) for c in (START, END))
+            tables[_WINDOWS] = none.clear()
+        self.windows = self._complete(tables.pop(_WINDOWS))
         self.emitted = tables.pop(_EMITTED, None)
         self.partials = Partials(config, tables)
         self.changed = False

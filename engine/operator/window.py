@@ -11,7 +11,7 @@ import polars as pl
 
 from engine.aggregation import WindowAggregate
 from engine.operator.folds import PANE, SUMS, Folds, together
-from engine.operator.panes import PaneStore
+from engine.operator.panes import PaneStore, of_panes
 from engine.operator.rates import ELAPSED, INCREASE, RATES, Rates
 from engine.packing import grouped
 from engine.processor import Held, Processor, Progress, Results
@@ -28,16 +28,17 @@ class WindowProcessor(Processor):
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
         self.window = config.sliding
-        self.key = list(config.key)
+        self.pane_ms, self.key = self.window.pane_ms, list(config.key)
+        self.by = [*self.key, PANE]
         self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
         self.folds = Folds(config.aggregates)
         self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
-        self.rates = Rates(rate, self.key, self.window.pane_ms) if rate else None
+        self.rates = Rates(rate, self.key, self.pane_ms) if rate else None
         self.retention = self.window.size_ms + self.lateness + self._reach()
 
     def _reach(self) -> int:
         """How far ahead of the pane of a late record the oldest pane lies that its windows are put together from."""
-        return max(self.window.size_ms - self.window.pane_ms, self.rates.reach if self.rates else 0)
+        return max(self.window.size_ms - self.pane_ms, self.rates.reach if self.rates else 0)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Adds the batch to its panes and returns the windows that the watermark closed or late data changed."""
@@ -45,12 +46,12 @@ class WindowProcessor(Processor):
         if not batch.width:  # an operator ahead of this one in a chain had no results
             batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
         start = pl.col(self.config.time)
-        batch = batch.with_columns((start - start % self.window.pane_ms).alias(PANE))
+        batch = batch.with_columns((start - start % self.pane_ms).alias(PANE))
         too_late = pl.col(PANE) + self.window.size_ms + self.lateness <= progress.before
         late = batch.filter(too_late).drop(PANE)
         batch = batch.filter(~too_late) if late.height else batch
         changed = self._add(batch, panes, progress.before) if batch.height else None
-        closed = [p for p in panes.starts if progress.before < p + self.window.pane_ms <= progress.now]
+        closed = [p for p in panes.starts if progress.before < p + self.pane_ms <= progress.now]
         if self.rates:
             self.rates.carry(changed[PANE].unique().to_list() if changed is not None else [], panes, state)
             self.rates.close(closed, panes, state)
@@ -66,18 +67,16 @@ class WindowProcessor(Processor):
 
     def _add(self, batch: pl.DataFrame, panes: PaneStore, before: int) -> pl.DataFrame | None:
         """Adds the batch's partials to their panes; returns keys and panes that had fired before."""
-        lifted = self.folds.lift(batch, self.key)
-        parts = {name: table.partition_by(PANE, as_dict=True, include_key=False) for name, table in lifted.items()}
-        changed = []
-        for start in sorted(int(start) for (start,) in parts[SUMS]):
-            new = {name: by_pane[(start,)] for name, by_pane in parts.items() if (start,) in by_pane}
-            if start + self.window.pane_ms > before:
-                panes.add(start, new)
-            else:
-                old = panes.get(start)
-                panes.put(start, self._merged([old, new]) if old else new)
-                changed.append(new[SUMS].select(*self.key, pl.lit(start).alias(PANE)))
-        return pl.concat(changed) if changed else None
+        new = self.folds.lift(batch, self.key)
+        fired = {start for start in new[SUMS][PANE].unique().to_list() if start + self.pane_ms <= before}
+        if not fired:
+            panes.add(new)
+            return None
+        late = of_panes(new, fired)
+        panes.put(self._merged([panes.get(fired), late]), fired)
+        if rest := of_panes(new, set(new[SUMS][PANE].unique().to_list()) - fired):
+            panes.add(rest)
+        return late[SUMS].select(self.by)
 
     def _merged(self, parts: Sequence[Tables]) -> Tables:
         merged = {}
@@ -85,7 +84,7 @@ class WindowProcessor(Processor):
             rows = pl.concat(tables, how="diagonal_relaxed")
             if len(tables) > 1:
                 rates = name == RATES
-                rows = grouped(rows, self.key, _SUMMED_RATES) if rates else self.folds.merge(name, rows, self.key)
+                rows = grouped(rows, self.by, _SUMMED_RATES) if rates else self.folds.merge(name, rows, self.by)
             merged[name] = rows
         return merged
 
@@ -106,12 +105,14 @@ class WindowProcessor(Processor):
         pieces = []
         for (end,), group in windows.partition_by(END, as_dict=True).items():
             name = f"late/{end}"
-            spans = [int(end) - i * self.window.pane_ms for i in range(1, self.window.panes_per_window + 1)]
-            held = [t.select(self.key) for p in spans if (t := panes.before(p)) is not None]
-            known = pl.concat([*held, group.select(self.key).clear()]).unique().with_columns(pl.lit(1).alias("__known"))
+            spans = range(int(end) - self.window.size_ms, int(end), self.pane_ms)
+            held, empty = panes.before(spans), group.select(self.key).clear()
+            known = (held.select(self.key).unique() if held is not None else empty).with_columns(
+                pl.lit(1).alias("__known")
+            )
             stored = state.get(name)
-            empty = group.select(self.key).clear().with_columns(pl.lit(0, pl.Int64).alias(REVISION))
-            earlier = unpack(stored)[REVISION] if stored else empty
+            none = empty.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
+            earlier = unpack(stored)[REVISION] if stored else none
             numbered = group.join(known, on=self.key, how="left").join(earlier, on=self.key, how="left")
             next_one = pl.col(REVISION).fill_null(0) + pl.col("__known").fill_null(0)
             numbered = numbered.select(*self.key, next_one.cast(pl.Int64).alias(REVISION))
@@ -124,21 +125,18 @@ class WindowProcessor(Processor):
     def _explode(self, table: pl.DataFrame) -> pl.DataFrame:
         """One row a window over each row's pane."""
         steps = range(1, self.window.panes_per_window + 1)
-        return pl.concat([table.with_columns((pl.col(PANE) + i * self.window.pane_ms).alias(END)) for i in steps])
+        return pl.concat([table.with_columns((pl.col(PANE) + i * self.pane_ms).alias(END)) for i in steps])
 
     def _windows(self, ends: list[int], only: pl.DataFrame | None, panes: PaneStore) -> pl.DataFrame:
         """Results of windows by their ends: of all keys with revision 0, or of the keys and revisions in ``only``."""
         first, last = ends[0] - self.window.size_ms, ends[-1]
-        starts = [p for p in panes.starts if first <= p < last]
+        tables = panes.get(p for p in panes.starts if first <= p < last)
         wanted = pl.Series(ends, dtype=pl.Int64).implode()
 
         def over(name: str) -> pl.DataFrame | None:
-            tables = [
-                t.with_columns(pl.lit(p).alias(PANE)) for p in starts if (t := panes.get(p).get(name)) is not None
-            ]
-            if not tables:
+            if name not in tables:
                 return None
-            rows = self._explode(pl.concat(tables, how="diagonal_relaxed")).filter(pl.col(END).is_in(wanted))
+            rows = self._explode(tables[name]).filter(pl.col(END).is_in(wanted))
             return rows if only is None else rows.join(only.select(self.key), on=self.key, how="semi")
 
         by = [*self.key, END]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from engine.aggregates import AnyAggregate, Rate
@@ -11,6 +12,7 @@ from engine.operator.folds import PANE, SUMS, Folds, together
 from engine.ordered.base import Ordered, OrderedProcessor, OrderedReference
 from engine.ordered.sequences import Sequences
 from engine.ordered.windows import Assign, SequenceWindows
+from engine.packing import alike
 from engine.processor import Key, Processor, Progress, Reference, Row
 from engine.state import ShardState, Tables, pack, unpack
 from engine.time import END_OF_TIME
@@ -62,14 +64,20 @@ class SequenceAggregateProcessor(OrderedProcessor):
         if not closed.height:
             state.put("open", pack(tables))
             return pl.DataFrame()
-        rest = {name: t.join(closed, on=by, how="anti", nulls_equal=True) for name, t in tables.items()}
+        over = self._among(tables, closed)
+        rest = {name: t.filter(~over[name]) for name, t in tables.items()}
         if rest[SUMS].height:
             state.put("open", pack(rest))
         else:
             state.remove("open")
-        done = {name: t.join(closed, on=by, how="semi", nulls_equal=True) for name, t in tables.items()}
+        done = {name: t.filter(over[name]) for name, t in tables.items()}
         spans = closed.select(*by, "window_start", "window_end", pl.lit(0, pl.Int64).alias("revision"))
         return spans.join(self._finished(done), on=by, how="left", nulls_equal=True).drop(PANE)
+
+    def _among(self, tables: Tables, closed: pl.DataFrame) -> dict[str, pl.Series]:
+        """Which rows of some tables belong to windows that have closed."""
+        *codes, wanted = alike([*tables.values(), closed], self.by)
+        return {name: pl.Series(np.isin(some, wanted)) for name, some in zip(tables, codes, strict=True)}
 
     def _merged(self, parts: list[Tables]) -> Tables:
         merged = {}

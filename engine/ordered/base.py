@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import polars as pl
+import pyarrow as pa
 
 from engine.inputs import INPUT
 from engine.processor import Held, Key, Processor, ProcessorConfig, Progress, Reference, Results, Row
@@ -34,6 +35,9 @@ class Ordered(ProcessorConfig):
     def bound(self, key: tuple[str, ...], time: str, loops: tuple[int, ...] = ()) -> Self:
         """The same on a stream."""
         return replace(self, key=key, time=time, loops=loops)
+
+    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        return [form for number, form in enumerate(given) if number not in self.loops]
 
 
 class Waiting:
@@ -101,7 +105,7 @@ class OrderedProcessor(Processor):
         if looped is not None and looped.height:
             ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped
         records = self.apply(ready, state, progress)
-        return Results(records, late, Held(keys=state.notes.get("keys")))
+        return Results(records, late, Held(keys=state.notes.get("keys"), timers=state.notes.get("timers")))
 
 
 class OrderedReference(Reference, ABC):

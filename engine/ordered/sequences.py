@@ -61,6 +61,7 @@ class Sequences:
         self.table.save(state)
         state.notes["keys"] = self.table.height
         timer, last = self.table.columns[TIMER], self.table.columns[LAST]
+        state.notes["timers"] = int((timer != NO_TIMER).sum())
         ends = [timer.min(initial=END_OF_TIME)]
         if self.idle_ms:
             ends.append(self._expiry(last).min(initial=END_OF_TIME))

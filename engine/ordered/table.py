@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from engine.packing import alike, firsts
 from engine.state import ShardState, pack, unpack
 
 Columns = dict[str, npt.NDArray[Any]]
 Default = int | float | bool | str
-_ROW = "__row"
 _TYPES: dict[type, tuple[Any, type[pl.DataType]]] = {
     bool: (np.bool_, pl.Boolean),
     int: (np.int64, pl.Int64),
@@ -68,20 +68,16 @@ class KeyTable:
 
     def rows(self, records: pl.DataFrame) -> npt.NDArray[np.int64]:
         """The row of each record's key; of a new key a new row."""
-        distinct = records.select(self.key).unique(maintain_order=True)
-        if self.keys is None:
-            self.keys = distinct.clear()
-        known = self.keys.with_row_index(_ROW).cast({_ROW: pl.Int64})
-        found = distinct.join(known, on=self.key, how="left", nulls_equal=True, maintain_order="left")
-        new = found.filter(pl.col(_ROW).is_null()).select(self.key)
-        if new.height:
-            numbers = pl.int_range(known.height, known.height + new.height, eager=True).alias(_ROW)
-            self.keys = pl.concat([self.keys, new], how="vertical_relaxed")
-            known = pl.concat([known, new.select(numbers, *self.key)], how="vertical_relaxed")
+        asked, known = records.select(self.key), self.height
+        keys = asked if self.keys is None else pl.concat([self.keys, asked], how="vertical_relaxed")
+        first = firsts(*alike([keys], self.key))[known:]
+        new = np.unique(first[first >= known])
+        if len(new) or self.keys is None:
+            fresh = asked[new - known]
+            self.keys = fresh if self.keys is None else pl.concat([self.keys, fresh], how="vertical_relaxed")
             for name, column in self.columns.items():
-                self.columns[name] = np.concatenate([column, self._fresh(name, new.height)])
-        joined = records.select(self.key).join(known, on=self.key, how="left", nulls_equal=True, maintain_order="left")
-        return joined[_ROW].to_numpy()
+                self.columns[name] = np.concatenate([column, self._fresh(name, len(new))])
+        return np.where(first < known, first, known + np.searchsorted(new, first))
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> None:
         """Forgets all other rows."""

@@ -5,6 +5,6 @@ The sharded operator must give the same results; `tests/engine` holds the one ag
 """
 
 from engine.processor import Reference, Row
-from engine.reference.interpreter import Arrival, Outcome, Silence, Vouched, interpret
+from engine.reference.interpreter import Arrival, Outcome, Silence, Vouched, interpret, step_by_step
 
-__all__ = ["Arrival", "Outcome", "Reference", "Row", "Silence", "Vouched", "interpret"]
+__all__ = ["Arrival", "Outcome", "Reference", "Row", "Silence", "Vouched", "interpret", "step_by_step"]

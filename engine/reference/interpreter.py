@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,7 +51,7 @@ class Silence:
 
 @dataclass
 class Outcome:
-    """What a job makes of its input.
+    """What a job makes of its input, or of one micro-batch.
 
     Attributes:
         rows: Results in the order they are emitted.
@@ -70,20 +70,27 @@ def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]
     Raises:
         NewnormalError: ``PROCESSOR_UNKNOWN`` if the job's processor is own logic, which has no specification here.
     """
+    whole = Outcome()
+    for outcome in step_by_step(job, batches):
+        whole.rows += outcome.rows
+        whole.late += outcome.late
+        whole.watermarks += outcome.watermarks
+    return whole
+
+
+def step_by_step(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Iterator[Outcome]:
+    """As `interpret`: what the job makes of each micro-batch."""
     logic = job.processor.reference()
     clocks = InputClocks(job.inputs)
-    outcome = Outcome()
     for batch in batches:
         before, clock_before = clocks.watermark, clocks.clock
         now = clocks.advance(_markers(job, batch))
         entries = sorted((e for e in batch if isinstance(e, Arrival)), key=lambda e: (e.topic, e.partition))
         progress = Progress(before, now, clock_before, clocks.clock)
-        records = [row for entry in entries for row in inputs.rows(job.inputs, entry.topic, entry.record)]
-        rows, late = logic.take(records, progress)
-        outcome.rows += rows
-        outcome.late += late
-        outcome.watermarks.append(now)
-    return outcome
+        records = [row for e in entries for row in inputs.rows(job.inputs, e.topic, e.record, e.arrived)]
+        if job.clock == "processing":
+            records = [row | {job.time: max(row[job.time], clock_before)} for row in records]
+        yield Outcome(*logic.take(records, progress), [now])
 
 
 def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Marker]:
@@ -91,6 +98,11 @@ def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Mar
     markers = []
     for offset, entry in enumerate(batch):
         source = next(source for source in job.inputs if entry.topic in source.formats)
+        where = (entry.topic, entry.partition)
+        if source.clock != "event":
+            at = entry.arrived
+            markers.append(Marker(*where, at, None, at, at, at, offset))
+            continue
         ahead, strategy = duration_ms(source.bounds.max_ahead), source.watermark
         records = [entry.record] if isinstance(entry, Arrival) else []
         table = pa.Table.from_pylist(records, schema=source.record.arrow_schema())
@@ -100,6 +112,5 @@ def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Mar
         observed = strategy.observes(np.array(times, np.int64))
         spoke = NEVER if isinstance(entry, Silence) else entry.arrived
         newest = max(times, default=NEVER)
-        where = (entry.topic, entry.partition)
         markers.append(Marker(*where, newest, vouched, entry.arrived, entry.arrived, spoke, offset, observed))
     return markers

@@ -75,8 +75,7 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
         if not writer:
             epoch = checkpoint_id(runtime, job.name)
             writer.append(TransactionalWriter(runtime.bootstrap, runtime.namespace + job.name, runtime.ledger, epoch))
-        rows = frame.toArrow().to_pydict()
-        messages = [Message(*row) for row in zip(*(rows[name] for name in OUTPUT.names), strict=True)]
+        messages = collected(frame)
         try:
             writer[0].write(batch_id, (m for m in messages if m.topic != STATS))
         except BaseException:
@@ -86,11 +85,22 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
             stats = tuple(Stats.of(m) for m in messages if m.topic == STATS)
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
 
-    spark.conf.set("spark.sql.shuffle.partitions", str(runtime.shards))
     most = runtime.max_records if any(source.columnar for source in job.inputs) else runtime.max_messages
     rows = read(spark, job.topics, runtime, most)
-    inputs = _by_partition(rows, runtime) if job.direct(runtime.shards) else _blobs(rows, job, runtime)
-    return _start(_stateful(inputs, job, runtime), job.name, runtime, write)
+    return _start(operated(rows, job, runtime.shards), job.name, runtime, write)
+
+
+def operated(rows: DataFrame, job: Job, shards: int) -> DataFrame:
+    """The plan of a job from Kafka rows (see `read`) to messages: map side or direct routing, then the shards."""
+    rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
+    inputs = _by_partition(rows, shards) if job.direct(shards) else _blobs(rows, job, shards)
+    return inputs.groupBy("slot").transformWithStateInPandas(ShardProcessor(job, shards), OUTPUT, "update", "None")
+
+
+def collected(frame: DataFrame) -> list[Message]:
+    """The messages of one micro-batch, in the driver."""
+    rows = frame.toArrow().to_pydict()
+    return [Message(*row) for row in zip(*(rows[name] for name in OUTPUT.names), strict=True)]
 
 
 def drain(
@@ -149,21 +159,22 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) ->
     )
 
 
-def _by_partition(rows: DataFrame, runtime: Runtime) -> DataFrame:
+def _by_partition(rows: DataFrame, shards: int) -> DataFrame:
     """Kafka rows as they are, each with its shard."""
-    labels = F.array(*(F.lit(label) for label in shard_labels(rows.sparkSession, runtime.shards)))
-    shard = F.col("partition") % runtime.shards
-    return rows.coalesce(runtime.shards).withColumns({"shard": shard, "slot": F.get(labels, shard)})
+    labels = F.array(*(F.lit(label) for label in shard_labels(rows.sparkSession, shards)))
+    shard = F.col("partition") % shards
+    return rows.coalesce(shards).withColumns({"shard": shard, "slot": F.get(labels, shard)})
 
 
-def _blobs(rows: DataFrame, job: Job, runtime: Runtime) -> DataFrame:
-    labels = shard_labels(rows.sparkSession, runtime.shards)
-    return rows.coalesce(runtime.shards).mapInArrow(
-        partial(_map_side, job, runtime.shards, labels), "shard int, slot int, kind string, value binary"
+def _blobs(rows: DataFrame, job: Job, shards: int) -> DataFrame:
+    labels = shard_labels(rows.sparkSession, shards)
+    return rows.coalesce(shards).mapInArrow(
+        partial(map_side, job, shards, labels), "shard int, slot int, kind string, value binary"
     )
 
 
-def _map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Kafka rows to one row a blob, with the slot that the shard's label is."""
     tables = (pa.Table.from_batches([batch]) for batch in batches)
     for blob in mapside.run(job, shards, tables):
         row = {"shard": [blob.shard], "slot": [labels[blob.shard]], "kind": [blob.kind], "value": [blob.value]}
@@ -178,9 +189,3 @@ def shard_labels(spark: SparkSession, shards: int) -> list[int]:
     for row in spark.range(shards * 64).select("id", F.expr(f"pmod(hash(cast(id as int)), {shards}) as p")).collect():
         labels.setdefault(row.p, row.id)
     return [labels[p] for p in range(shards)]
-
-
-def _stateful(blobs: DataFrame, job: Job, runtime: Runtime) -> DataFrame:
-    return blobs.groupBy("slot").transformWithStateInPandas(
-        ShardProcessor(job, runtime.shards), OUTPUT, "update", "None"
-    )

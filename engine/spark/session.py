@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 PRELOAD = "NEWNORMAL_PRELOAD"
 """Environment variable of the modules that `engine.spark.daemon` imports, separated by commas."""
 _JVM_ENDS_SECONDS = 20
+_BARE = "hadoop-bare-naked-local-fs"
 
 
 @contextmanager
@@ -39,7 +40,7 @@ def _output_to(log: Path | None) -> Iterator[None]:
 
 def spark_session(
     jars: Sequence[Path],
-    java_home: Path,
+    java_home: Path | None,
     cores: int,
     work_dir: Path,
     driver_memory: str = "2g",
@@ -49,15 +50,16 @@ def spark_session(
     """Starts Spark in this process.
 
     Args:
-        jars: Spark's Kafka connector and what it needs.
-        java_home: A Java ≥ 17.
+        jars: Spark's Kafka connector and what it needs; without them no topics can be read.
+        java_home: A Java ≥ 17; ``None``: the one that is found in the environment.
         cores: Threads; more than the machine's cores let small jobs overtake large ones.
         work_dir: Scratch space.
         driver_memory: Heap of the one JVM.
         preload: Modules of the jobs, imported once for all Python workers.
         log: File for what Spark and its Python workers print, so that the terminal stays ours.
     """
-    os.environ["JAVA_HOME"] = str(java_home)
+    if java_home:
+        os.environ["JAVA_HOME"] = str(java_home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ[PRELOAD] = ",".join(preload)
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
@@ -83,8 +85,6 @@ def spark_session(
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
-        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
@@ -96,6 +96,9 @@ def spark_session(
         "spark.log.level": "ERROR",
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss8m",
     }
+    if any(_BARE in jar.name for jar in jars):
+        # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
+        conf["spark.hadoop.fs.file.impl"] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
     builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
     for name, value in conf.items():
         builder = builder.config(name, value)

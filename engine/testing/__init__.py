@@ -9,7 +9,7 @@ repeated. `RESTART` stops and restores it. Neither changes any result.
 
 from engine.testing.bounded import bounded
 from engine.testing.driver import Driven
-from engine.testing.runners import RUNNERS, Run, run
+from engine.testing.runners import RUNNERS, Run, run, run_all
 from engine.testing.stream import ABORT, RESTART, Sentinel, TestStream
 
-__all__ = ["ABORT", "RESTART", "RUNNERS", "Driven", "Run", "Sentinel", "TestStream", "bounded", "run"]
+__all__ = ["ABORT", "RESTART", "RUNNERS", "Driven", "Run", "Sentinel", "TestStream", "bounded", "run", "run_all"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -40,8 +40,8 @@ class TestStream:
 
     Args:
         start: Where event time is counted from, epoch milliseconds; the clock begins there too.
-        topic: The topic all comes from.
-        partitions: How many source partitions there are.
+        topics: The topics that records come from.
+        partitions: How many partitions each topic has.
         batches: The micro-batches so far.
         clock: Processing time now, epoch milliseconds; ``None``: ``start``.
     """
@@ -49,7 +49,7 @@ class TestStream:
     __test__ = False
 
     start: int = 0
-    topic: str = "t"
+    topics: tuple[str, ...] = ("t",)
     partitions: int = 1
     batches: tuple[Batch, ...] = ()
     clock: int | None = None
@@ -59,8 +59,14 @@ class TestStream:
         """Processing time."""
         return self.start if self.clock is None else self.clock
 
-    def add(self, *items: dict[str, Any] | Sentinel, partition: int = 0) -> TestStream:
-        """Records of one partition arrive together; a sentinel among them ends a micro-batch."""
+    def add(self, *items: dict[str, Any] | Sentinel, partition: int = 0, topic: str | None = None) -> TestStream:
+        """Records of one partition arrive together; a sentinel among them ends a micro-batch.
+
+        Args:
+            items: Records and sentinels.
+            partition: Where they arrive.
+            topic: Where they arrive; ``None``: in the first one.
+        """
         stream = self._begun()
         entries: list[Entry] = []
         for item in items:
@@ -68,24 +74,26 @@ class TestStream:
                 stream = stream._batch(tuple(entries), item)
                 entries = []
             else:
-                entries.append(Arrival(self.topic, partition, self.now, item))
+                entries.append(Arrival(topic or self.topics[0], partition, self.now, item))
         return stream._batch(tuple(entries)) if entries else stream
 
-    def advance_watermark(self, to: str | int, partition: int | None = None) -> TestStream:
+    def advance_watermark(self, to: str | int, partition: int | None = None, topic: str | None = None) -> TestStream:
         """No record older than this comes any more.
 
         Args:
             to: A duration after ``start``, or milliseconds after it.
             partition: Which partition says so; ``None``: all.
+            topic: Of which topic; ``None``: of all.
         """
-        told = range(self.partitions) if partition is None else [partition]
         when = self.start + duration_ms(to)
-        return self._begun()._batch(tuple(Vouched(self.topic, p, self.now, when) for p in told))
+        told = [(t, p) for t, p in self.places() if topic in (None, t) and partition in (None, p)]
+        return self._begun()._batch(tuple(Vouched(t, p, self.now, when) for t, p in told))
 
-    def advance_clock(self, by: str | int) -> TestStream:
-        """Processing time goes on by a duration."""
+    def advance_clock(self, by: str | int, partition: int | None = None) -> TestStream:
+        """Processing time goes on by a duration: heartbeats in one partition of each topic, or in all."""
         stream = replace(self._begun(), clock=self.now + duration_ms(by))
-        return stream._batch((Silence(self.topic, 0, stream.now),))
+        beats = (Silence(t, p, stream.now) for t, p in self.places() if partition in (None, p))
+        return stream._batch(tuple(beats))
 
     def together(self, last: int) -> TestStream:
         """Makes one micro-batch of the last few."""
@@ -100,15 +108,33 @@ class TestStream:
         """The job is stopped after the last micro-batch, and restored."""
         return self._then(RESTART)
 
+    def crashing(self, at: Mapping[int, Sentinel]) -> TestStream:
+        """The same input with other crashes: at the end of the micro-batches of these numbers, from 0."""
+        batches = (replace(batch, then=at.get(number)) for number, batch in enumerate(self.batches))
+        return replace(self, batches=tuple(batches))
+
     def records(self) -> Iterator[dict[str, Any]]:
         """All records, in order of arrival."""
         return (e.record for batch in self.batches for e in batch.entries if isinstance(e, Arrival))
+
+    def entries(self) -> list[tuple[Entry, ...]]:
+        """What each micro-batch brings."""
+        return [batch.entries for batch in self.batches]
+
+    def by_topic(self) -> dict[str, list[Arrival]]:
+        """All records with their arrival, by topic."""
+        arrivals = [e for batch in self.batches for e in batch.entries if isinstance(e, Arrival)]
+        return {topic: [a for a in arrivals if a.topic == topic] for topic in self.topics}
+
+    def places(self) -> list[tuple[str, int]]:
+        """All source partitions."""
+        return [(topic, partition) for topic in self.topics for partition in range(self.partitions)]
 
     def _begun(self) -> TestStream:
         """With a first micro-batch in which each partition vouches for nothing yet: records move no watermark."""
         if self.batches:
             return self
-        return self._batch(tuple(Vouched(self.topic, p, self.now, NEVER) for p in range(self.partitions)))
+        return self._batch(tuple(Vouched(t, p, self.now, NEVER) for t, p in self.places()))
 
     def _batch(self, entries: tuple[Entry, ...], then: Sentinel | None = None) -> TestStream:
         return replace(self, batches=(*self.batches, Batch(entries, then)))

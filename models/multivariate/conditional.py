@@ -74,7 +74,7 @@ class Conditional:
         precision = np.where(chained, matrix(state, "dynamic"), matrix(state, "static"))
         drift = np.matvec(matrix(state, "transition"), before) * linked[:, None]
         error = np.where(present, z - drift, 0.0)
-        holes = ~present.all(axis=1)
+        holes = (~present & (state["count"] > 0)).any(axis=1)  # a column never used is uncorrelated: no hole
         if holes.any():
             precision[holes] = _marginal(precision[holes], present[holes])
         pull = np.matvec(precision, error)

@@ -12,7 +12,7 @@ from engine.errors import NewnormalError
 from engine.sources import Messages, Source
 from engine.time import NEVER
 from engine.watermarks import WatermarkTracker
-from pipelines.sql.query import END, START, Query, Spec, placeholder, windowed
+from pipelines.sql.query import END, Query, Spec, placeholder, windowed
 
 
 def evaluate(query: Query, tables: Mapping[str, pl.DataFrame], only: int | None = None) -> pl.DataFrame:
@@ -92,7 +92,8 @@ class Live:
     Rows of which all windows were told before are counted as ``late`` and not looked at.
 
     Args:
-        query: With at least one window; if it has several, the first one counts.
+        query: With at least one window. With several it is evaluated at each end of the first one, over the windows of
+            the others that end at that instant.
         tables: Its topics.
         whole: Windows that began ahead of the first watermark are told too: reading started at the beginning.
 
@@ -106,6 +107,7 @@ class Live:
             raise NewnormalError("SQL_LIVE_NEEDS_WINDOW", "the query has no event-time window", query.text, example)
         self.query, self.tables, self.whole = query, tables, whole
         self.done, self.late = NEVER, 0
+        self.longest = max(spec.size for spec in query.specs)
 
     def take(self, name: str, messages: Messages) -> None:
         """Adds messages of one partition of a table's topic."""
@@ -132,7 +134,7 @@ class Live:
                 found.append((end, result))
         self.done = now
         for table in self.tables.values():
-            table.forget(now - spec.size)
+            table.forget(now - self.longest)
         return found
 
     def _ends(self, frames: dict[str, pl.DataFrame], spec: Spec, now: int) -> list[int]:
@@ -140,7 +142,7 @@ class Live:
         ends: set[int] = set()
         for frame in frames.values():
             if spec.column in frame.columns:
-                closed = (pl.col(END) > self.done) & (pl.col(END) <= now) & (pl.col(START) >= begun)
+                closed = (pl.col(END) > self.done) & (pl.col(END) <= now) & (pl.col(END) >= begun + self.longest)
                 ends |= set(windowed(frame.select(spec.column), spec).filter(closed)[END].unique().to_list())
         return sorted(ends)
 

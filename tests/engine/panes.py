@@ -8,7 +8,7 @@ from engine.aggregates import AnyAggregate, Count, Max, Sum
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output
 from engine.record import Keyword, Record
-from engine.sources import ColumnarDecoder, Source, TimeBounds
+from engine.sources import Clock, ColumnarDecoder, Source, TimeBounds
 from engine.stream import Stream
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.windows import Evictor, Window
@@ -50,9 +50,10 @@ def job(
     panes: Accumulation = ACCUMULATING,
     lateness: str = "0s",
     evict: Evictor | None = None,
+    clock: Clock = "event",
 ) -> Job:
     source = Source({"t": ColumnarDecoder(Event)}, Event, bounds=TimeBounds(max_ahead="3650d"))
-    stream = Stream.read(source).key_by("key").window(window, lateness)
+    stream = Stream.read(source).timed(clock).key_by("key").window(window, lateness)
     if trigger is not None:
         stream = stream.trigger(trigger, panes, evict)
     out, dead, late = Output("out", Pane, partitions=1), Output("dead", DeadLetter, "json"), Output("late", Event)

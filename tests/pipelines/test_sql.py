@@ -137,6 +137,22 @@ def test_a_window_that_began_ahead_of_the_first_message_is_not_told() -> None:
     assert [end for end, _ in query.results()] == [T0 + 20_000]
 
 
+def test_a_longer_window_beside_the_first_one_keeps_its_rows() -> None:
+    both = (
+        "SELECT a.window_end, a.n, b.n AS more FROM "
+        "(SELECT window_end, count(*) AS n FROM tumble(x, time, '10s') GROUP BY window_end) a JOIN "
+        "(SELECT window_end, count(*) AS n FROM hop(x, time, '10s', '30s') GROUP BY window_end) b "
+        "ON a.window_end = b.window_end"
+    )
+    query, found = live(both), []
+    for second in range(0, 60, 5):
+        query.take("x", messages(samples(second), T0 + second * 1000))
+        found += [row for _, result in query.results() for row in result.rows()]
+    whole = {row for row in rows(both, x=samples(*range(0, 60, 5))) if T0 < row[0] <= T0 + 50_000}
+    assert set(found) == whole
+    assert (T0 + 50_000, 2, 6) in found
+
+
 def test_a_live_query_needs_a_window() -> None:
     with pytest.raises(NewnormalError, match="SQL_LIVE_NEEDS_WINDOW"):
         live("SELECT count(*) FROM x")

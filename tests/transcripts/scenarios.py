@@ -2,7 +2,8 @@
 
 Input: micro-batches divided by ``|``; in one, records ``KEY TIME=VALUE`` divided by commas, among them ``!`` (the job
 is killed there) or ``~`` (stopped and restored), ``@1`` in front for partition 1; or ``W TIME`` (watermark; of one
-partition ``W TIME @1``), or ``C SECONDS`` (processing time goes on). ``& `` in front: in one micro-batch with the last.
+partition ``W TIME @1``), or ``C SECONDS`` (processing time goes on; ``C SECONDS @1``: one partition alone tells).
+``& `` in front: in one micro-batch with the last.
 
 Panes: ``KEY START..END PANE TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time.
 
@@ -69,7 +70,7 @@ def _scenario(name: str, spec: dict[str, Any], text: str) -> Scenario:
     window = _value(spec["window"])
     default = None if isinstance(window, windows.Policy) else triggers.AfterWatermark()
     trigger = _value(spec["trigger"]) if "trigger" in spec else default
-    made = job(window, trigger, how, spec.get("lateness", "0s"), evict)
+    made = job(window, trigger, how, spec.get("lateness", "0s"), evict, spec.get("time", "event"))
     panes = [_pane(line) for line in _split(spec["expect"], "|")]
     late = [_record(item) for item in _split(spec.get("late", ""), ",")]
     final, adding = None, isinstance(how, triggers.Discarding)
@@ -103,7 +104,8 @@ def stream(text: str) -> TestStream:
             when, _, partition = step[2:].partition(" @")
             made = made.advance_watermark(_time(when) - T0, int(partition) if partition else None)
         elif step.startswith("C "):
-            made = made.advance_clock(duration_ms(step[2:] + "s"))
+            by, _, partition = step[2:].partition(" @")
+            made = made.advance_clock(duration_ms(by + "s"), int(partition) if partition else None)
         else:
             partition = 1 if step.startswith("@1") else 0
             items = [_item(item) for item in _split(step.removeprefix("@1 "), ",")]

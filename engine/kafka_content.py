@@ -1,0 +1,64 @@
+"""What a topic holds now: all committed messages up to the end that it has when the reading begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from engine.errors import NewnormalError
+
+_SILENCE_SECONDS = 30.0
+
+
+def content(bootstrap: str, topic: str) -> Iterator[Message]:
+    """All committed messages of a topic, in order within each partition.
+
+    The end of a partition is fixed when the reading begins, ahead of transactions that are open then: neither a topic
+    that grows nor an open transaction keeps it from ending.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        topic: Its full name.
+
+    Raises:
+        NewnormalError: ``TOPIC_UNKNOWN``, or ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
+    """
+    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.content", "log_level": 0}
+    options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
+    reader = Consumer(options)
+    try:
+        yield from _read(reader, bootstrap, topic)
+    finally:
+        reader.close()
+
+
+def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
+    found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
+    if not found:
+        raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
+    bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), _SILENCE_SECONDS) for p in found}
+    ends = {p: high for p, (low, high) in bounds.items() if high > low}
+    reader.assign([TopicPartition(topic, p, bounds[p][0]) for p in ends])
+    while ends:
+        messages = reader.consume(10_000, _SILENCE_SECONDS)
+        if not messages:
+            raise _failed(bootstrap, f"{topic}: no message within {_SILENCE_SECONDS:g} s")
+        for message in messages:
+            error, partition = message.error(), message.partition()
+            if error and error.code() != KafkaError._PARTITION_EOF:
+                raise _failed(bootstrap, f"{topic}: {error}")
+            if partition not in ends:
+                continue
+            offset = message.offset()
+            if error or offset >= ends[partition] - 1:
+                end = ends.pop(partition)
+                reader.incremental_unassign([TopicPartition(topic, partition)])
+                if error or offset >= end:
+                    continue
+            yield message
+
+
+def _failed(bootstrap: str, what: str) -> NewnormalError:
+    return NewnormalError("KAFKA_READ_FAILED", what, bootstrap, "a reachable broker")

@@ -1,0 +1,48 @@
+"""Entries of a stream as the Kafka rows that a job would read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+
+from engine import columnar
+from engine.heartbeat import HEARTBEAT
+from engine.job import Job
+from engine.operator.intake import KAFKA
+from engine.reference import Arrival, Silence, Vouched
+
+Entry = Arrival | Vouched | Silence
+
+
+def kafka_rows(job: Job, entries: Iterable[Entry], offset: int) -> list[pa.Table]:
+    """The rows of one micro-batch, a table a source partition.
+
+    Args:
+        job: What reads them.
+        entries: In order of arrival; records that arrive together are one message.
+        offset: Of the first message.
+    """
+    by_partition: dict[tuple[str, int], list[Entry]] = {}
+    for entry in entries:
+        by_partition.setdefault((entry.topic, entry.partition), []).append(entry)
+    tables = []
+    for _, some in sorted(by_partition.items()):
+        tables.append(_messages(job, some, offset))
+        offset += tables[-1].num_rows
+    return tables
+
+
+def _messages(job: Job, entries: Sequence[Entry], offset: int) -> pa.Table:
+    schema = next(s.record for s in job.inputs if entries[0].topic in s.formats).arrow_schema()
+    rows: list[tuple[Any, ...]] = []
+    for (kind, arrived), group in groupby(entries, lambda e: (type(e), e.arrived)):
+        some = list(group)
+        records = [e.record for e in some if isinstance(e, Arrival)]
+        vouched = max((e.watermark for e in some if isinstance(e, Vouched)), default=None)
+        value = columnar.encode(pa.Table.from_pylist(records, schema=schema), vouched)
+        value = HEARTBEAT if kind is Silence else value
+        rows.append((value, some[0].topic, some[0].partition, offset + len(rows), arrived))
+    return pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)

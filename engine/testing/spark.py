@@ -1,0 +1,123 @@
+"""Runs jobs over `TestStream`s as a Spark query: map side, stateful stage and checkpoints are those of production.
+
+Instead of Kafka the query reads files with the same columns, one a shard and micro-batch. A crash is one: the query
+fails after the shards have written their state and before the micro-batch is committed, and a new one repeats it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.job import Job
+from engine.operator.intake import KAFKA
+from engine.operator.shard import Message
+from engine.spark.session import spark_session
+from engine.testing.encoding import kafka_rows
+from engine.testing.schedule import Step, schedule
+from engine.testing.stream import ABORT, TestStream
+from engine.testing.together import JOB, plan, told_apart
+from engine.testing.written import Written
+
+COLUMNS = "value binary, topic string, partition int, offset bigint, arrived bigint, job int"
+_CORES = 2
+
+
+class KilledError(Exception):
+    """Raised in the driver where `ABORT` kills a job."""
+
+
+def run_on_spark(cases: Sequence[tuple[Job, TestStream]], shards: int) -> list[list[Written]]:
+    """What each micro-batch of each case wrote; of one that was repeated, what it wrote the last time."""
+    directory = Path(tempfile.mkdtemp(prefix="newnormal-"))
+    try:
+        return _Query([job for job, _ in cases], shards, directory).run([stream for _, stream in cases])
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class _Query:
+    """A checkpoint, and the queries that go on with it one after the other."""
+
+    def __init__(self, jobs: Sequence[Job], shards: int, directory: Path) -> None:
+        self.jobs, self.shards, self.directory = jobs, shards, directory
+        self.made: dict[int, list[list[Message]]] = {}
+        self.offset = 0
+
+    def run(self, streams: Sequence[TestStream]) -> list[list[Written]]:
+        """Takes in the streams together."""
+        (self.directory / "input").mkdir()
+        steps = schedule(streams)
+        for number, step in enumerate(steps):
+            self._place(number, step)
+            if ABORT in step.then:
+                self._go_on(dies_in=number)
+            if step.then or number == len(steps) - 1:
+                self._go_on()
+        written: list[list[Written]] = [[] for _ in streams]
+        for number, step in enumerate(steps):
+            for case in step.parts:
+                some = Written.of(self.jobs[case], self.made[number][case])
+                if written[case] and not self.made[number][case]:  # nothing came, so no shard ran
+                    some.watermark = written[case][-1].watermark
+                written[case].append(some)
+        return written
+
+    def _place(self, number: int, step: Step) -> None:
+        """Writes the files of a micro-batch; their age is their order."""
+        tasks = []
+        for case, batch in step.parts.items():
+            for rows in kafka_rows(self.jobs[case], batch.entries, self.offset):
+                self.offset += rows.num_rows
+                tasks.append(rows.append_column(JOB, pa.array([case] * rows.num_rows, pa.int32())))
+        none = KAFKA.append(pa.field(JOB, pa.int32())).empty_table()
+        for part in range(self.shards):
+            file = self.directory / "input" / f"{number:06}-{part}.parquet"
+            pq.write_table(pa.concat_tables([none, *tasks[part :: self.shards]]), file)
+            os.utime(file, (1_000_000 + number, 1_000_000 + number))
+
+    def _go_on(self, dies_in: int | None = None) -> None:
+        """Starts a query, and waits until it has taken all files, or has died in a micro-batch."""
+
+        def write(frame: DataFrame, number: int) -> None:
+            messages = told_apart(frame, len(self.jobs))
+            if number == dies_in:
+                raise KilledError
+            self.made[number] = messages
+
+        files = session().readStream.schema(COLUMNS).option("maxFilesPerTrigger", self.shards)
+        query = (
+            plan(files.parquet(str(self.directory / "input")), self.jobs, self.shards)
+            .writeStream.option("checkpointLocation", str(self.directory / "checkpoint"))
+            .outputMode("update")
+            .trigger(availableNow=True)
+            .foreachBatch(write)
+            .start()
+        )
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if dies_in is None or KilledError.__name__ not in str(error):
+                raise
+
+
+def session() -> SparkSession:
+    """The active session, or a local one; Python workers find the modules that this process finds."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    os.environ["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
+    work = Path(tempfile.mkdtemp(prefix="newnormal-spark-"))
+    atexit.register(shutil.rmtree, work, ignore_errors=True)
+    made: SparkSession = spark_session([], None, _CORES, work, driver_memory="1g", log=work / "spark.log")
+    return made

@@ -1,0 +1,78 @@
+"""Several jobs in one Spark query: planning one costs seconds, so scenarios share it. The stages are those of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from engine.job import Job
+from engine.operator.intake import KAFKA
+from engine.operator.shard import Message
+from engine.spark.query import collected, map_side, operated
+from engine.spark.stateful import OUTPUT, ShardProcessor
+
+JOB = "job"
+"""Column of the rows: the number of the job that reads them."""
+_BLOBS = "shard int, slot int, kind string, value binary"
+
+
+def plan(rows: DataFrame, jobs: Sequence[Job], shards: int) -> DataFrame:
+    """From Kafka rows with the column `JOB` to messages, whose topics begin with the job's number."""
+    if len(jobs) == 1:
+        return operated(rows.drop(JOB), jobs[0], shards)
+    rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
+    blobs = rows.coalesce(shards).mapInArrow(partial(_map_sides, jobs, shards), _BLOBS)
+    return blobs.groupBy("slot").transformWithStateInPandas(_Processors(jobs, shards), OUTPUT, "update", "None")
+
+
+def told_apart(frame: DataFrame, jobs: int) -> list[list[Message]]:
+    """The messages of one micro-batch, by job."""
+    if jobs == 1:
+        return [collected(frame)]
+    made: list[list[Message]] = [[] for _ in range(jobs)]
+    for message in collected(frame):
+        number, _, topic = message.topic.partition("/")
+        made[int(number)].append(Message(topic, message.partition, message.key, message.value))
+    return made
+
+
+def _map_sides(jobs: Sequence[Job], shards: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        of = batch.column(JOB)
+        for number in sorted(set(of.to_pylist())):
+            slots = [number * shards + shard for shard in range(shards)]
+            rows = batch.filter(pa.compute.equal(of, number)).select(KAFKA.names)
+            yield from map_side(jobs[number], shards, slots, iter([rows]))
+
+
+class _Processors(StatefulProcessor):
+    """The processor of each job; Spark keeps the state of each slot, which is a shard of a job, apart."""
+
+    def __init__(self, jobs: Sequence[Job], shards: int) -> None:
+        self.shards, self.processors = shards, [ShardProcessor(job, shards) for job in jobs]
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called by Spark once a task."""
+        self.processors[0].init(handle)
+        for processor in self.processors:
+            processor.segments = self.processors[0].segments
+
+    def handleInputRows(  # type: ignore[override]  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Called by Spark for each slot in each micro-batch."""
+        number = key[0] // self.shards
+        for made in self.processors[number].handleInputRows(key, rows, timerValues):
+            yield made.assign(topic=f"{number}/" + made["topic"])
+
+    def close(self) -> None:
+        """Nothing is held open."""

@@ -1,0 +1,84 @@
+"""What a job wrote in one micro-batch, decoded from its messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine import columnar
+from engine.job import Job
+from engine.operator.shard import STATS, Message, Stats
+from engine.time import NEVER
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Written:
+    """What one micro-batch wrote.
+
+    Attributes:
+        rows: Results, in the order they were written.
+        late: Records that came too late.
+        dead: Dead letters.
+        watermark: The watermark after it.
+        stats: What each shard that ran reported.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    late: list[Row] = field(default_factory=list)
+    dead: list[Row] = field(default_factory=list)
+    watermark: int = NEVER
+    stats: list[Stats] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, job: Job, messages: Iterable[Message]) -> Written:
+        """Decodes the messages of all shards; the watermark is the first shard's."""
+        written = cls()
+        for message in messages:
+            if message.topic == STATS:
+                stats = Stats.of(message)
+                written.stats.append(stats)
+                written.watermark = stats.watermark if stats.shard == 0 else written.watermark
+            elif message.topic == job.output.topic and job.output.format == "json":
+                written.rows.append(json.loads(message.value))
+            elif message.topic == job.output.topic:
+                written.rows += columnar.decode(message.value, job.output.record.arrow_schema())[0].to_pylist()
+            elif job.late and message.topic == job.late.topic:
+                written.late += columnar.decode(message.value, job.late.record.arrow_schema())[0].to_pylist()
+            elif message.topic == job.dead.topic:
+                written.dead.append(json.loads(message.value))
+        return written
+
+
+@dataclass
+class History:
+    """What a job has written so far.
+
+    Attributes:
+        written: By each micro-batch.
+    """
+
+    written: list[Written] = field(default_factory=list, kw_only=True)
+
+    @property
+    def rows(self) -> list[Row]:
+        """All results, in the order they were written."""
+        return [row for written in self.written for row in written.rows]
+
+    @property
+    def late(self) -> list[Row]:
+        """All records that came too late."""
+        return [row for written in self.written for row in written.late]
+
+    @property
+    def dead(self) -> list[Row]:
+        """All dead letters."""
+        return [row for written in self.written for row in written.dead]
+
+    @property
+    def watermarks(self) -> list[int]:
+        """The watermark after each micro-batch."""
+        return [written.watermark for written in self.written]

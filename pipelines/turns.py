@@ -1,0 +1,64 @@
+"""Order of judging: the rows of a frame in turns, each of which is judged and learned as one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Ints
+
+
+def turns(series: Ints, entity: Ints, window_end: Ints, revision: Ints) -> tuple[Ints, Ints]:
+    """Turns of rows: one window end an entity, one row a series; all of a turn is on time, or late.
+
+    A turn holds the k-th window end of each entity: entities do not know of one another, so that it makes no difference
+    whether their clocks agree, and recorded series of any years are judged side by side.
+
+    Args:
+        series: Number of each row's series, in the order in which series of an entity are judged.
+        entity: Number of its entity.
+        window_end: Epoch milliseconds.
+        revision: Above 0: late. Rows of one series, window and revision keep the order in which they came.
+
+    Returns:
+        The rows in order of judging, and the number of the turn of each in that order.
+
+    >>> series, entity, window_end = np.array([0, 1, 0, 2]), np.array([0, 0, 0, 1]), np.array([20, 10, 10, 99])
+    >>> turns(series, entity, window_end, np.zeros(4, np.int64))
+    (array([2, 1, 3, 0]), array([0, 0, 0, 1]))
+    """
+    late = revision > 0
+    first = np.lexsort((revision, series, late, window_end))
+    again = _count(first, series, window_end, late)
+    by_entity = np.lexsort((again, late, window_end, entity))
+    rank = np.empty(len(series), np.int64)
+    rank[by_entity] = _dense(by_entity, entity, (window_end, late, again))
+    order = np.lexsort((series, late, rank))
+    return order, np.cumsum(_begins(order, rank, late)) - 1
+
+
+def _begins(order: Ints, *columns: np.ndarray) -> np.ndarray:
+    """Where a column differs from the row ahead, in some order."""
+    begins = np.zeros(len(order), dtype=np.bool_)
+    begins[:1] = True
+    for column in columns:
+        ordered = column[order]
+        begins[1:] |= ordered[1:] != ordered[:-1]
+    return begins
+
+
+def _count(order: Ints, *columns: np.ndarray) -> Ints:
+    """Of each row, how many ahead of it, in some order, agree with it in all columns; agreeing rows stand together."""
+    begins = _begins(order, *columns)
+    places = np.arange(len(order))
+    count = np.empty(len(order), np.int64)
+    count[order] = places - np.maximum.accumulate(np.where(begins, places, 0))
+    return count
+
+
+def _dense(order: Ints, group: np.ndarray, columns: tuple[np.ndarray, ...]) -> Ints:
+    """Numbers from 0 in each group for the runs of rows that agree in all columns, in some order."""
+    steps = np.cumsum(_begins(order, group, *columns))
+    starts = np.flatnonzero(_begins(order, group))
+    sizes = np.diff(np.append(starts, len(order)))
+    numbers: Ints = steps - np.repeat(steps[starts], sizes)
+    return numbers

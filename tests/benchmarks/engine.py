@@ -1,0 +1,189 @@
+"""The engine beside what a Spark user writes by hand, and beside itself: windows, process, sliding windows, growth.
+
+Those that are compared read the same records in one run, and what they wrote is compared row by row.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+from pyspark.sql.streaming.query import StreamingQuery
+
+from deploy.embedded.services import embedded
+from engine.job import Output
+from engine.ordered import Process
+from engine.sources import Source
+from engine.stream import Stream
+from pipelines import jobs, topics
+from pipelines.evaluation import show
+from pipelines.normalizer.json_lines import JsonDecoder
+from pipelines.records import Telemetry
+from pipelines.settings import Settings, load
+from tests.benchmarks import averages, growth, handwritten, outputs
+from tests.benchmarks.load import Load, write_columnar, write_json
+from tests.benchmarks.queries import Queries, say, session
+
+WARM_UP, BATCH = 40, 400_000
+KEYS = (10_000, 100_000)
+BARS = {"log": 4.0, "json": 1.2, "process": 10.0, "sliding": 0.5}
+"""Ratios that are aimed at."""
+
+
+def run(
+    parts: Sequence[str],
+    keys: Sequence[int] = KEYS,
+    records: int | None = None,
+    kafka: str | None = None,
+    state_dir: Path | None = None,
+    warm_up: int = WARM_UP,
+    plot: Path | None = None,
+) -> dict[str, Any]:
+    """Measures some parts at some numbers of keys, prints a table; returns the figures.
+
+    Args:
+        parts: Of `PARTS`, or ``growth``.
+        keys: Series of each measurement; `growth` has its own.
+        records: Instead of the number that each part takes by default.
+        kafka: A broker; by default an embedded one.
+        state_dir: For servers and checkpoints.
+        warm_up: Micro-batches of each query's warm-up.
+        plot: Where `growth` draws its plot.
+    """
+    settings = load(**{"kafka.bootstrap": kafka, "state_dir": state_dir})
+    figures: dict[str, Any] = {}
+    wanted = [(part, n) for part in parts if part in PARTS for n in keys]
+    if wanted:
+        with embedded(settings, elasticsearch=False) as servers:
+            found = servers.settings(settings)
+            with session(found, preload=[averages.__name__]) as spark:
+                for part, n in wanted:
+                    own = found.model_copy(update={"namespace": f"{part}-{n}-{int(time.time())}."})
+                    figures[f"{part}, {n:,} keys"] = PARTS[part](Queries(spark, own, warm_up), n, records)
+        _table(figures)
+    if "growth" in parts:
+        figures["growth"] = growth.run(plot)
+    return figures
+
+
+def windows(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
+    """Statistics in tumbling windows: by hand on JSON, ours on JSON in one job, ours on the columnar log."""
+    load = _written(queries, Load.recent(records or 4_000_000, keys), json=True, log=True)
+    source, batch = queries.topic(topics.RAW_JSON), min(BATCH, load.records // 8)
+
+    def begin(target: str, work: Path, most: int) -> StreamingQuery:
+        query = handwritten.start(queries.spark, queries.bootstrap, source, target, work, most, True)
+        return cast(StreamingQuery, query)
+
+    extractor = jobs.extractor(queries.settings)
+    rates = {
+        "handwritten": queries.theirs("handwritten", begin, load.records, batch),
+        "json": queries.ours("json", replace(extractor, inputs=(_json(queries.settings),)), load.records, batch),
+        "log": queries.ours("log", extractor, load.records, batch),
+    }
+    theirs = queries.topic("handwritten")
+    same = {n: outputs.compare_windows(queries.bootstrap, queries.topic(n), theirs) for n in ("json", "log")}
+    return _figures(load, rates, "handwritten", same)
+
+
+def process(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
+    """State and a timer a key: row-mode transformWithState and ours, both from JSON to JSON."""
+    load = _written(queries, Load.recent(records or 600_000, keys, tail_ms=45_000), json=True)
+    settings, batch = queries.settings, min(BATCH, load.records // 6)
+    source = queries.topic(topics.RAW_JSON)
+
+    def begin(target: str, work: Path, most: int) -> StreamingQuery:
+        return averages.start(queries.spark, queries.bootstrap, source, target, work, most)
+
+    stream = Stream.read(_json(settings)).key_by("entity", "metric").process(Process(averages.Averages()))
+    dead = Output(queries.topic(topics.DEADLETTER), Telemetry, "json", settings.kafka.partitions)
+    job = stream.write("process", Output("process", averages.Average, "json", settings.kafka.partitions), dead)
+    rates = {
+        "rowmode": queries.theirs("rowmode", begin, load.records, batch),
+        "process": queries.ours("process", job, load.records, batch),
+    }
+    mine, theirs = (_ahead_of_end(outputs.json_rows(queries.bootstrap, queries.topic(name)), load) for name in rates)
+    by, columns = [*outputs.SERIES, "time"], ["n", "mean", "ewma"]
+    return _figures(load, rates, "rowmode", {"process": outputs.compare(mine, theirs, by, columns)})
+
+
+def _ahead_of_end(rows: pl.DataFrame, load: Load) -> pl.DataFrame:
+    """Without what the records that end the load led to: whether they are taken in depends on the watermark."""
+    return rows.filter(pl.col("time") < load.begin + load.span_ms + load.tail_ms)
+
+
+def sliding(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
+    """Windows of 60 s every 10 s beside tumbling ones of 10 s, twice in turn.
+
+    Of each run the second half counts, in which windows are whole.
+    """
+    load = _written(queries, Load.recent(records or 6_000_000, keys, span_ms=120_000), log=True)
+    settings, batch = queries.settings, min(BATCH, load.records // 8)
+    rates: dict[str, list[float]] = {"tumbling": [], "sliding": []}
+    for turn in range(2):
+        for name, window in (("tumbling", {}), ("sliding", {"size": "60s", "every": "10s"})):
+            windowed = settings.model_copy(update={"window": settings.window.model_copy(update=window)})
+            job = jobs.extractor(windowed)
+            rates[name].append(queries.ours(f"{name}{turn}", job, load.records, batch, since=0.5))
+    tumbling, told = (outputs.windows(queries.bootstrap, queries.topic(f"{name}0"))[0] for name in rates)
+    mean = {name: 2 / sum(1 / rate for rate in some) for name, some in rates.items()}
+    return _figures(load, mean, "tumbling", {"sliding": _summed(told, tumbling)})
+
+
+def _summed(told: pl.DataFrame, tumbling: pl.DataFrame) -> dict[str, Any]:
+    """Whether each sliding window is made of the tumbling ones in it."""
+    parts = pl.concat([tumbling.with_columns(pl.col("window_end") + 10_000 * i) for i in range(6)])
+    by, n = [*outputs.SERIES, "window_end"], pl.col("count")
+    sums = {"mean": (pl.col("mean") * n).sum() / n.sum(), "count": n.sum()}
+    made = parts.group_by(by).agg(**sums, min=pl.col("min").min(), max=pl.col("max").max())
+    known = pl.col("window_end") <= tumbling["window_end"].max()
+    return outputs.compare(told.filter(known), made.filter(known), by, ["count", "mean", "min", "max"])
+
+
+PARTS = {"windows": windows, "process": process, "sliding": sliding}
+
+
+def _json(settings: Settings) -> Source:
+    """The JSON topic as an input of its own; the log of the normalizer's other inputs does not matter."""
+    known, name = jobs.normalizer(settings).source, settings.topic(topics.RAW_JSON)
+    expected = tuple((topic, p) for topic, p in known.watermark.expected if topic == name)
+    return replace(known, formats={name: JsonDecoder(Telemetry)}, watermark=replace(known.watermark, expected=expected))  # type: ignore[type-var]
+
+
+def _written(queries: Queries, load: Load, json: bool = False, log: bool = False) -> Load:
+    """Writes the load."""
+    say(f"writing {load.records:,} records of {load.keys:,} series")
+    if json:
+        write_json(queries.bootstrap, queries.topic(topics.RAW_JSON), load)
+    if log:
+        partitions = queries.settings.kafka.partitions
+        write_columnar(queries.bootstrap, queries.topic(topics.TELEMETRY), partitions, load)
+    queries.topic(topics.DEADLETTER)
+    queries.topic(topics.FEATURES_LATE)
+    return load
+
+
+def _figures(load: Load, rates: Mapping[str, float], base: str, same: Mapping[str, Any]) -> dict[str, Any]:
+    ratios = {name: round(rate / rates[base], 2) for name, rate in rates.items() if name != base}
+    return {
+        "records": load.records,
+        "keys": load.keys,
+        "records_per_second": {name: round(rate) for name, rate in rates.items()},
+        "ratio": ratios,
+        "bar": {name: BARS[name] for name in ratios},
+        "outputs": same,
+    }
+
+
+def _table(figures: Mapping[str, Any]) -> None:
+    rows = []
+    for part, found in figures.items():
+        for name, rate in found["records_per_second"].items():
+            ratio, bar = found["ratio"].get(name), found["bar"].get(name)
+            same = {True: "equal", False: "DIFFERENT", None: ""}[found["outputs"].get(name, {}).get("equal")]
+            rows.append([part, name, f"{rate:,}", f"{ratio:.2f}" if ratio else "1", str(bar or ""), same])
+    show.table("Engine", ["part", "query", "records/s", "ratio", "bar", "output"], rows)

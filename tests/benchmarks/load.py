@@ -1,0 +1,102 @@
+"""The load of the speed benches: samples of many series in event-time order, as JSON and as columnar log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from confluent_kafka import Producer
+
+from datagen.kafka import KafkaWriter
+from engine import columnar
+from engine.operator.shard import ROWS_A_MESSAGE, to_table
+from engine.partitioning import slots
+from engine.record import Record
+from pipelines.records import Telemetry
+
+_CHUNK = 100_000
+_METRICS = 10
+_ENDS = 400
+
+
+@dataclass(frozen=True)
+class Load:
+    """Samples spread evenly over series and time, and at the end a few that let all windows close.
+
+    Args:
+        records: Their number.
+        keys: Series, ten of each machine.
+        span_ms: Event time from the first to the last.
+        tail_ms: How long after the span the records of ``end-<n>`` come, which move the watermark of each partition.
+        begin: Event time of the first.
+    """
+
+    records: int
+    keys: int
+    span_ms: int = 60_000
+    tail_ms: int = 25_000
+    begin: int = field(default=0)
+
+    @classmethod
+    def recent(cls, records: int, keys: int, span_ms: int = 60_000, tail_ms: int = 25_000) -> Load:
+        """One that lies in the past, so that no clock is taken for wrong."""
+        begin = (int(time.time() * 1000) - 2 * span_ms - tail_ms) // 10_000 * 10_000
+        return cls(records, keys, span_ms, tail_ms, begin)
+
+    def chunks(self) -> Iterator[pl.DataFrame]:
+        """Columns of `Telemetry`, some hundred thousand rows at a time."""
+        rng = np.random.default_rng(7)
+        for first in range(0, self.records, _CHUNK):
+            number = np.arange(first, min(first + _CHUNK, self.records))
+            series = (number * 7919) % self.keys
+            times = self.begin + number * self.span_ms // self.records
+            yield _frame("host", series // _METRICS, series % _METRICS, times, rng.normal(100, 15, len(number)))
+        ends = np.arange(_ENDS)
+        yield _frame("end", ends, ends * 0, np.full(_ENDS, self.begin + self.span_ms + self.tail_ms), np.zeros(_ENDS))
+
+
+def _frame(name: str, entity: np.ndarray, metric: np.ndarray, times: np.ndarray, values: np.ndarray) -> pl.DataFrame:
+    frame = pl.DataFrame({"time": times, "e": entity, "m": metric, "value": values})
+    return frame.select(
+        "time",
+        entity=pl.lit(f"{name}-") + pl.col("e").cast(pl.String),
+        metric=pl.lit("metric.") + pl.col("m").cast(pl.String),
+        value="value",
+        kind=pl.lit("gauge"),
+    )
+
+
+def write_json(bootstrap: str, topic: str, load: Load) -> None:
+    """One message a record, keyed by machine, as agents write them."""
+    names = {name: info.alias or name for name, info in Telemetry.model_fields.items()}
+    with KafkaWriter(bootstrap) as writer:
+        for chunk in load.chunks():
+            lines = chunk.select(pl.struct(pl.all().name.map(names.__getitem__)).struct.json_encode()).to_series()
+            writer.write(topic, lines.to_list(), chunk["entity"].to_list())
+
+
+def write_columnar(bootstrap: str, topic: str, partitions: int, load: Load, record: type[Record] = Telemetry) -> None:
+    """Record batches in the partition of their key, each vouching that its partition holds nothing older to come."""
+    producer = Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 15_000_000, "log_level": 0})
+    waiting: dict[int, list[pl.DataFrame]] = {p: [] for p in range(partitions)}
+
+    def flush(partition: int, least: int) -> None:
+        rows = pl.concat(waiting[partition])
+        if rows.height < least:
+            return
+        waiting[partition] = []
+        for piece in rows.iter_slices(ROWS_A_MESSAGE):
+            value = columnar.encode(to_table(piece, record), int(piece["time"].max()))  # type: ignore[arg-type]
+            producer.produce(topic, value, partition=partition)
+        producer.flush()
+
+    for chunk in load.chunks():
+        where = slots(chunk["entity"], partitions)
+        for partition, rows in waiting.items():
+            rows.append(chunk.filter(pl.Series(where == partition)))
+            flush(partition, ROWS_A_MESSAGE)
+    for partition in waiting:
+        flush(partition, 1)

@@ -1,0 +1,21 @@
+"""Each scenario of an operator gives its results by the specification and on the operator, killed and restarted too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.testing import run
+from tests.transcripts.operators.reader import Scenario, scenarios, shown_late
+
+ALL = list(scenarios(Path(__file__).parent / "operators.yaml"))
+pytestmark = pytest.mark.transcripts
+
+
+@pytest.mark.parametrize("on", ["reference", "operator"])
+@pytest.mark.parametrize("scenario", ALL, ids=lambda s: s.name)
+def test_results(scenario: Scenario, on: str) -> None:
+    got = run(scenario.job, scenario.stream, on, shards=2)
+    assert scenario.shown(got) == scenario.expect
+    assert shown_late(got) == scenario.late
