@@ -48,9 +48,8 @@ class Phases:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n entities without an incident."""
-        return {"phase": np.zeros(n, np.int64), "rest": np.zeros(n), "usual": np.zeros(n)} | {
-            name: np.full(n, NEVER, np.int64) for name in ("onset", "began")
-        }
+        columns: Columns = {"phase": np.zeros(n, np.int64), "rest": np.zeros(n), "usual": np.zeros(n)}
+        return columns | {name: np.full(n, NEVER, np.int64) for name in ("onset", "began")}
 
     def step(
         self, state: Rows, start: Ints, alarm: Flags, unusual: Flags, strange: Flags, persists: Array, absent: Flags

@@ -94,7 +94,7 @@ class LogDetection:
         count[pairs] = part["count"].to_numpy()
         view: Ints = state.entities.columns["fleet"].astype(np.int64)[rows]
         window = LogWindow(rows, view, mine, place[owner[mine]], template[mine], count[mine])
-        young = state.entities.columns["windows"][rows] < self.model.config.warm_up
+        young = Rows(state.entities.columns, rows, "")["windows"] < self.model.config.warm_up
         return self._verdicts(state, end, window, self.model.step(state.tables(), window), young)
 
     def _verdicts(

@@ -96,7 +96,8 @@ class Miner:
         if change == "cluster_created":
             first = " ".join(cluster.log_template_tokens)
             self._clusters.append((template_id(first), first))
-        return self._clusters[cluster.cluster_id - 1][0]
+        name: str = self._clusters[cluster.cluster_id - 1][0]
+        return name
 
     def _tree(self) -> Drain:
         if self._drain is None:

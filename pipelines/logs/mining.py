@@ -42,7 +42,8 @@ class _Mining(Processor):
             return Results(pl.DataFrame())
         counts = batch.with_columns(pl.col("entity", "program", "masked").cast(pl.String))
         stored = state.get("templates")
-        miner = Miner(**unpack(stored)) if stored else Miner()
+        tables = unpack(stored) if stored else {}
+        miner = Miner(tables["templates"], tables["lines"]) if tables else Miner()
         found = miner.known(counts)
         if found["id"].null_count() or miner.full(found):
             pieces = []
