@@ -41,7 +41,9 @@ class Heartbeat:
         places = [(topic, partition) for topic in self.topics for partition in self._partitions(topic)]
         while not self.stopping.is_set():
             for topic, partition in places:
-                self.producer.produce(topic, HEARTBEAT, partition=partition)
+                self.producer.produce(
+                    topic, HEARTBEAT, key=HEARTBEAT, partition=partition
+                )  # compacted topics want keys
             self.producer.poll(0)
             self.stopping.wait(self.every)
 

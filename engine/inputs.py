@@ -125,7 +125,7 @@ class InputClocks:
 
     @classmethod
     def of_shard(cls, inputs: Sequence[Source], shard: int, shards: int, snapshot: dict[str, Any]) -> InputClocks:
-        """Those of a shard that reads its messages directly: it sees its own partitions and waits for no others."""
+        """Those of a shard that reads its messages directly: of what is not broadcast it sees its own partitions."""
         return cls([_own(source, shard, shards) for source in inputs], snapshot)
 
     def advance(self, markers: Iterable[Marker]) -> int:
@@ -155,6 +155,8 @@ class InputClocks:
 
 
 def _own(source: Source, shard: int, shards: int) -> Source:
+    if source.broadcast:
+        return source
     expected = tuple((topic, p) for topic, p in source.watermark.expected if p % shards == shard)
     watermark = replace(source.watermark, expected=expected)  # type: ignore[type-var]
     return replace(source, watermark=watermark)

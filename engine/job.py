@@ -67,10 +67,16 @@ class Job:
         """All topics that are read."""
         return list(dict.fromkeys(topic for source in self.inputs for topic in source.formats))
 
+    @property
+    def broadcast(self) -> frozenset[str]:
+        """The topics whose messages concern all shards."""
+        return frozenset(topic for source in self.inputs if source.broadcast for topic in source.formats)
+
     def direct(self, shards: int) -> bool:
-        """Whether messages of all inputs go to their shard as they are: partitioned by the first key column."""
-        by_key = all(source.record.identity[:1] == self.key[:1] for source in self.inputs)
-        return by_key and all(source.direct(shards) for source in self.inputs)
+        """Whether messages of all inputs go to their shard as they are: broadcast, or partitioned by the first key."""
+        keyed = [source for source in self.inputs if not source.broadcast]
+        by_key = all(source.record.identity[:1] == self.key[:1] and source.direct(shards) for source in keyed)
+        return by_key and all(self.broadcast.isdisjoint(source.formats) for source in keyed)
 
     def explain(self, measured: Mapping[str, Any] | None = None, shards: int = 2) -> Plan:
         """The plan in its user's terms; ``print(job.explain())``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,11 @@ def content(bootstrap: str, topic: str) -> Iterator[Message]:
         reader.close()
 
 
+def values(bootstrap: str, topic: str) -> list[bytes]:
+    """The values of all committed messages of a topic; arguments and errors as those of `content`."""
+    return [message.value() or b"" for message in content(bootstrap, topic)]
+
+
 def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
     found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
     if not found:
@@ -41,17 +47,19 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
     bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), _SILENCE_SECONDS) for p in found}
     ends = {p: high for p, (low, high) in bounds.items() if high > low}
     reader.assign([TopicPartition(topic, p, bounds[p][0]) for p in ends])
+    heard = time.monotonic()
     while ends:
-        messages = reader.consume(10_000, _SILENCE_SECONDS)
-        if not messages:
+        messages = reader.consume(10_000, 0.1)  # waits for so many, or so long
+        heard = time.monotonic() if messages else heard
+        if time.monotonic() > heard + _SILENCE_SECONDS:
             raise _failed(bootstrap, f"{topic}: no message within {_SILENCE_SECONDS:g} s")
         for message in messages:
-            error, partition = message.error(), message.partition()
+            error, partition, offset = message.error(), message.partition(), message.offset()
+            assert partition is not None and offset is not None
             if error and error.code() != KafkaError._PARTITION_EOF:
                 raise _failed(bootstrap, f"{topic}: {error}")
             if partition not in ends:
                 continue
-            offset = message.offset()
             if error or offset >= ends[partition] - 1:
                 end = ends.pop(partition)
                 reader.incremental_unassign([TopicPartition(topic, partition)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from engine.errors import NewnormalError
 
@@ -17,6 +18,7 @@ END_OF_TIME = 2**63 - 1
 """An instant after all others: the watermark of input that has ended."""
 
 
+@lru_cache(maxsize=1024)
 def duration_ms(text: str | int, where: str = "duration") -> int:
     """Milliseconds of a duration such as ``"10s"``, ``"1h30m"`` or an integer of milliseconds.
 

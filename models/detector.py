@@ -24,6 +24,7 @@ from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
 from models.experts.log_level import LogLevel
 from models.families.base import Predictive
+from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
 from models.verdicts import Kind, SeriesVerdicts
 
@@ -83,6 +84,7 @@ class Detector:
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
         self.repeats = Repeats(config.alarm, config.rest, config.damping, config.calm)
+        self.feedback = Feedback()
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
 
@@ -97,9 +99,12 @@ class Detector:
         columns |= prefixed("change.", self.change.new_state(n))
         columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
+        columns |= prefixed("feedback.", self.feedback.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
-    def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> SeriesVerdicts:
+    def score(
+        self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None
+    ) -> SeriesVerdicts:
         """Verdicts on one value each of some series; pure.
 
         Args:
@@ -107,20 +112,43 @@ class Detector:
             rows: Distinct rows of the state, shape (n,).
             time: End of the window, epoch milliseconds, shape (n,).
             value: NaN or infinite: missing; shape (n,).
+            day_off: Whether its hour counts as one of a weekend although it is none; ``None``: nowhere, shape (n,).
         """
-        return self._judge(state, rows, time, value).verdicts
+        return self._judge(state, rows, time, value, day_off).verdicts
 
-    def learn(self, state: Columns, rows: Ints, time: Ints, value: Array) -> None:
+    def learn(self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None) -> None:
         """Learns from one value each of some series; changes those rows of the state. Arguments as of `score`."""
-        self._learn(state, rows, self._judge(state, rows, time, value))
+        self._learn(state, rows, self._judge(state, rows, time, value, day_off))
 
-    def step(self, state: Columns, rows: Ints, time: Ints, value: Array) -> SeriesVerdicts:
+    def step(
+        self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None
+    ) -> SeriesVerdicts:
         """`score`, then `learn`, at the cost of one. Arguments as of `score`."""
-        judgement = self._judge(state, rows, time, value)
+        judgement = self._judge(state, rows, time, value, day_off)
         self._learn(state, rows, judgement)
         return judgement.verdicts
 
-    def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array) -> _Judgement:
+    def told(self, state: Columns, rows: Ints, true: Flags) -> None:
+        """Takes in that the last alarm of some series was true, or false; changes those rows of the state."""
+        self.feedback.told(Rows(state, rows, "feedback."), true)
+
+    def accept(self, state: Columns, rows: Ints) -> Array:
+        """Takes the present level of some series for typical and ends their incidents; changes those rows of the state.
+
+        Returns:
+            By how much each level was moved, shape (n,).
+        """
+        offset = self.feedback.accept(Rows(state, rows, "feedback."))
+        for expert in self.experts:
+            expert.shift(Rows(state, rows, f"{expert.name}."), offset, FEW)
+        change = Rows(state, rows, "change.")
+        change["before"] = change["before"] - offset
+        window = Rows(state, rows, "window.")
+        window["mean"] = np.ones(len(rows))
+        self.repeats.close(Rows(state, rows, "repeats."))
+        return offset
+
+    def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None) -> _Judgement:
         own = Rows(state, rows, "")
         seen, valid = own["seen"], np.isfinite(value)
         mean = Rows(state, rows, "level.")["mean"]
@@ -130,7 +158,7 @@ class Detector:
         grain = np.maximum(_COARSE * size, self.config.grain * (lived.high - lived.low))
         resolution = np.maximum(grain, SMALLEST)
         gap = np.where(seen > 0, np.maximum(time - own["time"], 0), 0).astype(np.float64)
-        step = Step(present, seen, time, gap, resolution)
+        step = Step(present, seen, time, gap, resolution, day_off)
 
         mixture, memos = self._predict(state, rows, step)
         lower, upper = mixture.quantile(self._ends)
@@ -158,6 +186,7 @@ class Detector:
             self.config.weight_window * channels["window"],
             self.config.weight_record * channels["record"],
         )
+        weight = weight * self.feedback.worth(Rows(state, rows, "feedback."))
         repeats = Rows(state, rows, "repeats.")
         damped = self.repeats.damp(repeats, weight)
         points = score(damped, self.config.half)
@@ -259,5 +288,6 @@ class Detector:
         record = Rows(state, rows, "record.")
         record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
+        self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time

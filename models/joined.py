@@ -13,6 +13,7 @@ from models.evidence.combine import score
 from models.evidence.mean import mean_surprise
 from models.evidence.point import compress, nats_calibration
 from models.evidence.repeats import NEVER, Repeats
+from models.feedback import Feedback
 from models.verdicts import Kind, Verdicts
 
 _WEIGHTS = {"metrics": 0.05, "strongest": 0.05, "together": 0.9}
@@ -73,11 +74,23 @@ class Joined:
         self.config = config
         self.calibration = nats_calibration(config.calibration_forget)
         self.repeats = Repeats(config.joined_half, config.rest, config.damping, config.calm)
+        self.feedback = Feedback()
 
     def new_state(self, n: int) -> Columns:
         """The columns for n entities of which nothing is known."""
         columns = prefixed("metrics.", self.calibration.new_state(n)) | prefixed("repeats.", self.repeats.new_state(n))
+        columns |= {
+            f"feedback.{name}": column for name, column in self.feedback.new_state(n).items() if name != "offset"
+        }
         return columns | {"seen": np.zeros(n)}
+
+    def told(self, state: Columns, entities: Ints, true: Flags) -> None:
+        """Takes in that the last joined alarm of some entities was true, or false; changes those rows of the state."""
+        self.feedback.told(Rows(state, entities, "feedback."), true)
+
+    def accept(self, state: Columns, entities: Ints) -> None:
+        """Ends the incidents of some entities; changes those rows of the state."""
+        self.repeats.close(Rows(state, entities, "repeats."))
 
     def join(
         self, state: Columns, rows: Ints, time: Ints, evidence: Array, judged: Flags, together: Together | None = None
@@ -110,7 +123,8 @@ class Joined:
         channels = {"metrics": average * trust, "strongest": strongest * trust}
         if together is not None:
             channels["together"] = np.where(together.known, together.evidence, 0.0) * trust
-        both = _combine(channels)
+        feedback = Rows(state, entities, "feedback.")
+        both = _combine(channels) * self.feedback.worth(feedback)
         damped = self.repeats.damp(repeats, both)
         points = score(damped, self.config.joined_half)
         kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
@@ -123,6 +137,7 @@ class Joined:
         valid = metrics > 0
         self.calibration.learn(calibration, memo, valid & (seen >= self.config.warm_up))
         self.repeats.learn(repeats, both, times, valid)
+        self.feedback.fade(feedback, valid)
         own["seen"] = seen + valid
 
         whole = np.bincount(place, weights=evidence, minlength=m)[place]

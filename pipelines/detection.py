@@ -5,21 +5,25 @@ Applies the models window end by window end, vectorised over the series in each;
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Array, Flags, Ints
+from models.arrays import Array, Columns, Flags, Ints
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.combine import combine
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
-from models.verdicts import Kind
+from models.verdicts import Kind, SeriesVerdicts
 from pipelines.detection_state import DetectionState
 from pipelines.machines import Machines, new_columns, new_slots
+from pipelines.notices import RuleInForce
+from pipelines.rules import Effects, applied, effects
 from pipelines.settings import DetectorSettings
 from pipelines.turns import turns
 
@@ -56,6 +60,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "influencers": _INFLUENCERS,
     "template": pl.String,
     "example": pl.String,
+    "rules": pl.List(pl.String),
     "message": pl.String,
     "ingested": pl.Int64,
     "revision": pl.Int64,
@@ -72,12 +77,14 @@ class _Turn(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of one turn: the entity's row, the series' row, the time, the value."""
+    """The values of one turn: the entity's row, the series' row, the time, the value; what is judged of it, learned."""
 
     owner: Ints
     series: Ints
     time: Ints
     value: Array
+    seen: Array | None = None
+    learned: Array | None = None
 
 
 class Detection:
@@ -117,16 +124,18 @@ class Detection:
                 machines.fill(tables[f"machines-{width}"])
         return state
 
-    def process(self, frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, DetectionState]:
+    def process(
+        self, frame: pl.DataFrame, state: DetectionState, rules: Sequence[RuleInForce] = ()
+    ) -> tuple[pl.DataFrame, DetectionState]:
         """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
 
-        A revision above 0 is judged by what is known now, and not learned. An entity with two or more metrics at a
-        window end gets a joined verdict there, metric `*`.
+        An entity with two or more metrics at a window end gets a joined verdict there, metric `*`.
 
         Args:
             frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there
-                ``kind`` (of the metric) and ``revision``, in any order. A null, NaN or infinite value is missing.
+                ``kind`` (of the metric), in any order. A null, NaN or infinite value is missing.
             state: As from `new_state` or an earlier call; it is used up: go on with the one returned.
+            rules: Those in force at some time.
 
         Returns:
             A frame of `SCHEMA`, and the state.
@@ -135,7 +144,7 @@ class Detection:
             return pl.DataFrame(schema=SCHEMA), state
         frame, series, entities, turn = _in_order(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
-        learns = frame["revision"].to_numpy() == 0
+        told = effects(rules, frame)
         numbers = {name: np.empty(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
         believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
@@ -144,8 +153,8 @@ class Detection:
         starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]]))
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
             part = slice(start, end)
-            judge = self.detector.step if learns[start] else self.detector.score
-            verdicts = judge(state.series.columns, series[part], time[part], value[part])
+            ruled = told.part(part) if told else None
+            verdicts = self._judge(state, series[part], time[part], value[part], ruled)
             for name in ("record_score", "probability", "typical", "lower", "upper"):
                 numbers[name][part] = getattr(verdicts, name)
             for name in CHANNELS:
@@ -153,10 +162,17 @@ class Detection:
             for name in EXPERTS:
                 believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
             codes[part], since[part] = verdicts.kind, verdicts.since
-            if learns[start] and end - start > 1:
+            if end - start > 1:
                 evidence = combine(list(verdicts.evidence.values()))
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 values = _Values(entities[part], series[part], time[part], value[part])
+                if ruled:
+                    muted = ruled.muted(value[part], verdicts.typical)
+                    values = values._replace(
+                        seen=np.where(muted, np.nan, value[part]),
+                        learned=np.where(ruled.skip_learning, np.nan, value[part]),
+                    )
+                    judged &= ~muted
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
 
         kinds = _KINDS.gather(codes)
@@ -173,9 +189,10 @@ class Detection:
             influencers=pl.lit(None, _INFLUENCERS),
             template=pl.lit(None, pl.String),
             example=pl.lit(None, pl.String),
+            rules=pl.lit(None, pl.List(pl.String)),
             message=pl.lit(None, pl.String),
             ingested=pl.lit(None, pl.Int64),
-            revision=frame["revision"],
+            revision=pl.lit(0, pl.Int64),
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
         )
         result = pl.concat([result.select(*SCHEMA), *_joined_frame(frame, [made for made in joined if made])])
@@ -183,7 +200,18 @@ class Detection:
         known = pl.when(pl.col("since") >= 0).then("since").alias("since")
         finite = pl.when(pl.col("actual").is_finite()).then("actual").alias("actual")
         result = result.with_columns(*clean, known, finite)
-        return result.sort("window_end", "entity", "metric", "revision", maintain_order=True), state
+        result = applied(rules, result.sort("window_end", "entity", "metric", maintain_order=True))
+        return result, state
+
+    def _judge(
+        self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None
+    ) -> SeriesVerdicts:
+        """Verdicts on the metrics of one turn; learned is what no rule says not to."""
+        columns = state.series.columns
+        if ruled is None:
+            return self.detector.step(columns, series, time, value)
+        with _kept(columns, series[ruled.skip_learning]):
+            return self.detector.step(columns, series, time, value, ruled.day_off)
 
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
@@ -197,28 +225,43 @@ class Detection:
             return None
         rows = np.flatnonzero(several)
         together = self.machines.step(
-            state, values.owner[rows], values.series[rows], values.time[rows], values.value[rows]
+            state,
+            values.owner[rows],
+            values.series[rows],
+            values.time[rows],
+            values.value[rows],
+            None if values.seen is None else values.seen[rows],
+            None if values.learned is None else values.learned[rows],
         )
         columns = state.entities.columns
-        made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
+        unlearned = own[:0] if values.learned is None else np.unique(own[np.isnan(values.learned)])
+        with _kept(columns, unlearned):
+            made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
         first = np.unique(own[rows], return_index=True)[1]
         return _Turn(rows[first] + start, rows + start, made)
+
+
+@contextmanager
+def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
+    """Leaves some rows of the state as they were."""
+    saved = {name: column[rows] for name, column in columns.items()} if len(rows) else {}
+    yield
+    for name, column in saved.items():
+        columns[name][rows] = column
 
 
 def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:
     """The rows as they are judged; of each the state's row of its series and of its entity, and its turn."""
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
-    if "revision" not in frame.columns:
-        frame = frame.with_columns(revision=pl.lit(0, pl.Int64))
     text = [pl.col(name).cast(pl.String) for name in ("entity", "metric", "kind")]
-    whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end", "revision")]
+    whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end")]
     frame = frame.select(*text, *whole, pl.col("value").cast(pl.Float64).fill_null(float("nan")))
     keys = frame.select("entity", "metric").unique().sort("entity", "metric")
     keys = keys.with_columns(owner=pl.col("entity").rle_id().cast(pl.Int64), series=pl.int_range(pl.len()))
     numbers = frame.join(keys, on=["entity", "metric"], how="left", maintain_order="left")
     series, owner = numbers["series"].to_numpy(), numbers["owner"].to_numpy()
-    order, turn = turns(series, owner, frame["window_end"].to_numpy(), frame["revision"].to_numpy())
+    order, turn = turns(series, owner, frame["window_end"].to_numpy())
     series = series[order]
     met = np.argsort(np.unique(series, return_index=True)[1])
     names = keys.select("entity", "metric")[met].rows()
@@ -263,6 +306,7 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame
         evidence=evidence.to_struct(),
         template=pl.lit(None, pl.String),
         example=pl.lit(None, pl.String),
+        rules=pl.lit(None, pl.List(pl.String)),
         experts=pl.lit(None, _EXPERTS),
         expected=pl.lit(None, _EXPERTS),
         message=pl.lit(None, pl.String),

@@ -6,7 +6,8 @@ lacks gets the default of a series of which nothing is known, one that is no lon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,25 @@ class Table:
             self.columns = {name: np.concatenate([old, added[name]]) for name, old in self.columns.items()}
             self._capacity += more
         return found
+
+    def find(self, keys: Iterable[Key]) -> Ints:
+        """The rows of those keys that are there."""
+        return np.array([self._row_of[key] for key in keys if key in self._row_of], dtype=np.int64)
+
+    def only(self, first: Collection[str]) -> Table:
+        """A copy of the rows of which the first part of the key is one of some."""
+        keys = [key for key in self._row_of if key[0] in first]
+        part, rows = Table(self.names, self._fresh), self.find(keys)
+        part.rows(keys)
+        for name, column in part.columns.items():
+            column[: len(rows)] = self.columns[name][rows]
+        return part
+
+    def replace(self, part: Table) -> None:
+        """Takes over all rows of another table, in place of its own."""
+        rows = self.rows(part.keys())
+        for name, column in self.columns.items():
+            column[rows] = part.columns[name][: len(rows)]
 
     def to_arrow(self) -> pa.Table:
         """The key's parts and every column; two-dimensional columns as lists of a fixed size."""
@@ -113,6 +133,31 @@ class DetectionState:
         tables = {"series": self.series.to_arrow(), "entities": self.entities.to_arrow()}
         used = {f"machines-{width}": table.to_arrow() for width, table in self.machines.items() if len(table)}
         return tables | used
+
+    def only(self, entities: Collection[str]) -> DetectionState:
+        """A copy of what is known of some entities and their series."""
+        part = copy(self)
+        part.series, part.entities = self.series.only(entities), self.entities.only(entities)
+        part.machines = {width: table.only(entities) for width, table in self.machines.items()}
+        part._link(entities)
+        return part
+
+    def replace(self, part: DetectionState, entities: Collection[str]) -> None:
+        """Takes over what another state knows of some entities."""
+        self.series.replace(part.series)
+        self.entities.replace(part.entities)
+        for width, table in self.machines.items():
+            table.replace(part.machines[width])
+        self._link(entities)
+
+    def _link(self, entities: Collection[str]) -> None:
+        """Rows of entities point to rows of machines, whose numbers are those of this state."""
+        own = self.entities.columns
+        for width, table in self.machines.items():
+            for entity in entities:
+                row, place = self.entities.find([(entity,)]), table.find([(entity,)])
+                if len(row) and len(place) and own["machine.width"][row[0]] == width:
+                    own["machine.row"][row[0]] = place[0]
 
 
 def _to_arrow(column: np.ndarray) -> pa.Array:

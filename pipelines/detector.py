@@ -1,56 +1,206 @@
-"""The detector as a job: features in event-time order through the models, verdicts out."""
+"""The detector as a job: features in event-time order through the models, verdicts out; what comes late is made good.
+
+Between what it believed of a machine before a late window and now, all windows of that machine are judged again, as if
+the late one had come on time; verdicts that become others are said again with the next revision.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 import pyarrow as pa
 
 from engine.ordered.base import Waiting
+from engine.ordered.sides import together
 from engine.processor import Held, Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
-from pipelines.detection import Detection
+from pipelines.detection import SCHEMA, Detection
+from pipelines.detection_state import DetectionState
+from pipelines.history import IDENTITY, History, mark
+from pipelines.labels import tell
+from pipelines.notices import LabelDue, Notices, split
+from pipelines.rules import matches
 from pipelines.settings import DetectorSettings
 from pipelines.words import told
 
 JUDGED = {"counter": "rate", "latency": "p95"}
 """Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""
 
+_QUIET = ("normal", "learning")
+_Stop = tuple[int, int, Callable[[], None] | None]
+"""An instant, the order of what is done then, and that."""
+
 
 @dataclass(frozen=True)
 class DetectorProcess(ProcessorConfig):
-    """The detector's configuration."""
+    """The detector's configuration.
+
+    Args:
+        settings: The detector's settings.
+        horizon: How far behind the watermark a window can be judged again, milliseconds.
+    """
 
     settings: DetectorSettings
+    horizon: int
 
     def build(self) -> Processor:
-        return DetectorProcessor(self.settings)
+        return DetectorProcessor(self)
 
 
 class DetectorProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that the order of judging is that of event time.
 
-    State: that of `Waiting`, and segment ``models``, what the detector believes.
+    State: those of `Waiting`, `History` and `Notices`, and segment ``models``, what the detector believes.
     """
 
-    def __init__(self, settings: DetectorSettings) -> None:
-        self.settings = settings
-        self.detection = Detection(settings)
+    def __init__(self, config: DetectorProcess) -> None:
+        self.config, self.detection = config, Detection(config.settings)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Judges all windows that are complete; late revisions at once."""
-        ready = Waiting(state).release(batch, pl.col("window_end"), progress.now)
-        if not ready.height:
-            return Results(pl.DataFrame(), held=Held(keys=state.notes.get("keys")))
+        """Judges all windows that are complete; those that came late again."""
+        before, now = progress.before, progress.now
         believed = state.get("models")
-        models = self.detection.from_tables(_arrow(believed)) if believed else self.detection.new_state()
-        verdicts, models = self.detection.process(judged(ready), models)
-        state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
-        if self.settings.emit == "novel":
-            verdicts = verdicts.filter(~pl.col("kind").is_in(["normal", "learning"]))
-        state.notes["keys"] = len(models.series)
-        return Results(told(verdicts), held=Held(keys=len(models.series)))
+        history = History(state, self.config.horizon, before)
+        notices = Notices(state)
+        features, news = split(batch)
+        rules, labels = notices.take(news, history.base, before)
+        ends = pl.col("window_end")
+        late = features.filter(ends <= before)
+        missed, late = late.filter(ends <= history.base), newest(judged(late.filter(ends > history.base)))
+        ready = newest(judged(Waiting(state).release(features.filter(ends > before), ends, now)))
+        past = [(start + 1, notices.globs(rule.id)) for start, rule in rules if start < before]
+        told_late = [due for due in labels if due.at <= before]
+        cuts = history.cuts(before, now)
+        nothing = not (ready.height or late.height or past or told_late or cuts or notices.due(before, now))
+        results = pl.DataFrame()
+        if not nothing:
+            models = self.detection.from_tables(_arrow(believed)) if believed else self.detection.new_state()
+            turn = _Turn(self.detection, history, notices, self.config.settings.emit == "novel")
+            if late.height or past or told_late:
+                results = turn.again(models, late, past, told_late, before)
+            results = together(results, turn.on(models, ready, before, now))
+            state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
+            history.forget(now)
+            state.notes["keys"] = len(models.series)
+        notices.save(history.base)
+        held = Held(keys=state.notes.get("keys"))
+        return Results(told(results) if results.height else results, missed if missed.height else None, held)
+
+
+@dataclass
+class _Turn:
+    """One micro-batch of the detector."""
+
+    detection: Detection
+    history: History
+    notices: Notices
+    novel_only: bool
+
+    def on(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
+        """Judges the windows in (before, now]; what is to be said of them."""
+        cuts = [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
+        verdicts = self._run(models, ready, before, now, cuts, None)
+        said = verdicts.select(*IDENTITY, "revision", "at").with_columns(self._mark(verdicts))
+        self.history.write(ready, said)
+        verdicts = verdicts.select(*SCHEMA)
+        return verdicts.filter(~pl.col("kind").is_in(_QUIET)) if self.novel_only else verdicts
+
+    def again(
+        self,
+        models: DetectionState,
+        late: pl.DataFrame,
+        rules: list[tuple[int, set[str]]],
+        labels: list[LabelDue],
+        before: int,
+    ) -> pl.DataFrame:
+        """Judges windows up to ``before`` again, of the entities that late windows, rules or labels concern.
+
+        Returns:
+            The verdicts that are others than they were, with the next revision.
+        """
+        known = pl.Series([entity for (entity,) in models.entities.keys()], dtype=pl.String)  # noqa: SIM118
+        entities = {due.label.entity for due in labels} | set(late["entity"].to_list() if late.height else [])
+        for glob in set().union(*(globs for _, globs in rules)):
+            entities |= set(known.filter(pl.Series(matches(glob, known))).to_list())
+        instants = [start for start, _ in rules] + [due.at for due in labels]
+        instants += late["window_end"].to_list() if late.height else []
+        time = self.history.snapshot_before(min(instants))
+        part = self._part(time, entities)
+        past = self.history.read(entities, time)
+        inputs = newest(together(past.inputs, late))
+        cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.history.snapshots_after(time)]
+        verdicts = self._run(part, inputs, time, before, cuts, entities)
+        models.replace(part, entities)
+        changed = self._changed(verdicts, past.said)
+        self.history.write(late, changed.select(*IDENTITY, "revision", "at", "mark"))
+        return changed.select(*SCHEMA)
+
+    def _run(
+        self,
+        models: DetectionState,
+        frame: pl.DataFrame,
+        after: int,
+        until: int,
+        cuts: Sequence[tuple[int, Callable[[], None]]],
+        entities: Collection[str] | None,
+    ) -> pl.DataFrame:
+        """Judges windows in order of event time; labels take effect, and snapshots are taken, in between."""
+        rules, verdicts, done = self.notices.in_force(), [], after
+        dues = [due for due in self.notices.due(after, until) if entities is None or due.label.entity in entities]
+        stops: list[_Stop] = [(due.at, 0, partial(tell, self.detection, models, due.label)) for due in dues]
+        stops += [(cut, 1, action) for cut, action in cuts]
+        for stop, _, action in [*sorted(stops, key=lambda s: s[:2]), (until, 2, None)]:
+            if frame.height:
+                some = frame.filter((pl.col("window_end") > done) & (pl.col("window_end") <= stop))
+                found = self.detection.process(some, models, rules)[0]
+                dated_back = pl.col("window_end") <= done
+                verdicts.append(found.with_columns(at=pl.when(dated_back).then(stop).otherwise("window_end")))
+            done = stop
+            if action:
+                action()
+        result = together(*verdicts)
+        return result if result.height else pl.DataFrame(schema=SCHEMA | {"at": pl.Int64})
+
+    def _keep(self, time: int, models: DetectionState) -> None:
+        self.history.keep(time, models.to_tables())
+
+    def _part(self, time: int, entities: Collection[str]) -> DetectionState:
+        """What was believed of some entities at the time of a snapshot."""
+        tables = self.history.believed(time)
+        whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
+        return whole.only(entities)
+
+    def _amend(self, time: int, part: DetectionState, entities: Collection[str]) -> None:
+        tables = self.history.believed(time)
+        whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
+        whole.replace(part, entities)
+        self.history.keep(time, whole.to_tables())
+
+    def _changed(self, verdicts: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+        """Verdicts that are not what was said, with the next revision; retractions of those that are no more."""
+        verdicts = verdicts.with_columns(self._mark(verdicts))
+        if not said.height:
+            return verdicts
+        before = said.rename({"revision": "_revision", "mark": "_mark"})
+        found = verdicts.join(before.drop("at"), on=IDENTITY, how="left", maintain_order="left")
+        new = found.filter(pl.col("_mark").is_null() | (pl.col("_mark") != pl.col("mark")))
+        new = new.with_columns(revision=(pl.col("_revision") + 1).fill_null(0)).drop("_mark", "_revision")
+        gone = before.join(verdicts, on=IDENTITY, how="anti", maintain_order="left").filter(pl.col("_mark") != 0)
+        if not gone.height:
+            return new
+        nothing = {"kind": "normal", "metric_kind": "gauge", "record_score": 0.0, "probability": 1.0}
+        taken_back = gone.select(*IDENTITY, "at", revision=pl.col("_revision") + 1, mark=pl.lit(0, pl.UInt32))
+        taken_back = taken_back.with_columns(pl.lit(value).alias(name) for name, value in nothing.items())
+        return pl.concat([new, taken_back], how="diagonal_relaxed").select(new.columns)
+
+    def _mark(self, verdicts: pl.DataFrame) -> pl.Series:
+        marks = mark(verdicts)
+        if self.novel_only:  # what is not reported is all the same
+            marks = (~verdicts["kind"].is_in(_QUIET)).cast(pl.UInt32) * marks
+        return marks.alias("mark")
 
 
 def judged(features: pl.DataFrame) -> pl.DataFrame:
@@ -60,12 +210,22 @@ def judged(features: pl.DataFrame) -> pl.DataFrame:
     >>> judged(pl.DataFrame([row | {"p95": 3.0, "rate": None, "revision": 0}]))["value"].to_list()
     [3.0]
     """
+    if not features.height:
+        return pl.DataFrame()
     value = pl.col("mean")
     for kind, column in JUDGED.items():
         value = pl.when(pl.col("kind").cast(pl.String) == kind).then(pl.col(column).cast(pl.Float64)).otherwise(value)
     columns = ("entity", "metric", "kind", "window_start", "window_end", "revision")
     names = [pl.col(c).cast(pl.String) for c in columns[:3]]
     return features.select(*names, *columns[3:], value.alias("value"))
+
+
+def newest(rows: pl.DataFrame) -> pl.DataFrame:
+    """The highest revision of each window."""
+    if not rows.height:
+        return rows
+    ordered = rows.sort("revision", "value", maintain_order=True, nulls_last=False)
+    return ordered.unique(IDENTITY, keep="last", maintain_order=True)
 
 
 def _arrow(value: bytes) -> dict[str, pa.Table]:

@@ -30,7 +30,7 @@ from pipelines.sink.job import SinkJob
 ALL = (*JOBS, "sink")
 _RESTARTS = 5
 _CALM_SECONDS = 60.0
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 """Raised when state of older checkpoints cannot be read any more."""
 log = structlog.get_logger()
 
@@ -88,9 +88,10 @@ class Driver:
             log=settings.state / "logs" / "spark.log",
             preload=MODULES,
         )
-        heard = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
-        if heard:
-            self.resources.enter_context(Heartbeat(self.runtime.bootstrap, heard))
+        beating = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
+        beating += [settings.topic(name) for name in (topics.RULES, topics.LABELS)] if "detector" in self.names else []
+        if beating:
+            self.resources.enter_context(Heartbeat(self.runtime.bootstrap, beating))
         for name in self.names:
             self._launch(name)
 

@@ -41,7 +41,16 @@ class Machines:
         """Empty tables of state, by width."""
         return {width: Table(("entity",), model.new_state) for width, model in self.models.items()}
 
-    def step(self, state: DetectionState, owner: Ints, series: Ints, time: Ints, value: Array) -> Together:
+    def step(
+        self,
+        state: DetectionState,
+        owner: Ints,
+        series: Ints,
+        time: Ints,
+        value: Array,
+        seen: Array | None = None,
+        learned: Array | None = None,
+    ) -> Together:
         """Judges one window each of some entities with two or more metrics, and learns from it.
 
         Args:
@@ -50,6 +59,8 @@ class Machines:
             series: The series' row of each value, shape (n,).
             time: End of the window, shape (n,).
             value: NaN: missing, shape (n,).
+            seen: What is judged in place of the value, NaN where a rule says so; ``None``: the value, shape (n,).
+            learned: The same of what is learned.
         """
         entities, first, place = np.unique(owner, return_index=True, return_inverse=True)
         column = self._columns(state, owner, series)
@@ -62,12 +73,34 @@ class Machines:
             at = np.full(len(entities), -1)
             at[here] = np.arange(len(here))
             in_it = (at[place] >= 0) & (column < width)
-            matrix = np.full((len(here), width), np.nan)
-            matrix[at[place[in_it]], column[in_it]] = value[in_it]
-            verdicts = self.models[width].step(state.machines[width].columns, rows[here], time[first[here]], matrix)
+            model, columns, when = self.models[width], state.machines[width].columns, time[first[here]]
+            matrices = np.full((2, len(here), width), np.nan)
+            for matrix, values in zip(matrices, (seen, learned), strict=True):
+                matrix[at[place[in_it]], column[in_it]] = (value if values is None else values)[in_it]
+            if seen is None and learned is None:
+                verdicts = model.step(columns, rows[here], when, matrices[0])
+            else:
+                verdicts = model.score(columns, rows[here], when, matrices[0])
+                model.learn(columns, rows[here], when, matrices[1])
             evidence[here] = -np.log(verdicts.probability)
             shares[in_it] = verdicts.shares[at[place[in_it]], column[in_it]]
         return Together(evidence, widths > 0, shares)
+
+    def shift(self, state: DetectionState, owner: Ints, series: Ints, offset: Array) -> None:
+        """Moves what is typical of some metrics, in the models that have them, by an offset each.
+
+        Args:
+            state: Its rows of these entities are changed.
+            owner: The entity's row of each metric, shape (n,).
+            series: The series' row, shape (n,).
+            offset: By how much its level has changed, shape (n,).
+        """
+        own, column = state.entities.columns, state.series.columns["machine.column"][series].astype(np.int64)
+        widths = own["machine.width"][owner].astype(np.int64)
+        rows = own["machine.row"][owner].astype(np.int64)
+        for width in np.unique(widths[widths > 0]).tolist():
+            here = (widths == width) & (column >= 0) & (column < width)
+            self.models[width].shift(state.machines[width].columns, rows[here], column[here], offset[here])
 
     def _columns(self, state: DetectionState, owner: Ints, series: Ints) -> Ints:
         """The column of each value; new metrics get theirs, and machines that need one a (wider) model."""

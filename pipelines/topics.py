@@ -18,9 +18,11 @@ LOGS = "logs"
 LOGS_LATE = "logs.late"
 LOG_FEATURES = "features.logs"
 NOVELTIES = "novelties"
+NOVELTIES_LATE = "novelties.late"
+RULES = "rules"
+LABELS = "labels"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
-LABELS = "labels"
 LEDGER = LEDGER_TOPIC
 
 _DAY_MS = 86_400_000
@@ -42,8 +44,11 @@ def configs(retention_days: int = 7) -> dict[str, dict[str, Any]]:
         LOGS_LATE,
         LOG_FEATURES,
         NOVELTIES,
+        NOVELTIES_LATE,
     )
     every = {name: dict(kept) for name in (*names, DEADLETTER, GROUNDTRUTH, LEDGER)}
     for name in (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG):
         every[name]["message.timestamp.type"] = "LogAppendTime"  # an agent's clock must not vouch for itself
+    for name in (RULES, LABELS):  # what people said is kept; of heartbeats compaction leaves the last
+        every[name] = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
     return every

@@ -7,8 +7,8 @@ import numpy as np
 from models.arrays import Ints
 
 
-def turns(series: Ints, entity: Ints, window_end: Ints, revision: Ints) -> tuple[Ints, Ints]:
-    """Turns of rows: one window end an entity, one row a series; all of a turn is on time, or late.
+def turns(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, Ints]:
+    """Turns of rows: one window end an entity, one row a series.
 
     A turn holds the k-th window end of each entity: entities do not know of one another, so that it makes no difference
     whether their clocks agree, and recorded series of any years are judged side by side.
@@ -16,24 +16,22 @@ def turns(series: Ints, entity: Ints, window_end: Ints, revision: Ints) -> tuple
     Args:
         series: Number of each row's series, in the order in which series of an entity are judged.
         entity: Number of its entity.
-        window_end: Epoch milliseconds.
-        revision: Above 0: late. Rows of one series, window and revision keep the order in which they came.
+        window_end: Epoch milliseconds. Rows of one series and window keep the order in which they came.
 
     Returns:
         The rows in order of judging, and the number of the turn of each in that order.
 
     >>> series, entity, window_end = np.array([0, 1, 0, 2]), np.array([0, 0, 0, 1]), np.array([20, 10, 10, 99])
-    >>> turns(series, entity, window_end, np.zeros(4, np.int64))
+    >>> turns(series, entity, window_end)
     (array([2, 1, 3, 0]), array([0, 0, 0, 1]))
     """
-    late = revision > 0
-    first = np.lexsort((revision, series, late, window_end))
-    again = _count(first, series, window_end, late)
-    by_entity = np.lexsort((again, late, window_end, entity))
+    first = np.lexsort((series, window_end))
+    again = _count(first, series, window_end)
+    by_entity = np.lexsort((again, window_end, entity))
     rank = np.empty(len(series), np.int64)
-    rank[by_entity] = _dense(by_entity, entity, (window_end, late, again))
-    order = np.lexsort((series, late, rank))
-    return order, np.cumsum(_begins(order, rank, late)) - 1
+    rank[by_entity] = _dense(by_entity, entity, (window_end, again))
+    order = np.lexsort((series, rank))
+    return order, np.cumsum(_begins(order, rank)) - 1
 
 
 def _begins(order: Ints, *columns: np.ndarray) -> np.ndarray:

@@ -125,4 +125,6 @@ def _tallied(rows: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.D
 
 
 def _with_bucket(group: pl.Series, rows: pl.DataFrame) -> npt.NDArray[np.uint64]:
-    return group.to_numpy() * np.uint64(ROOM) + (rows["bucket"].to_numpy() + ROOM // 2).astype(np.uint64)
+    buckets: npt.NDArray[np.uint64] = (rows["bucket"].to_numpy() + ROOM // 2).astype(np.uint64)
+    buckets += group.to_numpy() * np.uint64(ROOM)
+    return buckets

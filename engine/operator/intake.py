@@ -41,8 +41,8 @@ class Intake:
     dead: list[bytes] = field(default_factory=list)
 
 
-def read(job: Job, tables: Iterable[pa.Table]) -> Intake:
-    """Decodes and checks `KAFKA` rows."""
+def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:
+    """Decodes and checks `KAFKA` rows; of broadcast ones, which all shards may get, the first one reports the bad."""
     intake, columns = Intake(), schema(job.inputs)
     for table in tables:
         for messages in runs(table):
@@ -52,7 +52,9 @@ def read(job: Job, tables: Iterable[pa.Table]) -> Intake:
                 intake.markers.append(marker)
                 if good.num_rows:
                     intake.records.append(tagged(good, number, columns))
-                if nth == 0:  # what cannot be used by one reader of a topic is reported once
+                if nth == 0 and (
+                    shard == 0 or not source.broadcast
+                ):  # what cannot be used by one reader of a topic is reported once
                     intake.dead += [letter.to_json() for letter in bad]
     return intake
 

@@ -89,7 +89,8 @@ class PaneStore:
             expired: Whether a pane is not needed any more.
             again: Panes that were read will be so again soon: they are kept in one part.
         """
-        anew, more = set(), set()
+        anew: set[int] = set()
+        more: set[int] = set()
         for start in self.starts:
             n, fresh = self.parts.get(start, 0), start in self.fresh
             if expired(start):

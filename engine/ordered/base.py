@@ -15,6 +15,7 @@ from engine.processor import Held, Key, Processor, ProcessorConfig, Progress, Re
 from engine.state import ShardState, pack, unpack
 
 DUE = "__due"
+MOST_PARTS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +42,13 @@ class Ordered(ProcessorConfig):
 
 
 class Waiting:
-    """Records that wait until the watermark reaches the instant at which they are due.
+    """Records that wait until the watermark reaches the instant at which they are due, kept like a log.
 
-    State: segment ``held``, and the note ``held`` with the earliest instant at which one of them is due.
+    What a batch brings is a part of its own; a part is read when a record in it is due, or when there are too many. So
+    the cost of a batch follows its records, not what waits.
+
+    State: segment ``held/<number>``, a part; the note ``held``, of each part its number, its records, and the instants
+    at which the first of them is due.
 
     Args:
         state: The shard's.
@@ -51,25 +56,49 @@ class Waiting:
 
     def __init__(self, state: ShardState) -> None:
         self.state = state
+        self.parts: list[tuple[int, int, int]] = [tuple(part) for part in state.notes.get("held", [])]
 
     def release(self, batch: pl.DataFrame, due: pl.Expr, now: int) -> pl.DataFrame:
         """Takes in a batch; returns all that is due at ``now``, in no order."""
-        first = self.state.notes.get("held")
-        if not batch.height and (first is None or first > now):
+        read = [part for part in self.parts if part[2] <= now]
+        if not batch.height and not read:
             return batch
-        stored = self.state.get("held") if first is not None else None
-        batch = batch.with_columns(due.alias(DUE)) if batch.height else batch
-        tables = [*([unpack(stored)["records"]] if stored else []), *([batch] if batch.height else [])]
-        waiting = pl.concat(tables, how="diagonal_relaxed") if len(tables) > 1 else tables[0]
-        ready = waiting.filter(pl.col(DUE) <= now)
-        rest = waiting.filter(pl.col(DUE) > now) if ready.height else waiting
+        fresh = [batch.with_columns(due.alias(DUE))] if batch.height else []
+        waiting = _concat([*map(self._taken, read), *fresh])
+        is_due = waiting[DUE] <= now
+        ready, rest = waiting.filter(is_due), waiting.filter(~is_due)
         if rest.height:
-            self.state.put("held", pack({"records": rest}))
-            self.state.notes["held"] = rest[DUE].min()
-        else:
-            self.state.remove("held")
-            self.state.notes.pop("held", None)
+            self._add(rest)
+        self.state.notes["held"] = self.parts
         return ready.drop(DUE)
+
+    def _taken(self, part: tuple[int, int, int]) -> pl.DataFrame:
+        """A part, which is forgotten."""
+        name = f"held/{part[0]}"
+        value = self.state.get(name)
+        assert value is not None
+        self.state.remove(name)
+        self.parts.remove(part)
+        return unpack(value)["records"]
+
+    def _add(self, records: pl.DataFrame) -> None:
+        """Adds a part; of too many, the two neighbours with the fewest records become one."""
+        if len(self.parts) >= MOST_PARTS:
+            at = min(range(1, len(self.parts)), key=lambda i: self.parts[i - 1][1] + self.parts[i][1])
+            some = self.parts[at - 1 : at + 1]
+            self._put(_concat([self._taken(part) for part in some]))
+        self._put(records)
+
+    def _put(self, records: pl.DataFrame) -> None:
+        number = 1 + max((number for number, _, _ in self.parts), default=-1)
+        first = records[DUE].min()
+        assert isinstance(first, int)
+        self.parts.append((number, records.height, first))
+        self.state.put(f"held/{number}", pack({"records": records}))
+
+
+def _concat(tables: list[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(tables, how="diagonal_relaxed") if len(tables) > 1 else tables[0]
 
 
 class OrderedProcessor(Processor):

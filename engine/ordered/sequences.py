@@ -21,7 +21,7 @@ TIMER, LAST = "__timer", "__last"
 class Sequences:
     """One logic over the keys of a shard.
 
-    State: segment ``keys``, a row a key.
+    State: segment ``keys``, a row a key, and ``keys/<part>``, what later batches changed of a large one.
 
     Args:
         logic: What is done with each record.
@@ -115,6 +115,7 @@ class Sequences:
         return {name: columns[name][rows] for name in self.logic.columns()}, columns[TIMER][rows]
 
     def _take(self, rows: Ints, turn: Turn) -> None:
+        self.table.touch(rows)
         for name, values in turn.state.items():
             self.table.columns[name][rows] = values
         self.table.columns[TIMER][rows] = np.maximum(turn.timer, turn.time + 1)

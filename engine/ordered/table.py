@@ -10,8 +10,10 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.packing import alike, firsts
-from engine.state import ShardState, pack, unpack
+from engine.state import ShardState, Tables, pack, unpack
 
+LARGE, MOST_PARTS = 50_000, 8
+_ROW = "__row"
 Columns = dict[str, npt.NDArray[Any]]
 Default = int | float | bool | str
 _TYPES: dict[type, tuple[Any, type[pl.DataType]]] = {
@@ -39,27 +41,62 @@ class KeyTable:
         self.key, self.defaults = list(key), dict(defaults)
         self.keys: pl.DataFrame | None = None
         self.columns: Columns = {name: self._fresh(name, 0) for name in self.defaults}
+        self.touched: list[npt.NDArray[np.int64]] = []
+        self.stored: int | None = None
+        """Rows that the state has; ``None`` if it must be written as a whole."""
 
     @classmethod
     def load(cls, key: Sequence[str], defaults: Mapping[str, Default], state: ShardState) -> KeyTable:
-        """The table in segment ``keys``."""
+        """The table in segment ``keys``, and what later batches changed of it."""
         table, stored = cls(key, defaults), state.get("keys")
         if stored is not None:
-            frame = unpack(stored)["keys"]
-            table.keys = frame.select(key)
-            for name in table.defaults:
-                known = name in frame.columns
-                table.columns[name] = _array(frame[name]) if known else table._fresh(name, frame.height)
+            table._extend(unpack(stored)["keys"])
+            for part in range(state.notes.get("key_parts", 0)):
+                table._change(unpack(state.get(f"keys/{part}") or b""))
+            table.stored = table.height
         return table
 
     def save(self, state: ShardState) -> None:
-        """Inverse of `load`."""
+        """Inverse of `load`; of a large table only the rows that were touched are written, as one more part."""
+        parts = state.notes.get("key_parts", 0)
+        rows = np.unique(np.concatenate(self.touched)) if self.touched else np.zeros(0, np.int64)
+        few = self.height >= LARGE and len(rows) * MOST_PARTS < self.height
+        if few and self.stored is not None and self.keys is not None and parts < MOST_PARTS:
+            changes = self._columns(rows).with_columns(pl.Series(_ROW, rows))
+            state.put(f"keys/{parts}", pack({"changes": changes, "new": self.keys[self.stored :]}))
+            state.notes["key_parts"] = parts + 1
+            return
+        for part in range(parts):
+            state.remove(f"keys/{part}")
+        state.notes["key_parts"] = 0
         if self.keys is None or not self.keys.height:
             state.remove("keys")
-            return
+        else:
+            state.put("keys", pack({"keys": pl.concat([self.keys, self._columns()], how="horizontal")}))
+
+    def touch(self, rows: npt.NDArray[np.int64]) -> None:
+        """Says that rows have changed."""
+        self.touched.append(rows)
+
+    def _columns(self, rows: npt.NDArray[np.int64] | slice = slice(None)) -> pl.DataFrame:
         kinds = {name: _TYPES[type(default)][1] for name, default in self.defaults.items()}
-        made = [pl.Series(name, self.columns[name], kinds[name]) for name in self.defaults]
-        state.put("keys", pack({"keys": self.keys.with_columns(made)}))
+        return pl.DataFrame([pl.Series(name, self.columns[name][rows], kinds[name]) for name in self.defaults])
+
+    def _extend(self, frame: pl.DataFrame) -> None:
+        """Adds rows: keys, and the columns that are known of them."""
+        keys = frame.select(self.key)
+        self.keys = keys if self.keys is None else pl.concat([self.keys, keys], how="vertical_relaxed")
+        for name, column in self.columns.items():
+            values = _array(frame[name]) if name in frame.columns else self._fresh(name, frame.height)
+            self.columns[name] = np.concatenate([column, values]) if len(column) else values
+
+    def _change(self, part: Tables) -> None:
+        """Does what a later batch did."""
+        self._extend(part["new"])
+        changes = part["changes"]
+        for name, column in self.columns.items():
+            if name in changes.columns:
+                column[changes[_ROW].to_numpy()] = _array(changes[name])
 
     @property
     def height(self) -> int:
@@ -73,16 +110,15 @@ class KeyTable:
         first = firsts(*alike([keys], self.key))[known:]
         new = np.unique(first[first >= known])
         if len(new) or self.keys is None:
-            fresh = asked[new - known]
-            self.keys = fresh if self.keys is None else pl.concat([self.keys, fresh], how="vertical_relaxed")
-            for name, column in self.columns.items():
-                self.columns[name] = np.concatenate([column, self._fresh(name, len(new))])
+            self._extend(asked[new - known])
         return np.where(first < known, first, known + np.searchsorted(new, first))
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> None:
         """Forgets all other rows."""
         if self.keys is not None:
-            self.keys = self.keys.filter(pl.Series(rows))
+            if rows.all():
+                return
+            self.keys, self.stored = self.keys.filter(pl.Series(rows)), None
             self.columns = {name: column[rows] for name, column in self.columns.items()}
 
     def reset(self, rows: npt.NDArray[np.int64]) -> None:

@@ -18,7 +18,8 @@ from engine.job import Job
 from engine.ledger import LEDGER_TOPIC, TransactionalWriter
 from engine.operator import mapside
 from engine.operator.shard import STATS, Message, Stats
-from engine.spark.stateful import OUTPUT, ShardProcessor
+from engine.spark.bundles import OUTPUT, unbundled
+from engine.spark.stateful import ShardProcessor
 from engine.time import duration_ms
 
 
@@ -93,14 +94,13 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
 def operated(rows: DataFrame, job: Job, shards: int) -> DataFrame:
     """The plan of a job from Kafka rows (see `read`) to messages: map side or direct routing, then the shards."""
     rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
-    inputs = _by_partition(rows, shards) if job.direct(shards) else _blobs(rows, job, shards)
+    inputs = _by_partition(rows, job, shards) if job.direct(shards) else _blobs(rows, job, shards)
     return inputs.groupBy("slot").transformWithStateInPandas(ShardProcessor(job, shards), OUTPUT, "update", "None")
 
 
 def collected(frame: DataFrame) -> list[Message]:
     """The messages of one micro-batch, in the driver."""
-    rows = frame.toArrow().to_pydict()
-    return [Message(*row) for row in zip(*(rows[name] for name in OUTPUT.names), strict=True)]
+    return list(unbundled(frame.toArrow()))
 
 
 def drain(
@@ -159,11 +159,14 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) ->
     )
 
 
-def _by_partition(rows: DataFrame, shards: int) -> DataFrame:
-    """Kafka rows as they are, each with its shard."""
+def _by_partition(rows: DataFrame, job: Job, shards: int) -> DataFrame:
+    """Kafka rows as they are, each with its shard; those of broadcast topics once for each shard."""
     labels = F.array(*(F.lit(label) for label in shard_labels(rows.sparkSession, shards)))
-    shard = F.col("partition") % shards
-    return rows.coalesce(shards).withColumns({"shard": shard, "slot": F.get(labels, shard)})
+    rows = rows.coalesce(shards).withColumn("shard", F.col("partition") % shards)
+    if job.broadcast:
+        wide, every = F.col("topic").isin(*sorted(job.broadcast)), F.array(*map(F.lit, range(shards)))
+        rows = rows.withColumn("shard", F.explode(F.when(wide, every).otherwise(F.array("shard"))))
+    return rows.withColumn("slot", F.get(labels, F.col("shard")))
 
 
 def _blobs(rows: DataFrame, job: Job, shards: int) -> DataFrame:

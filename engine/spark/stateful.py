@@ -10,24 +10,17 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from engine.job import Job
 from engine.operator.intake import KAFKA, read
 from engine.operator.mapside import joined
 from engine.operator.shard import ShardOperator, Stats
+from engine.spark.bundles import bundled
 from engine.state import Segments
 
 SEGMENT = StructType([StructField("name", StringType())])
 VALUE = StructType([StructField("value", BinaryType())])
-OUTPUT = StructType(
-    [
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-    ]
-)
 
 
 class SparkSegments(Segments):
@@ -68,7 +61,8 @@ class ShardProcessor(StatefulProcessor):
         frame = pd.concat(rows)
         if self.job.direct(self.shards):
             rows_in_order = frame.sort_values(["topic", "partition", "offset"])
-            intake = read(self.job, [pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)])
+            table = pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)
+            intake = read(self.job, [table], int(frame["shard"].iloc[0]))
         else:
             intake = joined(zip(frame["kind"], frame["value"], strict=True))
         decoded = time.perf_counter()
@@ -76,7 +70,7 @@ class ShardProcessor(StatefulProcessor):
         messages = list(operator.run(intake, SparkSegments(self.segments)))
         reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
         messages[-1] = replace(Stats.of(messages[-1]), read_ms=reading, operator_ms=operated).message()
-        yield pd.DataFrame([(m.topic, m.partition, m.key, m.value) for m in messages], columns=OUTPUT.names)
+        yield bundled(messages)
 
     def close(self) -> None:
         """Nothing is held open."""

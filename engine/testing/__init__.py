@@ -10,6 +10,18 @@ repeated. `RESTART` stops and restores it. Neither changes any result.
 from engine.testing.bounded import bounded
 from engine.testing.driver import Driven
 from engine.testing.runners import RUNNERS, Run, run, run_all
-from engine.testing.stream import ABORT, RESTART, Sentinel, TestStream
+from engine.testing.stream import ABORT, RESTART, Batch, Sentinel, TestStream
 
-__all__ = ["ABORT", "RESTART", "RUNNERS", "Driven", "Run", "Sentinel", "TestStream", "bounded", "run", "run_all"]
+__all__ = [
+    "ABORT",
+    "RESTART",
+    "RUNNERS",
+    "Batch",
+    "Driven",
+    "Run",
+    "Sentinel",
+    "TestStream",
+    "bounded",
+    "run",
+    "run_all",
+]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from engine.job import Job
@@ -52,7 +53,8 @@ class Driven(History):
         if self.job.direct(self.shards):
             rows = pa.concat_tables(tasks) if tasks else KAFKA.empty_table()
             shard = rows["partition"].to_numpy() % self.shards
-            return [read(self.job, [rows.filter(pa.array(shard == s))]) for s in range(self.shards)]
+            wide = np.isin(rows["topic"].to_numpy(zero_copy_only=False), sorted(self.job.broadcast))
+            return [read(self.job, [rows.filter(pa.array((shard == s) | wide))], s) for s in range(self.shards)]
         blobs = [blob for task in tasks for blob in mapside.run(self.job, self.shards, [task])]
         return [
             mapside.joined((blob.kind, blob.value) for blob in blobs if blob.shard == shard)

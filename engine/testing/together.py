@@ -14,8 +14,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from engine.job import Job
 from engine.operator.intake import KAFKA
 from engine.operator.shard import Message
+from engine.spark.bundles import OUTPUT
 from engine.spark.query import collected, map_side, operated
-from engine.spark.stateful import OUTPUT, ShardProcessor
+from engine.spark.stateful import ShardProcessor
 
 JOB = "job"
 """Column of the rows: the number of the job that reads them."""

@@ -8,7 +8,7 @@ what a job declares, the tracker a table of partitions that lives in the operato
 from engine.watermarks.learned import LearnedLateness
 from engine.watermarks.marker import Marker
 from engine.watermarks.punctuated import Punctuated
-from engine.watermarks.strategy import BoundedOutOfOrderness, Ordered, WatermarkStrategy
+from engine.watermarks.strategy import BoundedOutOfOrderness, Ordered, Prompt, WatermarkStrategy
 from engine.watermarks.tracker import Clock, WatermarkTracker
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "LearnedLateness",
     "Marker",
     "Ordered",
+    "Prompt",
     "Punctuated",
     "WatermarkStrategy",
     "WatermarkTracker",

@@ -94,3 +94,30 @@ class Ordered(WatermarkStrategy):
 
     def trails(self, clock: Clock) -> int:
         return 0
+
+
+@dataclass(frozen=True)
+class Prompt(WatermarkStrategy):
+    """Records are sent as soon as what they tell happens: a partition's watermark is its last arrival, less a bound.
+
+    Heartbeats count as arrivals, so that a stream in which little is said, such as that of operators' rules, holds
+    nothing up, and yet a replay does not run ahead of it.
+
+    Args:
+        bound: How long after its event time a record may arrive.
+        idle_after: Means nothing here: no partition is ever idle.
+        expected: See `WatermarkStrategy`.
+    """
+
+    bound: str = "0s"
+    idle_after: str = "10s"
+    expected: tuple[tuple[str, int], ...] = ()
+
+    def trails(self, clock: Clock) -> int:
+        return duration_ms(self.bound)
+
+    def says(self, clock: Clock) -> int:
+        return clock.last - duration_ms(self.bound) if clock.last > NEVER else NEVER
+
+    def awake(self, clock: Clock) -> bool:
+        return True

@@ -32,6 +32,11 @@ class Repeats:
         """The columns for n series of which nothing is known."""
         return {"rest": np.zeros(n), "peak": np.zeros(n), "quiet": np.zeros(n), "onset": np.full(n, NEVER, np.int64)}
 
+    def close(self, state: Rows) -> None:
+        """Ends the incident and the unrest."""
+        for name, column in self.new_state(len(state.rows)).items():
+            state[name] = column
+
     def damp(self, state: Rows, evidence: Array) -> Array:
         """The evidence, less what an open incident takes off: of what exceeds its peak so far, nothing.
 

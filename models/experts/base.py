@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from models.arrays import Array, Columns, Ints, Rows
+from models.arrays import Array, Columns, Flags, Ints, Rows
 from models.families.base import Predictive
 
 
@@ -20,6 +20,7 @@ class Step:
         time: End of the window, epoch milliseconds, shape (n,).
         gap: Milliseconds since the value before, at least 0, shape (n,).
         resolution: Differences below this mean nothing, above 0, shape (n,).
+        day_off: Whether the day counts as one of a weekend although it is none; ``None``: nowhere, shape (n,).
     """
 
     value: Array
@@ -27,6 +28,7 @@ class Step:
     time: Ints
     gap: Array
     resolution: Array
+    day_off: Flags | None = None
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,6 @@ class Expert(ABC):
     @abstractmethod
     def learn(self, state: Rows, step: Step, lesson: Lesson, memo: Any) -> None:
         """Writes what was learned into the columns."""
+
+    def shift(self, state: Rows, offset: Array, few: float) -> None:  # noqa: B027
+        """Moves all that was learned by an offset, shape (n,), and lets it count as few values; if it has a level."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from models.arrays import SMALLEST, Array, Columns, Ints, Rows, clamp
 from models.experts.base import Expert, Lesson, Step
+from models.experts.level import shorten
 from models.experts.local_hour import is_weekend, local_ms
 from models.families.base import Predictive
 from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
@@ -101,12 +102,18 @@ class HourOfDay(Expert):
         state["pool_count"] = memo.pool_count * (1 - POOL_FORGET) + counted
         state["pool_squares"] = memo.pool_squares * (1 - POOL_FORGET) + counted * (error * error)
 
+    def shift(self, state: Rows, offset: Array, few: float) -> None:
+        """See `Expert`."""
+        state["mean"] = np.where(state["count"] > 0, state["mean"] + offset[:, None], state["mean"])
+        shorten(state, few)
+
     def _bins(self, state: Rows, step: Step) -> tuple[_Bin, _Bin]:
         local = local_ms(step.time, self.zone)
         place = (local % 86_400_000) / 3_600_000.0 - 0.5
         below = np.floor(place)
         share = place - below
-        hour, circle = below.astype(np.int64) % HOURS, HOURS * is_weekend(local)
+        off = is_weekend(local) if step.day_off is None else is_weekend(local) | step.day_off
+        hour, circle = below.astype(np.int64) % HOURS, HOURS * off
         first, second = hour + circle, (hour + 1) % HOURS + circle
         return self._bin(state, first, 1 - share), self._bin(state, second, share)
 

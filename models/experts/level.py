@@ -68,3 +68,16 @@ class Level(Expert):
         """See `Expert`."""
         after = memo.learn(lesson.value, lesson.weight, self.forget + self.hurry * lesson.haste)
         state["count"], state["mean"], state["squares"] = after.count, after.mean, after.squares
+
+    def shift(self, state: Rows, offset: Array, few: float) -> None:
+        """See `Expert`."""
+        state["mean"] = state["mean"] + offset
+        shorten(state, few)
+
+
+def shorten(state: Rows, few: float) -> None:
+    """Lets what is known count as few values at the most; the variance stays."""
+    count = state["count"]
+    after = np.minimum(count, few)
+    state["squares"] = state["squares"] * (after / np.maximum(count, SMALLEST))
+    state["count"] = after

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import SMALLEST, Array, Columns, Rows
+from models.arrays import SMALLEST, Array, Columns, Rows, clamp
 from models.experts.base import Expert, Lesson, Step
-from models.experts.level import vague
+from models.experts.level import shorten, vague
 from models.families.base import Predictive
 from models.families.log_like import LogLike
 from models.families.normal_inverse_gamma import NormalInverseGamma
@@ -67,3 +67,9 @@ class LogLevel(Expert):
         after = memo.known.learn(value, lesson.weight, self.forget + self.hurry * lesson.haste)
         state["count"], state["mean"], state["squares"] = after.count, after.mean, after.squares
         state["unit"] = memo.unit
+
+    def shift(self, state: Rows, offset: Array, few: float) -> None:
+        """See `Expert`."""
+        unit = np.where(state["unit"] > 0, state["unit"], 1.0)
+        state["mean"] = np.arcsinh(np.sinh(clamp(state["mean"], -300.0, 300.0)) + offset / unit)
+        shorten(state, few)

@@ -122,6 +122,18 @@ class Multivariate:
         self._learn(state, rows, time, judged, weight)
         return judged.verdicts
 
+    def shift(self, state: Columns, rows: Ints, column: Ints, offset: Array) -> None:
+        """Moves what is typical of one metric each of some machines by an offset; changes those rows of the state.
+
+        Args:
+            state: As of `score`.
+            rows: Its row of each machine, shape (n,); a machine may stand several times, with distinct columns.
+            column: The metric's column, shape (n,).
+            offset: By how much its level has changed, shape (n,).
+        """
+        mean = Rows(state, rows, "")
+        mean.set_cell("mean", column, mean.cell("mean", column) + offset)
+
     def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array) -> _Judgement:
         own = Rows(state, rows, "")
         present = np.isfinite(value)

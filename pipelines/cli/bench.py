@@ -68,6 +68,18 @@ def engine(
     _report(bench.run(chosen, keys or bench.KEYS, records, kafka, state_dir, plot=plot), out)
 
 
+@app.command()
+def detector(
+    keys: Annotated[int, typer.Option(help="Series, ten of each machine.")] = 10_000,
+    windows: Annotated[int, typer.Option(help="Windows of each series.")] = 150,
+    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+) -> None:
+    """The detector on Spark, from the columnar features topic to verdicts, beside the models alone; outputs compared."""
+    _report(module("detector").run(keys, windows, kafka, state_dir), out)
+
+
 Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
 Out = Annotated[Path, typer.Option(help="Folder for results: figures as JSON, plots, scores.")]
 

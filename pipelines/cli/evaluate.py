@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from datagen.series import read_labels, read_series
+from engine import kafka_content
 from engine.errors import NewnormalError
 from pipelines import topics
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
@@ -127,9 +128,11 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
             there = tables.known(reader, settings.namespace)
             if topics.NOVELTIES not in there:
                 raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topics.NOVELTIES}", servers.bootstrap)
-            verdicts, _ = tables.frame(topics.NOVELTIES, tables.content(reader, settings.topic(topics.NOVELTIES)))
+            told = kafka_content.values(servers.bootstrap, settings.topic(topics.NOVELTIES))
+            verdicts, _ = tables.frame(topics.NOVELTIES, told)
             known = [name for name in (topics.GROUNDTRUTH, topics.LABELS) if name in there]
-            lines = [line for name in known for line in tables.content(reader, settings.topic(name))]
+            every = (kafka_content.values(servers.bootstrap, settings.topic(name)) for name in known)
+            lines = [line for some in every for line in some]
         finally:
             reader.close()
     latest = verdicts.sort("revision", maintain_order=True).unique(

@@ -23,6 +23,8 @@ from pipelines.cli import (
     evaluate,
     example,
     explain,
+    label,
+    rule,
     run,
     score,
     services,
@@ -49,6 +51,8 @@ app.command()(explain.explain_job)
 app.command()(example.example)
 app.command()(sql.sql)
 app.command()(console.console)
+app.add_typer(rule.app, name="rule")
+app.add_typer(label.app, name="label")
 app.add_typer(services.app, name="services")
 app.add_typer(bench.app, name="bench")
 app.command()(docs.docs)

@@ -15,6 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartiti
 from rich.console import Console
 from rich.table import Table
 
+from engine import kafka_content
 from engine.errors import NewnormalError
 from engine.sources import Messages, Source, TimeBounds
 from engine.time import iso
@@ -53,7 +54,7 @@ def sql(
         try:
             names = parsed.topics(tables.known(reader, settings.namespace))
             if not live:
-                _show(evaluate(parsed, dict(_bounded(reader, settings, names))), as_json)
+                _show(evaluate(parsed, dict(_bounded(servers.bootstrap, settings, names))), as_json)
                 return
             for number, (end, result) in enumerate(_live(reader, settings, parsed, names, beginning), 1):
                 _show(result, as_json, f"window to {iso(end)}")
@@ -63,9 +64,9 @@ def sql(
             reader.close()
 
 
-def _bounded(reader: Consumer, settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+def _bounded(bootstrap: str, settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
     for name in names:
-        frame, refused = tables.frame(name, tables.content(reader, settings.topic(name)))
+        frame, refused = tables.frame(name, kafka_content.values(bootstrap, settings.topic(name)))
         if refused:
             typer.echo(f"{name}: {refused} messages could not be read and are left out", err=True)
         yield name, frame

@@ -8,15 +8,31 @@ from pydantic import Field
 
 from engine.record import Instant, Keyword, Prose, Record
 
+LabelVerdict = Literal["true", "false_alarm", "expected_change", "new_normal"]
+
 
 class Label(Record):
-    """What operators say of a novelty afterwards. Fields only: labels take effect in a later release."""
+    """What operators say of a novelty afterwards: the `labels` topic (JSON), kept for evaluation; see docs/rules.md.
+
+    It adjusts its series from the time on at which it was said, not the past. For evaluation the last one on a novelty
+    counts.
+    """
 
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "start")
 
-    entity: Keyword = Field(alias="host.name", description="the machine")
-    metric: Keyword = Field("*", description="the metric")
+    entity: Keyword = Field(alias="host.name", min_length=1, description="the machine")
+    metric: Keyword = Field("*", min_length=1, description="the metric; `*`: the machine as a whole")
     start: Instant = Field(alias="event.start", description="first instant it speaks of")
     end: Instant | None = Field(None, alias="event.end", description="last instant it speaks of")
-    verdict: Literal["true", "false_alarm", "expected_change", "new_normal"] = Field(description="what it was")
+    time: Instant | None = Field(
+        None, alias="event.created", description="event time at which it was said; absent: the last that it speaks of"
+    )
+    verdict: LabelVerdict = Field(description="what it was")
     note: Prose = Field("", description="in the operator's words")
+
+    @property
+    def said(self) -> int:
+        """The event time from which on it takes effect."""
+        if self.time is not None:
+            return self.time
+        return self.start if self.end is None else self.end

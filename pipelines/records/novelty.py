@@ -42,6 +42,7 @@ class Novelty(Record):
     )
     template: Prose | None = Field(None, alias="log.template", description="of `logs`: the foremost log template")
     example: Prose | None = Field(None, alias="event.original", description="of `logs`: a line of that template")
+    rules: list[str] = Field(default_factory=list, description="ids of the rules that had a say in it")
     message: Prose | None = Field(None, description="of news: what happened and why it is news, in words")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")

@@ -2,24 +2,79 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from datetime import date
+from typing import Annotated, ClassVar, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from engine.record import Finite, Instant, Record
 
+EFFECTS = ("skip_result", "skip_learning", "report", "weekend", "only", "min_change", "min_change_share")
+
+
+def _day(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{name!r} is no time zone; accepted: an IANA name, e.g. Europe/Stockholm") from None
+    return name
+
+
+Day = Annotated[str, AfterValidator(_day)]
+Zone = Annotated[str, AfterValidator(_zone)]
+
 
 class Rule(Record):
-    """What operators tell the detector in advance. Fields only: rules take effect in a later release."""
+    """What operators tell the detector in advance: the `rules` topic (JSON); see docs/rules.md.
 
-    identity: ClassVar[tuple[str, ...]] = ("id",)
+    A rule concerns the windows that overlap its time in force, by its globs (`*` and `?`), dates and values; each other
+    field is what is then done. A newer version of an id replaces the older one from its own start on.
+    """
 
-    id: str = Field(description="name of the rule")
-    entity: str = Field("*", alias="host.name", description="glob over machines")
-    metric: str = Field("*", description="glob over metrics")
-    start: Instant | None = Field(None, alias="event.start", description="in force from this event time")
-    end: Instant | None = Field(None, alias="event.end", description="in force until this event time")
-    skip_result: bool = Field(False, description="report nothing that matches")
-    skip_learning: bool = Field(False, description="learn nothing from what matches")
-    above: Finite | None = Field(None, description="applies to values above this only")
-    below: Finite | None = Field(None, description="applies to values below this only")
+    identity: ClassVar[tuple[str, ...]] = ("id", "time")
+
+    id: str = Field(min_length=1, description="name of the rule")
+    time: Instant = Field(alias="@timestamp", description="event time at which this version was said")
+    active: bool = Field(True, description="no: the rule is withdrawn")
+    entity: str = Field("*", alias="host.name", min_length=1, description="glob over machines")
+    metric: str = Field("*", min_length=1, description="glob over metrics; `*` also matches the joined verdict")
+    start: Instant | None = Field(
+        None, alias="event.start", description="in force from; absent, or before it: from `time`"
+    )
+    end: Instant | None = Field(
+        None, alias="event.end", description="in force until, exclusive; absent: until withdrawn"
+    )
+    dates: list[Day] = Field(default_factory=list, description="only on these days, YYYY-MM-DD; empty: on all")
+    timezone: Zone = Field("UTC", description="IANA name of the time zone of the days")
+    above: Finite | None = Field(None, description="concerns values above this only")
+    below: Finite | None = Field(None, description="concerns values below this only")
+    skip_result: bool = Field(False, description="report nothing of what it concerns")
+    skip_learning: bool = Field(False, description="learn nothing from what it concerns")
+    report: bool = Field(False, description="report what it concerns as an anomaly, whatever its score")
+    weekend: bool = Field(False, description="hours of these windows count as those of a weekend: for holidays")
+    only: Literal["up", "down"] | None = Field(
+        None, description="report only values above (up) what is typical, or below"
+    )
+    min_change: Finite | None = Field(None, ge=0, description="report only values so far from what is typical")
+    min_change_share: Finite | None = Field(None, ge=0, description="the same, as a share of what is typical")
+    note: str = Field("", description="why, in the operator's words")
+
+    @property
+    def said(self) -> int:
+        """The event time from which on it counts."""
+        return self.time
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.end is not None and self.end <= max(self.time, self.time if self.start is None else self.start):
+            raise ValueError("event.end lies before the rule is in force; accepted: a later instant")
+        if self.active and not any(getattr(self, name) not in (None, False) for name in EFFECTS):
+            raise ValueError(f"it does nothing; accepted: at least one of {', '.join(EFFECTS)}")
+        if self.above is not None and self.below is not None and self.above >= self.below:
+            raise ValueError("no value is above `above` and below `below`; accepted: above < below")
+        return self

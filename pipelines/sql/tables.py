@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import polars as pl
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from engine.deadletters import DeadLetter
 from engine.errors import NewnormalError
@@ -17,7 +16,7 @@ from engine.heartbeat import HEARTBEAT
 from engine.record import Record
 from engine.sources import ROW, ColumnarDecoder, Decoded, Decoder, Messages
 from pipelines import topics
-from pipelines.records import Features, Log, LogFeatures, Novelty, Telemetry
+from pipelines.records import Features, Label, Log, LogFeatures, Novelty, Rule, Telemetry
 
 COLUMNAR: dict[str, type[Record]] = {
     topics.TELEMETRY: Telemetry,
@@ -26,11 +25,14 @@ COLUMNAR: dict[str, type[Record]] = {
     topics.LOGS: Log,
     topics.LOGS_LATE: Log,
     topics.LOG_FEATURES: LogFeatures,
+    topics.NOVELTIES_LATE: Features,
 }
 JSON: dict[str, type[Record]] = {
     topics.RAW_JSON: Telemetry,
     topics.LOGS_JSON: Log,
     topics.NOVELTIES: Novelty,
+    topics.RULES: Rule,
+    topics.LABELS: Label,
     topics.DEADLETTER: DeadLetter,
 }
 
@@ -84,13 +86,12 @@ def frame(topic: str, values: list[bytes]) -> tuple[pl.DataFrame, int]:
 
 
 def consumer(bootstrap: str) -> Consumer:
-    """One that commits nothing and tells where partitions end."""
+    """One that commits nothing."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
             "group.id": "newnormal.sql",
             "enable.auto.commit": False,
-            "enable.partition.eof": True,
             "isolation.level": "read_committed",
             "log_level": 0,
         }
@@ -119,48 +120,6 @@ def spoken(reader: Consumer, topic: str) -> list[int]:
     """The partitions that have messages: one that never had any is not waited for."""
     bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), 10) for p in partitions(reader, topic)}
     return [p for p, (low, high) in bounds.items() if high > low]
-
-
-def content(reader: Consumer, topic: str) -> list[bytes]:
-    """The values of all messages that a topic holds now."""
-    places = [TopicPartition(topic, p, 0) for p in partitions(reader, topic)]
-    for place in places:
-        place.offset = reader.get_watermark_offsets(place, 10)[0]
-    reader.assign(places)
-    values: list[bytes] = []
-    open_ones = {place.partition for place in places}
-    for message in polled(reader):
-        if message is None:
-            continue
-        if _ended(message):
-            open_ones.discard(message.partition())
-            if not open_ones:
-                break
-        else:
-            values.append(message.value() or b"")
-    reader.unassign()
-    return values
-
-
-def polled(reader: Consumer) -> Iterator[Message | None]:
-    """Messages, ends of partitions, and ``None`` after half a second without any, for ever.
-
-    Raises:
-        NewnormalError: ``KAFKA_READ_FAILED``.
-    """
-    while True:
-        some = reader.consume(10_000, 0.5)
-        if not some:
-            yield None
-        for message in some:
-            if message.error() and not _ended(message):
-                raise NewnormalError("KAFKA_READ_FAILED", str(message.error()), "query", "a reachable broker")
-            yield message
-
-
-def _ended(message: Message) -> bool:
-    error = message.error()
-    return bool(error and error.code() == KafkaError._PARTITION_EOF)
 
 
 def _entries(value: Any) -> Any:

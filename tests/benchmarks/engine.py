@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,7 +24,8 @@ from pipelines.evaluation import show
 from pipelines.normalizer.json_lines import JsonDecoder
 from pipelines.records import Telemetry
 from pipelines.settings import Settings, load
-from tests.benchmarks import averages, growth, handwritten, outputs
+from tests.benchmarks import averages, growth, outputs
+from tests.benchmarks.handwritten import by_hand
 from tests.benchmarks.load import Load, write_columnar, write_json
 from tests.benchmarks.queries import Queries, say, session
 
@@ -58,12 +59,16 @@ def run(
     figures: dict[str, Any] = {}
     wanted = [(part, n) for part in parts if part in PARTS for n in keys]
     if wanted:
-        with embedded(settings, elasticsearch=False) as servers:
-            found = servers.settings(settings)
-            with session(found, preload=[averages.__name__]) as spark:
-                for part, n in wanted:
-                    own = found.model_copy(update={"namespace": f"{part}-{n}-{int(time.time())}."})
-                    figures[f"{part}, {n:,} keys"] = PARTS[part](Queries(spark, own, warm_up), n, records)
+        with (
+            embedded(settings, elasticsearch=False) as servers,
+            session(servers.settings(settings), preload=[averages.__name__]) as spark,
+        ):
+            for part, n in wanted:
+                name = f"{part}-{n}-{int(time.time())}."
+                own = servers.settings(settings).model_copy(update={"namespace": name})
+                found = PARTS[part](Queries(spark, own, warm_up), n, records)
+                say(f"{part}, {n:,} keys: ratio {found['ratio']}, outputs {_same(found)}")
+                figures[f"{part}, {n:,} keys"] = found
         _table(figures)
     if "growth" in parts:
         figures["growth"] = growth.run(plot)
@@ -73,15 +78,11 @@ def run(
 def windows(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
     """Statistics in tumbling windows: by hand on JSON, ours on JSON in one job, ours on the columnar log."""
     load = _written(queries, Load.recent(records or 4_000_000, keys), json=True, log=True)
-    source, batch = queries.topic(topics.RAW_JSON), min(BATCH, load.records // 8)
-
-    def begin(target: str, work: Path, most: int) -> StreamingQuery:
-        query = handwritten.start(queries.spark, queries.bootstrap, source, target, work, most, True)
-        return cast(StreamingQuery, query)
+    batch = min(BATCH, load.records // 8)
 
     extractor = jobs.extractor(queries.settings)
     rates = {
-        "handwritten": queries.theirs("handwritten", begin, load.records, batch),
+        "handwritten": queries.theirs("handwritten", by_hand(queries, True), load.records, batch),
         "json": queries.ours("json", replace(extractor, inputs=(_json(queries.settings),)), load.records, batch),
         "log": queries.ours("log", extractor, load.records, batch),
     }
@@ -91,8 +92,12 @@ def windows(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
 
 
 def process(queries: Queries, keys: int, records: int | None) -> dict[str, Any]:
-    """State and a timer a key: row-mode transformWithState and ours, both from JSON to JSON."""
-    load = _written(queries, Load.recent(records or 600_000, keys, tail_ms=45_000), json=True)
+    """State and a timer a key: row-mode transformWithState and ours, both from JSON to JSON.
+
+    A short warm-up: row mode takes a millisecond or two for each key in each micro-batch, the JVM little of it.
+    """
+    queries = Queries(queries.spark, queries.settings, max(2, queries.warm_up // 4), share=0.1)
+    load = _written(queries, Load.recent(records or 200_000, keys, tail_ms=45_000), json=True)
     settings, batch = queries.settings, min(BATCH, load.records // 6)
     source = queries.topic(topics.RAW_JSON)
 
@@ -184,6 +189,11 @@ def _table(figures: Mapping[str, Any]) -> None:
     for part, found in figures.items():
         for name, rate in found["records_per_second"].items():
             ratio, bar = found["ratio"].get(name), found["bar"].get(name)
-            same = {True: "equal", False: "DIFFERENT", None: ""}[found["outputs"].get(name, {}).get("equal")]
-            rows.append([part, name, f"{rate:,}", f"{ratio:.2f}" if ratio else "1", str(bar or ""), same])
+            rows.append(
+                [part, name, f"{rate:,}", f"{ratio:.2f}" if ratio else "1", str(bar or ""), _same(found).get(name, "")]
+            )
     show.table("Engine", ["part", "query", "records/s", "ratio", "bar", "output"], rows)
+
+
+def _same(found: Mapping[str, Any]) -> dict[str, str]:
+    return {name: "equal" if compared["equal"] else "DIFFERENT" for name, compared in found["outputs"].items()}

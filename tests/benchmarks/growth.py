@@ -1,7 +1,7 @@
 """How state and time grow with the number of keys: the operators with their packed state, without Spark and Kafka.
 
-Each micro-batch brings one record a key; time and state are those of the last micro-batches, when windows open and close
-in turn. `windows` are statistics with percentiles in tumbling windows of 10 s; `process` is `averages.Averages`.
+Each micro-batch brings one record a key; time and state are those of the last micro-batches, when windows open and
+close in turn. `windows` are statistics with percentiles in tumbling windows of 10 s; `process` is `averages.Averages`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
+from pipelines import topics
+from tests.benchmarks.queries import Begin, Queries
+
 SCHEMA = "`@timestamp` long, `host.name` string, metric string, value double, kind string"
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+
+
+def by_hand(queries: Queries, quantiles: bool) -> Begin:
+    """How it is started on the raw JSON topic."""
+    source = queries.topic(topics.RAW_JSON)
+
+    def begin(target: str, work: Path, batch: int) -> StreamingQuery:
+        return start(queries.spark, queries.bootstrap, source, target, work, batch, quantiles)
+
+    return begin
 
 
 def start(

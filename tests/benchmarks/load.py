@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
 
 import numpy as np
 import polars as pl
@@ -39,6 +40,7 @@ class Load:
     span_ms: int = 60_000
     tail_ms: int = 25_000
     begin: int = field(default=0)
+    time: ClassVar[str] = "time"
 
     @classmethod
     def recent(cls, records: int, keys: int, span_ms: int = 60_000, tail_ms: int = 25_000) -> Load:
@@ -78,7 +80,16 @@ def write_json(bootstrap: str, topic: str, load: Load) -> None:
             writer.write(topic, lines.to_list(), chunk["entity"].to_list())
 
 
-def write_columnar(bootstrap: str, topic: str, partitions: int, load: Load, record: type[Record] = Telemetry) -> None:
+class Chunks(Protocol):
+    """Records in event-time order."""
+
+    time: ClassVar[str]
+
+    def chunks(self) -> Iterator[pl.DataFrame]:
+        """Some at a time."""
+
+
+def write_columnar(bootstrap: str, topic: str, partitions: int, load: Chunks, record: type[Record] = Telemetry) -> None:
     """Record batches in the partition of their key, each vouching that its partition holds nothing older to come."""
     producer = Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 15_000_000, "log_level": 0})
     waiting: dict[int, list[pl.DataFrame]] = {p: [] for p in range(partitions)}
@@ -89,7 +100,7 @@ def write_columnar(bootstrap: str, topic: str, partitions: int, load: Load, reco
             return
         waiting[partition] = []
         for piece in rows.iter_slices(ROWS_A_MESSAGE):
-            value = columnar.encode(to_table(piece, record), int(piece["time"].max()))  # type: ignore[arg-type]
+            value = columnar.encode(to_table(piece, record), int(piece[load.time].max()) - 1)  # type: ignore[arg-type]
             producer.produce(topic, value, partition=partition)
         producer.flush()
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from engine import columnar
-from engine.kafka_content import content
+from engine.kafka_content import values
 from engine.record import Record
 from pipelines.records import Features
 
@@ -18,13 +18,13 @@ STATISTICS = ["count", "mean", "std", "min", "max", "last"]
 
 def json_rows(bootstrap: str, topic: str) -> pl.DataFrame:
     """The records of a topic of JSON messages."""
-    return pl.read_ndjson(b"\n".join(message.value() or b"" for message in content(bootstrap, topic)))
+    return pl.read_ndjson(b"\n".join(values(bootstrap, topic)))
 
 
 def columnar_rows(bootstrap: str, topic: str, record: type[Record]) -> pl.DataFrame:
     """The records of a columnar topic."""
     schema = record.arrow_schema()
-    tables = [columnar.decode(message.value() or b"", schema)[0] for message in content(bootstrap, topic)]
+    tables = [columnar.decode(value, schema)[0] for value in values(bootstrap, topic)]
     frames = [pl.DataFrame(pl.from_arrow(table)) for table in tables if table.num_rows]
     return pl.concat(frames).with_columns(pl.col(pl.Categorical).cast(pl.String))
 

@@ -52,10 +52,11 @@ class Queries:
         spark: The session.
         settings: Kafka, state directory, namespace.
         warm_up: Micro-batches of each query's warm-up.
+        share: Share of the records that they take at the most.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, warm_up: int) -> None:
-        self.spark, self.settings, self.warm_up = spark, settings, warm_up
+    def __init__(self, spark: SparkSession, settings: Settings, warm_up: int, share: float = 0.5) -> None:
+        self.spark, self.settings, self.warm_up, self.share = spark, settings, warm_up, share
         self.bootstrap = settings.kafka.bootstrap or ""
         self.work = settings.state / "bench" / settings.namespace.rstrip(".")
 
@@ -79,7 +80,7 @@ class Queries:
         def started(target: str, most: int) -> StreamingQuery:
             return begin(self.topic(target), self.work / target, most)
 
-        self._warm(started(f"warm.{name}", max(1, records // (2 * self.warm_up))))
+        self._warm(started(f"warm.{name}", self._few(records)))
         return self._rate(started(name, batch), {}, name, since)
 
     def ours(self, name: str, job: Job, records: int, batch: int, since: float = 0.0) -> float:
@@ -104,9 +105,13 @@ class Queries:
             )
             return start(self.spark, named, runtime, lambda r: reports.setdefault(r.batch_id, r) and None)
 
-        self._warm(started(f"warm.{name}", max(1, messages // (2 * self.warm_up)), {}))
+        self._warm(started(f"warm.{name}", self._few(messages), {}))
         reports: dict[int, BatchReport] = {}
         return self._rate(started(name, max(1, messages * batch // records), reports), reports, name, since)
+
+    def _few(self, messages: int) -> int:
+        """Messages of a micro-batch of the warm-up."""
+        return max(1, int(self.share * messages) // self.warm_up)
 
     def _warm(self, query: StreamingQuery) -> None:
         """Lets it run for some micro-batches, or until it has read everything."""

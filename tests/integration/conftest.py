@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from elasticsearch import Elasticsearch
 
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka_admin import ensure_topics
+from engine.kafka_content import content
 from pipelines import topics
 from pipelines.settings import Settings, load
 
@@ -65,7 +65,7 @@ class Pipeline:
 
     def read(self, topic: str) -> list[Any]:
         """All committed messages of a topic."""
-        return read_topic(self.settings.kafka.bootstrap or "", self.settings.topic(topic))
+        return list(content(self.settings.kafka.bootstrap or "", self.settings.topic(topic)))
 
     def documents(self) -> list[dict[str, Any]]:
         """All documents, by Elasticsearch's own count and scroll."""
@@ -80,21 +80,6 @@ class Pipeline:
             page = client.scroll(scroll_id=page["_scroll_id"], scroll="1m")
         client.close()
         return found
-
-
-def read_topic(bootstrap: str, topic: str) -> list[Any]:
-    """All committed messages of a topic, read by a plain consumer."""
-    options = {"bootstrap.servers": bootstrap, "group.id": "test"}
-    consumer = Consumer(options | {"isolation.level": "read_committed", "enable.auto.commit": False})
-    partitions = consumer.list_topics(topic, 10).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, p, 0) for p in partitions])
-    found, quiet = [], 0
-    while quiet < 2:  # the end of a partition is not told where a transaction is open
-        messages = consumer.consume(10_000, 0.5)
-        quiet = 0 if messages else quiet + 1
-        found += [message for message in messages if not message.error()]
-    consumer.close()
-    return found
 
 
 @pytest.fixture

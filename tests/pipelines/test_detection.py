@@ -28,7 +28,7 @@ def _frame(steps: int = 60, seed: int = 0) -> pl.DataFrame:
             value[50:] += 400
         columns = {"window_start": ends - 10_000, "window_end": ends, "value": value}
         frames.append(pl.DataFrame(columns).with_columns(entity=pl.lit(entity), metric=pl.lit(metric)))
-    return pl.concat(frames).with_columns(kind=pl.lit("gauge"), revision=pl.lit(0, pl.Int64))
+    return pl.concat(frames).with_columns(kind=pl.lit("gauge"))
 
 
 def _judge(*frames: pl.DataFrame) -> pl.DataFrame:
@@ -101,21 +101,10 @@ def test_a_table_without_its_keys_is_refused() -> None:
         DETECTION.from_tables({"series": tables["series"].drop_columns(["metric"])})
 
 
-def test_a_late_revision_is_judged_and_not_learned() -> None:
-    _, state = DETECTION.process(_frame(), DETECTION.new_state())
-    before = state.to_tables()
-    late = _frame().filter((pl.col("window_end") == 300_000) & (pl.col("entity") == "a"))
-    revised = late.with_columns(revision=pl.lit(2, pl.Int64), value=pl.lit(1e6))
-    verdicts, state = DETECTION.process(revised, state)
-    assert verdicts["revision"].to_list() == [2, 2, 2]
-    assert (verdicts["record_score"] > 50).all()
-    assert state.to_tables() == before
-
-
 def test_missing_values_and_missing_optional_columns_are_taken() -> None:
     frame = (
         _frame()
-        .drop("kind", "revision")
+        .drop("kind")
         .with_columns(value=pl.when(pl.col("window_end") % 30_000 == 0).then(None).otherwise("value"))
     )
     verdicts = _judge(frame)

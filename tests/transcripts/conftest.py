@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-_RUNNERS = ("reference", "operator", "bounded")
+_RUNNERS = ("reference", "operator", "spark", "bounded")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -17,7 +17,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             _, _, name = report.nodeid.partition("[")
             if not name:
                 continue
-            runner = "bounded"
+            runner = "spark" if "tests/spark/" in report.nodeid else "bounded"
             for some in ("reference", "operator"):
                 if name.endswith(f"-{some}]"):
                     name, runner = name.removesuffix(f"-{some}]"), some

@@ -1,0 +1,70 @@
+"""What operators say of a series' alarms, and what follows for it: worth of its evidence, and acceptance of a level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.arrays import Array, Columns, Flags, Rows
+
+FEW = 20.0
+"""Values that an expert's knowledge is worth once a new level was accepted: soon outweighed."""
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """How much the evidence of a series is worth, and how far its values have been from what is typical of late.
+
+    The chance that an alarm of the series is true has a Beta(1, 1) prior. Evidence is weighed by the posterior mean
+    over the prior one, 2 (1 + true) / (2 + true + false): 1 without labels, 2/3 after a false alarm, 4/3 after a true
+    one. What was said fades with the values that follow.
+
+    Args:
+        forget: Share of what was said that is forgotten a step.
+        least: Evidence is never worth less: no series is silenced for good.
+        pace: Weight of the newest deviation in the offset.
+
+    Source: the beta-binomial conjugate pair, e.g. A. Gelman et al., Bayesian Data Analysis (2013), 2.4.
+
+    >>> feedback, rows = Feedback(), np.array([0, 1])
+    >>> view = Rows(feedback.new_state(2), rows, "")
+    >>> feedback.told(view, np.array([True, False]))
+    >>> feedback.worth(view).round(2)
+    array([1.33, 0.67])
+    """
+
+    forget: float = 1 / 20_000
+    least: float = 0.25
+    pace: float = 0.3
+
+    def new_state(self, n: int) -> Columns:
+        """The columns for n series of which nothing was said."""
+        return {name: np.zeros(n) for name in ("true", "false", "offset")}
+
+    def worth(self, state: Rows) -> Array:
+        """What a nat of evidence counts, shape (n,)."""
+        true, false = state["true"], state["false"]
+        return np.maximum(2 * (1 + true) / (2 + true + false), self.least)
+
+    def told(self, state: Rows, true: Flags) -> None:
+        """Takes in one label each: an alarm was true, or false."""
+        state["true"] = state["true"] + true
+        state["false"] = state["false"] + ~true
+
+    def fade(self, state: Rows, valid: Flags) -> None:
+        """Forgets a little of what was said, where a value came."""
+        keep = np.where(valid, 1 - self.forget, 1.0)
+        state["true"], state["false"] = state["true"] * keep, state["false"] * keep
+
+    def learn(self, state: Rows, deviation: Array) -> None:
+        """Fades what was said, and follows the deviation from what is typical."""
+        self.fade(state, np.ones(len(deviation), np.bool_))
+        offset = state["offset"]
+        state["offset"] = offset + self.pace * (deviation - offset)
+
+    def accept(self, state: Rows) -> Array:
+        """How far the present level lies from what is typical, shape (n,); from now on that is typical."""
+        offset = state["offset"]
+        state["offset"] = np.zeros(len(offset))
+        return offset

@@ -1,0 +1,91 @@
+"""`newnormal label`: what operators say of a novelty afterwards. The work is done in `pipelines.operators`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from engine.time import iso
+from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.operators import checked, instant, labels, save, write
+from pipelines.records import Label
+from pipelines.records.label import LabelVerdict
+from pipelines.settings import load
+
+app = typer.Typer(
+    help="Say what a novelty was; the detector takes it into account at once, and it is kept for evaluation.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+_WHEN = "ISO 8601, 'now', or a time from now such as -10m"
+
+
+@app.command()
+def add(
+    verdict: Annotated[str, typer.Argument(help=f"What it was: {', '.join(get_args(LabelVerdict))}.")],
+    entity: Annotated[str, typer.Argument(help="The machine.")],
+    metric: Annotated[str, typer.Argument(help="The metric; * is the machine as a whole.")] = "*",
+    start: Annotated[str, typer.Option("--from", help=f"First instant it speaks of: {_WHEN}.")] = "now",
+    end: Annotated[str | None, typer.Option("--until", help=f"Last instant it speaks of: {_WHEN}.")] = None,
+    note: Annotated[str, typer.Option(help="In your words.")] = "",
+    at: Annotated[str, typer.Option(help=f"Event time at which it is said and takes effect: {_WHEN}.")] = "now",
+    kafka: Kafka = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Say what a novelty was.
+
+    [bold]false_alarm[/bold]: the evidence of that series is worth less from now on; [bold]true[/bold]: more.
+
+    [bold]expected_change[/bold], [bold]new_normal[/bold]: the present level is typical from now on, and the incident is
+    closed; with metric * for all metrics of the machine.
+
+    Example: [bold]newnormal label add false_alarm db-1 cpu --from 2026-11-21T10:00:00Z[/bold]
+    """
+    from deploy.embedded.services import embedded
+
+    now = int(time.time() * 1000)
+    fields = {
+        "entity": entity,
+        "metric": metric,
+        "start": instant(start, now, "--from"),
+        "end": instant(end, now, "--until"),
+        "time": instant(at, now, "--at"),
+        "verdict": verdict,
+        "note": note,
+    }
+    label = checked(Label, fields)
+    settings = load(**overrides(kafka, None, state_dir, namespace))
+    with embedded(settings, elasticsearch=False) as servers:
+        write(servers.settings(settings), label)
+    typer.echo(
+        f"{label.metric} of {label.entity} from {iso(label.start)} on: {verdict}, in effect from {iso(label.said)}"
+    )
+
+
+@app.command("list")
+def list_(
+    out: Annotated[Path | None, typer.Option(help="Also write them here, JSON lines, for newnormal evaluate.")] = None,
+    kafka: Kafka = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """List all labels; of several on one novelty the last one said."""
+    from deploy.embedded.services import embedded
+
+    settings = load(**overrides(kafka, None, state_dir, namespace))
+    with embedded(settings, elasticsearch=False) as servers:
+        found = labels(servers.settings(settings))
+    if out is not None:
+        save(found, out)
+    table = Table("machine", "metric", "from", "until", "verdict", "said", "note")
+    for label in found:
+        until = "" if label.end is None else iso(label.end)
+        table.add_row(label.entity, label.metric, iso(label.start), until, label.verdict, iso(label.said), label.note)
+    Console().print(table if found else "no labels")

@@ -1,0 +1,155 @@
+"""`newnormal rule`: what the detector is told in advance. Commands only; the work is in `pipelines.operators`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from engine.errors import NewnormalError
+from engine.time import iso
+from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.operators import checked, instant, rules, write
+from pipelines.records import Rule
+from pipelines.records.rule import EFFECTS
+from pipelines.settings import load
+
+app = typer.Typer(
+    help="Tell the detector in advance: maintenance, thresholds, directions, least changes, holidays.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+_WHEN = "ISO 8601, 'now', or a time from now such as +2h or -10m"
+Name = Annotated[str, typer.Argument(help="Name of the rule; a rule of the same name is replaced.")]
+At = Annotated[str, typer.Option(help=f"Event time at which this is said: {_WHEN}.")]
+
+
+@app.command()
+def add(
+    name: Name,
+    entity: Annotated[str, typer.Option(help="Machines, a glob of * and ?.")] = "*",
+    metric: Annotated[str, typer.Option(help="Metrics, a glob. * also matches the joined verdict on a machine.")] = "*",
+    start: Annotated[str | None, typer.Option("--from", help=f"In force from: {_WHEN}. [default: --at]")] = None,
+    end: Annotated[str | None, typer.Option("--until", help=f"In force until: {_WHEN}. [default: removed]")] = None,
+    dates: Annotated[list[str] | None, typer.Option("--date", help="Only on this day, YYYY-MM-DD; repeatable.")] = None,
+    timezone: Annotated[str, typer.Option(help="IANA name of the time zone of the days.")] = "UTC",
+    above: Annotated[float | None, typer.Option(help="Concerns values above this only.")] = None,
+    below: Annotated[float | None, typer.Option(help="Concerns values below this only.")] = None,
+    skip_result: Annotated[bool, typer.Option("--skip-result", help="Report nothing of it.")] = False,
+    skip_learning: Annotated[bool, typer.Option("--skip-learning", help="Learn nothing from it.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Report it as an anomaly, whatever its score.")] = False,
+    weekend: Annotated[bool, typer.Option("--weekend", help="Its hours count as those of a weekend.")] = False,
+    only: Annotated[
+        str | None, typer.Option(help="Report only values above (up) what is typical, or below (down).")
+    ] = None,
+    min_change: Annotated[float | None, typer.Option(help="Report only values so far from what is typical.")] = None,
+    min_change_share: Annotated[float | None, typer.Option(help="The same, as a share of what is typical.")] = None,
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+    at: At = "now",
+    kafka: Kafka = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Add a rule, or replace the one of that name, from its time on.
+
+    Maintenance:  [bold]newnormal rule add upgrade --entity 'db-*' --until +2h --skip-result --skip-learning[/bold]
+
+    Threshold:    [bold]newnormal rule add full --metric disk.used_percent --above 95 --report[/bold]
+
+    Direction:    [bold]newnormal rule add slower --metric 'latency*' --only up --min-change-share 0.1[/bold]
+
+    Holiday:      [bold]newnormal rule add xmas --date 2026-12-25 --timezone Europe/Stockholm --weekend[/bold]
+    """
+    now = _now()
+    begin = instant(start, now, "--from")
+    said = instant(at, now, "--at")
+    fields = {
+        "id": name,
+        "time": begin if at == "now" and begin is not None and begin < now else said,
+        "entity": entity,
+        "metric": metric,
+        "start": begin,
+        "end": instant(end, now, "--until"),
+        "dates": dates,
+        "timezone": timezone,
+        "above": above,
+        "below": below,
+        "skip_result": skip_result,
+        "skip_learning": skip_learning,
+        "report": report,
+        "weekend": weekend,
+        "only": only,
+        "min_change": min_change,
+        "min_change_share": min_change_share,
+        "note": note,
+    }
+    _send(checked(Rule, fields), kafka, namespace, state_dir)
+
+
+@app.command("list")
+def list_(kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None) -> None:
+    """List the rules that are not removed: whom they concern, when, and what they do."""
+    from deploy.embedded.services import embedded
+
+    settings = load(**overrides(kafka, None, state_dir, namespace))
+    with embedded(settings, elasticsearch=False) as servers:
+        found = rules(servers.settings(settings))
+    table = Table("rule", "machines", "metrics", "from", "until", "concerns", "does", "note")
+    for rule in found:
+        begin, end = rule.start or rule.time, rule.end
+        until = "removed" if end is None else iso(end)
+        table.add_row(rule.id, rule.entity, rule.metric, iso(begin), until, _concerns(rule), _does(rule), rule.note)
+    Console().print(table if found else "no rules")
+
+
+@app.command()
+def remove(
+    name: Name, at: At = "now", kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
+) -> None:
+    """Remove a rule: it is in force no longer, from --at on."""
+    from deploy.embedded.services import embedded
+
+    settings = load(**overrides(kafka, None, state_dir, namespace))
+    with embedded(settings, elasticsearch=False) as servers:
+        own = servers.settings(settings)
+        known = {rule.id: rule for rule in rules(own)}
+        if name not in known:
+            accepted = ", ".join(known) or "nothing: there are no rules"
+            raise NewnormalError("RULE_UNKNOWN", f"there is no rule {name}", "rule remove", accepted, "nothing changed")
+        old = known[name]
+        when = max(instant(at, _now(), "--at") or 0, old.time + 1)
+        fields = {"id": name, "time": when, "active": False, "entity": old.entity, "metric": old.metric}
+        write(own, checked(Rule, fields))
+    typer.echo(f"rule {name} is removed from {iso(when)} on")
+
+
+def _send(rule: Rule, kafka: str | None, namespace: str | None, state_dir: Path | None) -> None:
+    from deploy.embedded.services import embedded
+
+    settings = load(**overrides(kafka, None, state_dir, namespace))
+    with embedded(settings, elasticsearch=False) as servers:
+        write(servers.settings(settings), rule)
+    begin = iso(max(rule.time, rule.start or rule.time))
+    until = "it is removed" if rule.end is None else iso(rule.end)
+    typer.echo(f"rule {rule.id}: {_does(rule)} for {rule.metric} of {rule.entity}, from {begin} until {until}")
+
+
+def _concerns(rule: Rule) -> str:
+    parts = [f"values {side} {limit:g}" for side in ("above", "below") if (limit := getattr(rule, side)) is not None]
+    return ", ".join([*parts, *rule.dates])
+
+
+def _does(rule: Rule) -> str:
+    given = ((name, getattr(rule, name)) for name in EFFECTS)
+    return ", ".join(
+        name if value is True else f"{name} {value}" for name, value in given if value not in (None, False)
+    )
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

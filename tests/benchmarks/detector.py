@@ -1,0 +1,128 @@
+"""The detector on Spark, from the columnar features topic to verdicts in Kafka, beside the models alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from deploy.embedded.services import embedded
+from pipelines import jobs, topics
+from pipelines.detection import Detection
+from pipelines.detector import judged
+from pipelines.evaluation import show
+from pipelines.records import Features
+from pipelines.settings import DetectorSettings, load
+from tests.benchmarks import outputs
+from tests.benchmarks.load import write_columnar
+from tests.benchmarks.queries import Queries, say, session
+
+_METRICS = 10
+_STEP = 10_000
+_BATCH = 200_000
+_END = 1_000_000
+NUMBERS = ["record_score", "probability", "typical", "lower", "upper"]
+
+
+@dataclass(frozen=True)
+class FeatureLoad:
+    """Windows of machines with ten metrics each, all of a window before all of the next; daily curves and noise.
+
+    Args:
+        keys: Series.
+        windows: Of each series.
+        begin: Start of the first, epoch milliseconds.
+    """
+
+    keys: int
+    windows: int
+    begin: int
+    time: ClassVar[str] = "window_end"
+
+    @property
+    def records(self) -> int:
+        """Rows in all."""
+        return self.keys * self.windows
+
+    def chunks(self) -> Iterator[pl.DataFrame]:
+        """A window of all series at a time, and at the end one that moves the watermark of each partition."""
+        rng = np.random.default_rng(11)
+        series = np.arange(self.keys)
+        names = pl.DataFrame({"e": series // _METRICS, "m": series % _METRICS}).select(
+            entity=pl.lit("host-") + pl.col("e").cast(pl.String), metric=pl.lit("metric.") + pl.col("m").cast(pl.String)
+        )
+        for window in range(self.windows):
+            start = self.begin + window * _STEP
+            mean = 100 + 10 * np.sin(2 * np.pi * start / 86_400_000) + rng.normal(0, 5, self.keys)
+            yield _frame(names, start, mean)
+        ends = pl.DataFrame({"entity": [f"end-{i}" for i in range(400)], "metric": ["m"] * 400})
+        yield _frame(ends, self.begin + self.windows * _STEP + _END, np.zeros(400))
+
+
+def _frame(names: pl.DataFrame, start: int, mean: np.ndarray) -> pl.DataFrame:
+    count, revision = pl.lit(10, pl.Int64), pl.lit(0, pl.Int64)
+    value = pl.Series("mean", mean)
+    others = dict.fromkeys(("min", "max", "last", "p50", "p95", "p99"), value)
+    return names.with_columns(
+        kind=pl.lit("gauge"), window_start=start, window_end=start + _STEP, count=count, mean=value,
+        std=pl.lit(5.0), revision=revision, **others,
+    )  # fmt: skip
+
+
+def run(
+    keys: int = 10_000,
+    windows: int = 150,
+    kafka: str | None = None,
+    state_dir: Path | None = None,
+    warm_up: int = 30,
+) -> dict[str, Any]:
+    """Measures, compares the verdicts with those of the models alone, prints a table; returns the figures."""
+    settings = load(**{"kafka.bootstrap": kafka, "state_dir": state_dir})
+    begin = (int(time.time() * 1000) - windows * _STEP - 2 * _END) // _STEP * _STEP
+    made = FeatureLoad(keys, windows, begin)
+    with embedded(settings, elasticsearch=False) as servers:
+        found = servers.settings(settings)
+        with session(found) as spark:
+            own = found.model_copy(update={"namespace": f"detector-{int(time.time())}."})
+            queries = Queries(spark, own, warm_up)
+            say(f"writing {made.records:,} windows of {keys:,} series")
+            write_columnar(queries.bootstrap, queries.topic(topics.FEATURES), own.kafka.partitions, made, Features)
+            for name in (topics.DEADLETTER, topics.FEATURES_LATE):
+                queries.topic(name)
+            rate = queries.ours("novelties", jobs.detector(own), made.records, min(_BATCH, made.records // 6))
+            verdicts = outputs.json_rows(queries.bootstrap, queries.topic("novelties"))
+    alone, wanted = _alone(made, own.detector)
+    theirs = verdicts.rename({"host.name": "entity", "@timestamp": "window_end"})
+    by = ["entity", "metric", "window_end"]
+    same = outputs.compare(theirs.select(*by, *NUMBERS), wanted, by, NUMBERS)
+    figures = {
+        "series": keys,
+        "rows": made.records,
+        "rows_per_second": {"spark": round(rate), "models alone, one core": round(alone)},
+        "verdicts": theirs.height,
+        "outputs": same,
+    }
+    rows = [[name, f"{value:,}"] for name, value in figures["rows_per_second"].items()]  # type: ignore[attr-defined]
+    show.table(f"Detector, {keys:,} series: verdicts {'equal' if same['equal'] else 'DIFFERENT'}", ["", "rows/s"], rows)
+    return figures
+
+
+def _alone(made: FeatureLoad, settings: DetectorSettings) -> tuple[float, pl.DataFrame]:
+    """Rows a second of the detection in this process, and its verdicts on all but the windows that end the load."""
+    detection = Detection(settings)
+    state, verdicts, seconds = detection.new_state(), [], []
+    for chunk in made.chunks():
+        if chunk["window_end"][0] > made.begin + made.windows * _STEP:
+            break
+        frame = judged(chunk.with_columns(rate=pl.lit(None, pl.Float64)))
+        began = time.perf_counter()
+        found, state = detection.process(frame, state)
+        seconds.append(time.perf_counter() - began)
+        verdicts.append(found.select("entity", "metric", "window_end", *NUMBERS))
+    warm = seconds[len(seconds) // 4 :]
+    return made.keys * len(warm) / sum(warm), pl.concat(verdicts)

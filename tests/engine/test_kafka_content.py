@@ -1,0 +1,75 @@
+"""What a topic holds now is read to an end, whatever its writers are doing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Producer
+
+from deploy.embedded.endpoints import Endpoints
+from engine.errors import NewnormalError
+from engine.kafka_admin import ensure_topics
+from engine.kafka_content import content, values
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture
+def topic(endpoints: Endpoints) -> str:
+    name = f"content-{time.time_ns()}"
+    ensure_topics(endpoints.bootstrap, {name: {}}, partitions=2)
+    return name
+
+
+def transaction(endpoints: Endpoints, topic: str, texts: list[bytes], end: Callable[[Producer], None]) -> Producer:
+    producer = Producer({"bootstrap.servers": endpoints.bootstrap, "transactional.id": f"{topic}-{time.time_ns()}"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for text in texts:
+        producer.produce(topic, text, partition=0)
+    producer.flush(30)
+    end(producer)
+    return producer
+
+
+def test_an_empty_topic_has_no_content(endpoints: Endpoints, topic: str) -> None:
+    assert values(endpoints.bootstrap, topic) == []
+
+
+def test_committed_messages_are_read_and_aborted_ones_are_not(endpoints: Endpoints, topic: str) -> None:
+    transaction(endpoints, topic, [b"1", b"2"], lambda p: p.commit_transaction(30))
+    transaction(endpoints, topic, [b"3"], lambda p: p.abort_transaction(30))
+    assert values(endpoints.bootstrap, topic) == [b"1", b"2"]
+
+
+def test_an_open_transaction_does_not_keep_the_reading_from_ending(endpoints: Endpoints, topic: str) -> None:
+    transaction(endpoints, topic, [b"1"], lambda p: p.commit_transaction(30))
+    writer = transaction(endpoints, topic, [b"2"], lambda p: None)
+    plain = Producer({"bootstrap.servers": endpoints.bootstrap})
+    plain.produce(topic, b"other", partition=1)
+    plain.flush(30)
+    began = time.monotonic()
+    assert sorted(values(endpoints.bootstrap, topic)) == [b"1", b"other"]
+    assert time.monotonic() - began < 25
+    writer.commit_transaction(30)
+    assert sorted(values(endpoints.bootstrap, topic)) == [b"1", b"2", b"other"]
+
+
+def test_what_is_written_meanwhile_is_not_read(endpoints: Endpoints, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": endpoints.bootstrap})
+    for number in range(3):
+        producer.produce(topic, str(number).encode(), partition=0)
+    producer.flush(30)
+    read = []
+    for message in content(endpoints.bootstrap, topic):
+        read.append(message.value())
+        producer.produce(topic, b"later", partition=0)
+        producer.flush(30)
+    assert read == [b"0", b"1", b"2"]
+
+
+def test_a_topic_that_is_not_there_is_said_to_be_so(endpoints: Endpoints) -> None:
+    with pytest.raises(NewnormalError, match="TOPIC_UNKNOWN"):
+        values(endpoints.bootstrap, f"nowhere-{time.time_ns()}")

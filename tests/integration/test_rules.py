@@ -1,0 +1,88 @@
+"""Rules, labels and late samples through real Kafka and Spark: what operators say changes the verdicts from then on."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from confluent_kafka import Producer
+
+from pipelines import topics
+from pipelines.operators import labels, rules, write
+from pipelines.records import Label, Rule
+from tests.integration.conftest import Pipeline
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(400)]
+STEP, WINDOWS = 10_000, 200
+BEFORE, WITHIN, AFTER, REVISED = 80, 120, 170, 190
+
+
+def _values() -> np.ndarray:
+    """Three machines of like load; each has the same outlier three times."""
+    value = np.tile(np.random.default_rng(0).normal(50, 3, WINDOWS), (3, 1))
+    value[:, [BEFORE, WITHIN, AFTER]] = 90.0
+    return value
+
+
+def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_samples_amend(
+    pipeline: Pipeline,
+) -> None:
+    settings = pipeline.settings
+    start = (int(time.time() * 1000) - 3_600_000) // STEP * STEP
+
+    def at(window: int) -> int:
+        return start + window * STEP
+
+    rule = Rule(id="upgrade", time=at(WITHIN - 10), end=at(WITHIN + 10), entity="ruled", skip_result=True)
+    write(settings, rule)
+    label = Label(
+        entity="labelled", metric="cpu", start=at(BEFORE), end=at(BEFORE), time=at(BEFORE + 5), verdict="false_alarm"
+    )
+    write(settings, label)
+    assert (rules(settings), labels(settings)) == ([rule], [label])
+
+    producer = Producer({"bootstrap.servers": settings.kafka.bootstrap, "linger.ms": 5})
+
+    def send(host: str, when: int, value: float) -> None:
+        sample = {"@timestamp": when, "host.name": host, "metric": "cpu", "value": value, "kind": "gauge"}
+        producer.produce(settings.topic(topics.RAW_JSON), orjson.dumps(sample), partition=0)
+
+    producer.produce(settings.topic(topics.RULES), b'{"id": "broken", "@timestamp": 5, "skip": true}', key=b"broken")
+    for window, values in enumerate(_values().T):
+        for host, value in zip(("ruled", "labelled", "plain"), values, strict=True):
+            send(host, at(window) + 1, float(value))
+    producer.flush()
+    pipeline.start()
+
+    def verdicts() -> dict[tuple[str, int], dict[str, Any]]:
+        found: dict[tuple[str, int], dict[str, Any]] = {}
+        for message in pipeline.read(topics.NOVELTIES):
+            row = orjson.loads(message.value())
+            place = row["host.name"], (row["window_start"] - start) // STEP
+            if row["metric"] == "cpu" and row["revision"] >= found.get(place, row)["revision"]:
+                found[place] = row
+        return found
+
+    pipeline.wait("verdicts", lambda: ("plain", REVISED + 5) in verdicts())
+    send("plain", at(REVISED) + 2, 500.0)
+    producer.flush()
+    pipeline.wait("the amended verdict", lambda: verdicts()["plain", REVISED]["revision"] > 0)
+    found = verdicts()
+
+    ruled = [found["ruled", window] for window in (BEFORE, WITHIN, AFTER)]
+    assert [row["kind"] for row in ruled] == ["anomaly", "normal", "anomaly"]
+    assert [row.get("rules") for row in ruled] == [None, ["upgrade"], None]
+    assert ruled[1]["record_score"] == 0
+    plain, told = (
+        [found[host, window]["record_score"] for window in (BEFORE, WITHIN, AFTER)] for host in ("plain", "labelled")
+    )
+    assert told[0] == plain[0]
+    assert told[1] < plain[1]
+    amended = found["plain", REVISED]
+    assert (amended["revision"], amended["actual"]) == (1, (500.0 + _values()[2, REVISED]) / 2)
+    assert amended["kind"] == "anomaly"
+    dead = [orjson.loads(message.value()) for message in pipeline.read(topics.DEADLETTER)]
+    assert [letter["error.code"] for letter in dead] == ["RULE_INVALID"], "once, although all shards read the rules"
