@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ import orjson
 from confluent_kafka import KafkaError, Message, Producer
 from pydantic import ValidationError
 
+from engine import kafka_content
 from engine.errors import NewnormalError
 from engine.kafka_admin import ensure_topics
 from engine.record import Record
@@ -17,7 +19,6 @@ from engine.time import duration_ms, epoch_ms
 from pipelines import topics
 from pipelines.records import Label, Rule
 from pipelines.settings import Settings
-from pipelines.sql.tables import consumer, content
 
 _SECONDS = 30.0
 R = TypeVar("R", bound=Record)
@@ -101,16 +102,14 @@ def topic_of(record: type[Record]) -> str:
 
 
 def _said(settings: Settings, record: type[R]) -> list[R]:
-    topic = settings.topic(topic_of(record))
-    reader, found = consumer(settings.kafka.bootstrap or ""), []
     try:
-        if topic not in reader.list_topics(timeout=10).topics:
+        values = kafka_content.values(settings.kafka.bootstrap or "", settings.topic(topic_of(record)))
+    except NewnormalError as error:
+        if error.code == "TOPIC_UNKNOWN":
             return []
-        for value in content(reader, topic):
-            try:
-                found.append(record.from_json(value))
-            except ValidationError:
-                continue  # a heartbeat, or a dead letter of the detector's
-    finally:
-        reader.close()
+        raise
+    found = []
+    for value in values:
+        with suppress(ValidationError):  # a heartbeat, or a dead letter of the detector's
+            found.append(record.from_json(value))
     return found

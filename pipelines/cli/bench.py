@@ -76,7 +76,7 @@ def detector(
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
-    """The detector on Spark, from the columnar features topic to verdicts, beside the models alone; outputs compared."""
+    """The detector on Spark, columnar features to verdicts, beside the models alone; outputs compared."""
     _report(module("detector").run(keys, windows, kafka, state_dir), out)
 
 
