@@ -35,6 +35,9 @@ from models.verdicts import Kind, SeriesVerdicts
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
 
+_PERSISTENT, _LASTING = 5.6, 6.9
+"""Means of point evidence over the window from which a new level begins to be believed, and is."""
+
 _TRACE = 1e-100
 """A bound below this is a trace of the prior of a series that was always 0: it is 0."""
 
@@ -72,7 +75,7 @@ class Detector:
     >>> for minute, value in enumerate([*rng.normal(50, 2, 500), 90.0]):
     ...     verdict = detector.step(state, row, np.array([minute * 60_000]), np.array([value]))
     >>> verdict.record_score.round(), list(Kind)[verdict.kind[0]].value
-    (array([70.]), 'anomaly')
+    (array([68.]), 'anomaly')
     >>> verdict.lower.round(), verdict.typical.round(), verdict.upper.round()
     (array([43.]), array([50.]), array([57.]))
     """
@@ -90,7 +93,7 @@ class Detector:
         self.change = Change(config.change_forget)
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
-        self.repeats = Repeats(config.alarm, config.rest, config.damping, config.calm)
+        self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
         self.frozen = Frozen(config.half, 1.25 * config.half, 300)
         self.regimes = Regimes(regimes or RegimesConfig(), config.half)
         self.feedback = Feedback()
@@ -176,6 +179,7 @@ class Detector:
 
         mixture, memos = self._predict(state, rows, step)
         lower, upper = mixture.quantile(self._ends)
+        lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
         medians = mixture.medians()
         band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
         point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
@@ -217,7 +221,7 @@ class Detector:
         here = (self.regimes.from_first(regime, edge) for edge in band)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in here)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
-        probability = np.exp(-np.maximum(combine(list(channels.values())), frozen))
+        probability = np.exp(-np.maximum(_rarity(channels), frozen))
         channels["frozen"] = frozen
         verdicts = SeriesVerdicts(
             points,
@@ -289,7 +293,7 @@ class Detector:
         harmless = np.where(step.seen > 0, harmless, step.value)
         point, point_memo = judged.point
         mean_point, window_memo = judged.window
-        persists = clamp((mean_point - 0.8 * self.config.window_clip) / (0.18 * self.config.window_clip), 0.0, 1.0)
+        persists = clamp((mean_point - _PERSISTENT) / (_LASTING - _PERSISTENT), 0.0, 1.0)
         doubt = np.minimum(1.0, self.config.doubt / np.maximum(point, self.config.doubt))
         settled = np.minimum(step.seen / self.config.warm_up, 1.0)
         haste = persists * settled
@@ -333,3 +337,9 @@ class Detector:
             for name, column in fresh(len(rows)).items():
                 state[prefix + name][rows] = column
         state["change.before"][rows] = 0.0
+
+
+def _rarity(channels: dict[str, Array]) -> Array:
+    """-ln of `probability`: not of change, as steps of a skewed series have longer tails than calibration learns."""
+    rarity: Array = np.maximum(combine([channels["point"], channels["window"]]), channels["record"] - np.log(2.0))
+    return rarity

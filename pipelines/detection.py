@@ -16,6 +16,7 @@ import pyarrow as pa
 from models.arrays import Array, Columns, Flags, Ints
 from models.config import DetectorConfig
 from models.detector import Detector
+from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
@@ -37,6 +38,9 @@ EXPERTS = ("level", "log_level", "hour")
 
 CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
+
+_COMBINED = ("point", "window", "record", "change")
+"""Those of them that make up a metric's part of the joined verdict."""
 
 _LEAST_SHARE = 0.01
 """Metrics that contribute less to a joined verdict are not named among its influencers."""
@@ -60,6 +64,8 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "experts": _EXPERTS,
     "expected": _EXPERTS,
     "influencers": _INFLUENCERS,
+    "template": pl.String,
+    "example": pl.String,
     "rules": pl.List(pl.String),
     "message": pl.String,
     "ingested": pl.Int64,
@@ -173,7 +179,8 @@ class Detection:
                 believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
             codes[part], since[part] = verdicts.kind, verdicts.since
             if end - start > 1:
-                evidence = -np.log(verdicts.probability)
+                combined = combine([verdicts.evidence[name] for name in _COMBINED])
+                evidence = np.maximum(combined, verdicts.evidence["frozen"])
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 plain = np.where(np.isfinite(value[part]), verdicts.plain, np.nan)
                 values = _Values(entities[part], series[part], time[part], plain, weight=verdicts.hold)
@@ -207,6 +214,8 @@ class Detection:
             experts=_news(kinds, believed),
             expected=_news(kinds, expected),
             influencers=pl.lit(None, _INFLUENCERS),
+            template=pl.lit(None, pl.String),
+            example=pl.lit(None, pl.String),
             rules=pl.lit(None, pl.List(pl.String)),
             message=pl.lit(None, pl.String),
             ingested=pl.lit(None, pl.Int64),
@@ -348,6 +357,8 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame
         **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
         actual=pl.lit(None, pl.Float64),
         evidence=evidence.to_struct(),
+        template=pl.lit(None, pl.String),
+        example=pl.lit(None, pl.String),
         rules=pl.lit(None, pl.List(pl.String)),
         experts=pl.lit(None, _EXPERTS),
         expected=pl.lit(None, _EXPERTS),

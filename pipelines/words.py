@@ -32,6 +32,11 @@ _CHANNELS = {
     "change": "a sudden step",
     "frozen": "a value that repeats itself exactly",
     "absence": "windows that did not come",
+    "unseen": "a log template not seen before",
+    "mix": "another mix of log lines",
+    "burst": "more lines of a template than usual",
+    "silence": "lines that are missing",
+    "severity": "another mix of severities",
 }
 _JOINED = {"point": "its most unusual metric", "window": "all its metrics on average"}
 _EXPERTS = {
@@ -71,7 +76,7 @@ def explain(novelty: Mapping[str, Any]) -> dict[str, Any]:
     >>> explain(document)["sentences"][0]
     'cpu of web-1 was 93 where 40 was expected: 43 above the band of 30 to 50.'
     """
-    parts = (_value, _usual, _chance, _evidence, _since, _influencers, _revision)
+    parts = (_value, _usual, _chance, _evidence, _line, _since, _influencers, _revision)
     sentences = [part(novelty) for part in parts]
     return {
         "headline": HEADLINES.get(novelty.get("kind", ""), "Something new"),
@@ -103,8 +108,8 @@ def number(value: float) -> str:
 def _value(novelty: Mapping[str, Any]) -> str:
     entity, metric = novelty.get("host.name", "?"), novelty.get("metric", "?")
     whole, gone = metric == "*", novelty.get("kind") == "absence"
-    what, typical = f"{metric} of {entity}", novelty.get("typical")
-    actual = novelty.get("actual")
+    what = f"The number of log lines of {entity}" if metric == "logs" else f"{metric} of {entity}"
+    actual, typical = novelty.get("actual"), novelty.get("typical")
     if gone:
         return f"{entity if whole else what} is no longer heard of: a window that was expected did not come."
     if whole or actual is None:
@@ -150,6 +155,11 @@ def _evidence(novelty: Mapping[str, Any]) -> str:
     strong = [(names.get(name, name), nats) for name, nats in ranked(novelty.get("evidence")) if nats >= _LEAST_NATS]
     parts = ", ".join(f"{name} ({nats:.1f} nats)" for name, nats in strong[:3])
     return f"What speaks for it: {parts}." if parts else ""
+
+
+def _line(novelty: Mapping[str, Any]) -> str:
+    template, line = novelty.get("log.template"), novelty.get("event.original")
+    return f"Template: {template}. A line of it: {line}" if template and line else ""
 
 
 def _since(novelty: Mapping[str, Any]) -> str:
