@@ -240,7 +240,7 @@ class Detection:
         fixed = {
             "metric_kind": pl.lit("gauge"),
             "kind": pl.lit(Kind.ABSENCE.value),
-            "evidence": pl.struct(**evidence),
+            "evidence": pl.struct([value.alias(name) for name, value in evidence.items()]),
             "revision": pl.lit(0, pl.Int64),
         }
         missing = {name: pl.lit(None, kind) for name, kind in SCHEMA.items() if name not in {*known.columns, *fixed}}

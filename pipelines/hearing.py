@@ -113,7 +113,7 @@ class Hearing:
                 state.entities.columns[_PREFIX + "told"][gone] = True
         rows = np.arange(len(state.series))
         own = Rows(state.series.columns, rows, _PREFIX)
-        clock = state.entities.columns[_PREFIX + "last"][own["owner"].astype(np.int64)]
+        clock: Ints = state.entities.columns[_PREFIX + "last"][own["owner"].astype(np.int64)]  # type: ignore[assignment]
         lost = np.flatnonzero(self.silence.due(own) <= clock)
         if len(lost):
             silent.append(self._series(state, lost))

@@ -104,7 +104,7 @@ class Regimes:
         triggered = found.valid & (found.point >= config.trigger) & (found.seen >= config.young)
         at = np.flatnonzero(triggered | (found.valid & (state["weight"] > 0)))
         some = Rows(state.state, state.rows[at], state.prefix)
-        part = Surprise(*(array[at] for array in found))
+        part = Surprise(*(array[at] for array in found))  # type: ignore[arg-type]
         creeping = part.time - some["born"].astype(np.int64) >= config.mature
         incident, news = incidents.go_on(config, some, part, _unit(some), triggered[at], creeping)
         is_open, challenger = incident.weight > 0, incident.challenger
