@@ -299,4 +299,5 @@ class Detector:
 
 def _rarity(channels: dict[str, Array]) -> Array:
     """-ln of `probability`: not of change, as steps of a skewed series have longer tails than calibration learns."""
-    return np.maximum(combine([channels["point"], channels["window"]]), channels["record"] - np.log(2.0))
+    rarity: Array = np.maximum(combine([channels["point"], channels["window"]]), channels["record"] - np.log(2.0))
+    return rarity

@@ -120,8 +120,10 @@ class Board:
         """Whether all verdicts are stored and event time is within so much of ``now``: history has gone through."""
         with self.lock:
             detector, sink = self.tallies["detector"], self.tallies["sink"]
+            logs = self.tallies.get("log_detector")
+            told = detector.records_out + (logs.records_out if logs else 0)
             recent = detector.watermark is not None and detector.watermark >= now - within_ms
-            return recent and 0 < detector.records_out <= sink.records_in
+            return recent and 0 < told <= sink.records_in
 
     def latency_ms(self) -> dict[str, float | None]:
         """End of window + watermark delay → document searchable, of live windows: p50 and p99."""

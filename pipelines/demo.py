@@ -97,18 +97,20 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
     """What went through, what was found.
 
     Returns:
-        ``events_in`` records read by the normalizer, ``late``, ``dead_lettered``, ``features``, ``novelties`` verdicts
-        written, ``indexed`` documents stored by this run, ``latency_ms`` (p50, p99) of windows after the history went
-        through, ``injected`` incidents and changes of the ground truth, ``detected`` those with a novelty then.
+        ``events_in`` samples and ``log_lines`` read from the agents, ``late``, ``dead_lettered``, ``features``,
+        ``novelties`` verdicts written, ``indexed`` documents stored by this run, ``latency_ms`` (p50, p99) of windows
+        after the history went through, ``injected`` incidents and changes of the ground truth, ``detected`` those with
+        a novelty then.
     """
     tallies = driver.board.tallies
     injected, detected = _found(driver.settings, inputs.truth)
     return {
         "events_in": tallies["normalizer"].records_in,
+        "log_lines": tallies["log_normalizer"].records_in,
         "late": sum(t.late for t in tallies.values()),
         "dead_lettered": sum(t.dead for t in tallies.values()),
         "features": tallies["extractor"].records_out,
-        "novelties": tallies["detector"].records_out,
+        "novelties": tallies["detector"].records_out + tallies["log_detector"].records_out,
         "indexed": driver.board.indexed,
         "latency_ms": driver.board.latency_ms(),
         "injected": injected,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.errors import NewnormalError
-from models.arrays import Columns, Ints
+from models.arrays import Columns, Flags, Ints
 
 Key = tuple[str, ...]
 
@@ -97,6 +97,16 @@ class Table:
                 if values.shape[1:] != column.shape[1:]:
                     raise _invalid(f"column {name} has {values.shape[1:]} values a row, not {column.shape[1:]}", [name])
                 column[: len(self)] = values
+
+    def where(self, keep: Flags) -> Table:
+        """A table of some of the rows, in their order.
+
+        Args:
+            keep: One flag a row.
+        """
+        some = Table(self.names, self._fresh)
+        some.fill(self.to_arrow().filter(pa.array(keep)))
+        return some
 
 
 class DetectionState:

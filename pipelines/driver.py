@@ -22,7 +22,7 @@ from engine.spark.session import end, spark_session
 from engine.time import duration_ms
 from pipelines import topics
 from pipelines.board import Board
-from pipelines.jobs import JOBS, MODULES
+from pipelines.jobs import FROM_AGENTS, JOBS, MODULES
 from pipelines.measured import Measurements
 from pipelines.settings import Settings
 from pipelines.sink.job import SinkJob
@@ -88,7 +88,7 @@ class Driver:
             log=settings.state / "logs" / "spark.log",
             preload=MODULES,
         )
-        beating = list(JOBS["normalizer"](settings).source.formats) if "normalizer" in self.names else []
+        beating = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
         beating += [settings.topic(name) for name in (topics.RULES, topics.LABELS)] if "detector" in self.names else []
         if beating:
             self.resources.enter_context(Heartbeat(self.runtime.bootstrap, beating))

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.aggregates import Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
-from engine.deadletters import DeadLetter
 from engine.job import Job, Output
-from engine.record import Record
-from engine.sources import ColumnarDecoder, Decoder, Source, TimeBounds
+from engine.sources import Decoder, Source
 from engine.stream import Stream
 from engine.time import duration_ms
-from engine.watermarks import BoundedOutOfOrderness, Prompt
+from engine.watermarks import Prompt
 from engine.windows import Sliding
 from pipelines import topics
+from pipelines.logs.jobs import log_detector, log_normalizer, templates
 from pipelines.normalizer.collectd import CollectdDecoder
 from pipelines.normalizer.json_lines import JsonDecoder
 from pipelines.normalizer.telegraf import TelegrafDecoder
 from pipelines.notices import Notice, NoticeDecoder
 from pipelines.records import Features, Label, Novelty, Rule, Telemetry
 from pipelines.settings import Settings
+from pipelines.wiring import bounds, columnar, dead, internal, watermark
 
 
 def normalizer(settings: Settings) -> Job:
@@ -29,17 +29,17 @@ def normalizer(settings: Settings) -> Job:
         settings.topic(topics.RAW_TELEGRAF): TelegrafDecoder(),
         settings.topic(topics.RAW_COLLECTD): CollectdDecoder(),
     }
-    watermark = _watermark(settings, *formats)
-    source = Source(formats, Telemetry, "time", watermark, _bounds(settings), columnar=False)
+    clock = watermark(settings, *formats)
+    source = Source(formats, Telemetry, "time", clock, bounds(settings), columnar=False)
     stream = Stream.read(source).key_by("entity")
-    return stream.write("normalizer", _columnar(settings, topics.TELEMETRY, Telemetry), _dead(settings))
+    return stream.write("normalizer", columnar(settings, topics.TELEMETRY, Telemetry), dead(settings))
 
 
 def extractor(settings: Settings) -> Job:
     """`telemetry` → `features`: statistics of each series in event-time windows."""
     window = settings.window
     stream = (
-        Stream.read(_source(settings, topics.TELEMETRY, Telemetry, "time"))
+        Stream.read(internal(settings, topics.TELEMETRY, Telemetry, "time"))
         .key_by("entity", "metric")
         .window(Sliding(window.size, every=window.every or window.size), allowed_lateness=window.allowed_lateness)
         .aggregate(
@@ -56,28 +56,38 @@ def extractor(settings: Settings) -> Job:
             rate=Rate("value", only=("kind", "counter")),
         )
     )
-    late = _columnar(settings, topics.FEATURES_LATE, Telemetry)
-    return stream.write("extractor", _columnar(settings, topics.FEATURES, Features), _dead(settings), late)
+    late = columnar(settings, topics.FEATURES_LATE, Telemetry)
+    return stream.write("extractor", columnar(settings, topics.FEATURES, Features), dead(settings), late)
 
 
 def detector(settings: Settings) -> Job:
     """`features` → `novelties`: what is novel of each series and machine."""
     from pipelines.detector import DetectorProcess
 
-    features = Stream.read(_source(settings, topics.FEATURES, Features, "window_end"))
+    features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
     stream = features.merge(Stream.read(_notices(settings))).key_by("entity", "metric")
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
-    late = _columnar(settings, topics.NOVELTIES_LATE, Features)
+    late = columnar(settings, topics.NOVELTIES_LATE, Features)
     return stream.process(DetectorProcess(settings.detector, horizon)).write(
-        "detector", novelties, _dead(settings), late
+        "detector", novelties, dead(settings), late
     )
 
 
-JOBS: dict[str, Callable[[Settings], Job]] = {"normalizer": normalizer, "extractor": extractor, "detector": detector}
+JOBS: dict[str, Callable[[Settings], Job]] = {
+    "normalizer": normalizer,
+    "log_normalizer": log_normalizer,
+    "extractor": extractor,
+    "templates": templates,
+    "detector": detector,
+    "log_detector": log_detector,
+}
 """The jobs that run on the sharded operator; the sink is a query of its own."""
 
-MODULES = ("pipelines.jobs", "pipelines.detector")
+FROM_AGENTS = ("normalizer", "log_normalizer")
+"""The jobs that read what agents write."""
+
+MODULES = ("pipelines.jobs", "pipelines.detector", "pipelines.logs.jobs")
 """What a Python worker imports to run them."""
 
 
@@ -88,28 +98,4 @@ def _notices(settings: Settings) -> Source:
         settings.topic(topics.LABELS): NoticeDecoder(Label),
     }
     expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
-    return Source(formats, Notice, "window_end", Prompt(expected=expected), _bounds(settings), broadcast=True)
-
-
-def _source(settings: Settings, topic: str, record: type[Record], time: str) -> Source:
-    name = settings.topic(topic)
-    formats: dict[str, Decoder] = {name: ColumnarDecoder(record)}
-    clock, bounds = _watermark(settings, name), _bounds(settings)
-    return Source(formats, record, time, clock, bounds, partitions=settings.kafka.partitions)
-
-
-def _watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:
-    expected = tuple((name, p) for name in names for p in range(settings.kafka.partitions))
-    return BoundedOutOfOrderness(settings.watermark.out_of_orderness, settings.watermark.idle_after, expected)
-
-
-def _bounds(settings: Settings) -> TimeBounds:
-    return TimeBounds(settings.watermark.max_ahead, settings.watermark.earliest)
-
-
-def _columnar(settings: Settings, topic: str, record: type[Record]) -> Output:
-    return Output(settings.topic(topic), record, "columnar", settings.kafka.partitions)
-
-
-def _dead(settings: Settings) -> Output:
-    return Output(settings.topic(topics.DEADLETTER), DeadLetter, "json", settings.kafka.partitions)
+    return Source(formats, Notice, "window_end", Prompt(expected=expected), bounds(settings), broadcast=True)

@@ -10,9 +10,13 @@ RAW_JSON = "telemetry.json"
 RAW_TELEGRAF = "telemetry.telegraf"
 RAW_COLLECTD = "telemetry.collectd"
 LOGS_JSON = "logs.json"
+LOGS_RSYSLOG = "logs.rsyslog"
 TELEMETRY = "telemetry"
 FEATURES = "features"
 FEATURES_LATE = "features.late"
+LOGS = "logs"
+LOGS_LATE = "logs.late"
+LOG_FEATURES = "features.logs"
 NOVELTIES = "novelties"
 NOVELTIES_LATE = "novelties.late"
 RULES = "rules"
@@ -32,14 +36,18 @@ def configs(retention_days: int = 7) -> dict[str, dict[str, Any]]:
         RAW_TELEGRAF,
         RAW_COLLECTD,
         LOGS_JSON,
+        LOGS_RSYSLOG,
         TELEMETRY,
         FEATURES,
         FEATURES_LATE,
+        LOGS,
+        LOGS_LATE,
+        LOG_FEATURES,
         NOVELTIES,
         NOVELTIES_LATE,
     )
     every = {name: dict(kept) for name in (*names, DEADLETTER, GROUNDTRUTH, LEDGER)}
-    for name in (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON):
+    for name in (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG):
         every[name]["message.timestamp.type"] = "LogAppendTime"  # an agent's clock must not vouch for itself
     for name in (RULES, LABELS):  # what people said is kept; of heartbeats compaction leaves the last
         every[name] = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}

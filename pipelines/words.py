@@ -29,6 +29,11 @@ _CHANNELS = {
     "window": "unusual values for some time",
     "record": "a value beyond all seen before",
     "change": "a sudden step",
+    "unseen": "a log template not seen before",
+    "mix": "another mix of log lines",
+    "burst": "more lines of a template than usual",
+    "silence": "lines that are missing",
+    "severity": "another mix of severities",
 }
 _JOINED = {"point": "its most unusual metric", "window": "all its metrics on average"}
 _EXPERTS = {
@@ -69,7 +74,7 @@ def explain(novelty: Mapping[str, Any]) -> dict[str, Any]:
     >>> explain(document)["sentences"][0]
     'cpu of web-1 was 93 where 40 was expected: 43 above the band of 30 to 50.'
     """
-    parts = (_value, _usual, _chance, _evidence, _since, _influencers, _revision)
+    parts = (_value, _usual, _chance, _evidence, _line, _since, _influencers, _revision)
     sentences = [part(novelty) for part in parts]
     return {
         "headline": HEADLINES.get(novelty.get("kind", ""), "Something new"),
@@ -104,7 +109,7 @@ def _value(novelty: Mapping[str, Any]) -> str:
         return (
             f"Judged over all its metrics together, {entity} has a score of {number(novelty.get('record_score', 0.0))}."
         )
-    what = f"{metric} of {entity}"
+    what = f"The number of log lines of {entity}" if metric == "logs" else f"{metric} of {entity}"
     actual, typical = novelty.get("actual"), novelty.get("typical")
     if actual is None:
         return f"{what} sent no value." if novelty.get("kind") == "absence" else f"{what}: no single value was judged."
@@ -147,6 +152,11 @@ def _evidence(novelty: Mapping[str, Any]) -> str:
     strong = [(names.get(name, name), nats) for name, nats in ranked(novelty.get("evidence")) if nats >= _LEAST_NATS]
     parts = ", ".join(f"{name} ({nats:.1f} nats)" for name, nats in strong[:3])
     return f"What speaks for it: {parts}." if parts else ""
+
+
+def _line(novelty: Mapping[str, Any]) -> str:
+    template, line = novelty.get("log.template"), novelty.get("event.original")
+    return f"Template: {template}. A line of it: {line}" if template and line else ""
 
 
 def _since(novelty: Mapping[str, Any]) -> str:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.arrays import Array, Flags, Rows, clamp
 from models.evidence.combine import combine, score
 from models.evidence.point import compress, nats_calibration
 from models.families.gamma_poisson import GammaPoisson
+from models.families.negative_binomial import NegativeBinomial
 from models.templates.config import TemplateConfig
 from models.templates.mix import Mix, dispersion
+from models.templates.tables import (
+    LogWindow,
+    TemplateTables,
+    new_entities,
+    new_fleets,
+    new_pairs,
+    new_templates,
+    read,
+    write,
+)
 
-_HALF = 8.0
-_COUNTED = ("events", "exposure", "windows", "excess")
+CHANNELS = ("unseen", "mix", "burst", "silence")
+"""Evidence channels of a window."""
 
 
 @dataclass(frozen=True)
@@ -25,19 +36,25 @@ class TemplateVerdicts:
     Args:
         record_score: Novelty of each entity's window, 0 to 100, shape (m,).
         probability: Chance of evidence at least so strong, shape (m,).
-        evidence: Channels in nats, each of shape (m,): ``unseen``, ``mix``, ``burst``, ``silence``.
+        evidence: `CHANNELS` in nats, each of shape (m,).
+        lines: Lines of each entity, shape (m,).
+        expected: What was expected of their number.
+        usual: What is unusual of it but for new templates, in nats, shape (m,).
+        persists: Whether the unusual has persisted: 0 no, 1 surely, shape (m,).
         typical: Lines expected of each (entity, template), shape (r,).
-        burst: Evidence that a template came more often than usual, shape (r,).
-        silence: Evidence that it came less often, shape (r,).
-        unseen: Whether the template came for the first time, shape (r,).
+        gain: Evidence of each pair, in nats, shape (r,).
+        unseen: Whether the template came for the first time on this entity, shape (r,).
     """
 
     record_score: Array
     probability: Array
     evidence: dict[str, Array]
+    lines: Array
+    expected: NegativeBinomial
+    usual: Array
+    persists: Array
     typical: Array
-    burst: Array
-    silence: Array
+    gain: Array
     unseen: Flags
 
 
@@ -45,142 +62,177 @@ class TemplateVerdicts:
 class _Judgement:
     verdicts: TemplateVerdicts
     known: GammaPoisson
-    strangers: GammaPoisson
+    local: GammaPoisson
+    fleet: GammaPoisson
+    lines: GammaPoisson
+    new: Flags
+    elsewhere: Array
     mix: Mix
     memo: Any
+    unrest: Array
+    quiet: Array
 
 
 class Templates:
     """Judges the counts of one window of any number of entities, then learns from them.
 
-    There are two tables: one row an entity, and one row a pair of entity and template that has ever come (a sparse
-    matrix). A row that is new in a window is appended by the caller, with `new_rows`, before the window is judged.
-    A window is handed over with *all* rows of its entities, count 0 for those that did not come.
+    A template that no entity of the fleet has had before is judged by how often such a thing happens in the fleet; one
+    that only this entity has not had, by how often that happens to it.
 
     Args:
         config: The constants.
 
-    >>> model = Templates(TemplateConfig())
-    >>> entities, pairs = model.new_state(1), model.new_rows(2)
-    >>> one, owner, rng = np.array([0]), np.zeros(2, np.int64), np.random.default_rng(0)
-    >>> for _ in range(200):
-    ...     verdict = model.step(entities, one, pairs, np.arange(2), owner, rng.poisson([20.0, 0.5]).astype(float))
-    >>> pairs = {name: np.concatenate([column, model.new_rows(1)[name]]) for name, column in pairs.items()}
-    >>> verdict = model.step(entities, one, pairs, np.arange(3), np.zeros(3, np.int64), np.array([19.0, 0.0, 1.0]))
+    >>> model, rng = Templates(TemplateConfig()), np.random.default_rng(0)
+    >>> tables = model.new_tables(entities=1, templates=3, pairs=3)
+    >>> one, three, owner = np.array([0]), np.arange(3), np.zeros(3, np.int64)
+    >>> for _ in range(400):
+    ...     count = np.array([*rng.poisson([20.0, 0.5]), 0.0])
+    ...     verdict = model.step(tables, LogWindow(one, one, three, owner, three, count))
+    >>> verdict = model.step(tables, LogWindow(one, one, three, owner, three, np.array([19.0, 0.0, 1.0])))
     >>> verdict.unseen, {name: float(nats[0].round(1)) for name, nats in verdict.evidence.items()}
-    (array([False, False,  True]), {'unseen': 4.4, 'mix': 0.9, 'burst': 0.0, 'silence': 0.1})
+    (array([False, False,  True]), {'unseen': 5.6, 'mix': 0.8, 'burst': 0.0, 'silence': 0.1})
     """
 
     def __init__(self, config: TemplateConfig) -> None:
         self.config = config
         self.calibration = nats_calibration(config.calibration_forget)
 
-    def new_state(self, n: int) -> Columns:
-        """The columns for n entities of which nothing is known."""
-        columns: Columns = {"windows": np.zeros(n), "odd": np.zeros(n)}
-        columns |= {f"strangers.{name}": np.zeros(n) for name in _COUNTED}
-        return columns | prefixed("mix.", self.calibration.new_state(n))
+    def new_tables(self, entities: int = 0, templates: int = 0, pairs: int = 0, fleets: int = 1) -> TemplateTables:
+        """Tables of which nothing is known, with so many rows."""
+        own = new_entities(entities, self.calibration)
+        return TemplateTables(new_fleets(fleets), own, new_templates(templates), new_pairs(pairs))
 
-    def new_rows(self, r: int) -> Columns:
-        """The columns for r pairs of entity and template that come for the first time."""
-        return {name: np.zeros(r) for name in _COUNTED} | {"born": np.full(r, -1.0)}
-
-    def faint(self, pairs: Columns) -> Flags:
+    def faint(self, tables: TemplateTables) -> Flags:
         """Which pairs may be dropped: so long gone that they are as good as unseen."""
-        all_of_them = Rows(pairs, np.arange(len(pairs["born"])), "")
-        gone: Flags = (all_of_them["born"] >= 0) & (all_of_them["events"] < self.config.faint)
+        pairs = Rows(tables.pairs, np.arange(len(tables.pairs["born"])), "")
+        gone: Flags = (pairs["born"] >= 0) & (pairs["events"] < self.config.faint)
         return gone
 
-    def score(
-        self, entities: Columns, rows: Ints, pairs: Columns, pair_rows: Ints, owner: Ints, count: Array
-    ) -> TemplateVerdicts:
-        """Verdicts on one window each of some entities; pure.
+    def score(self, tables: TemplateTables, window: LogWindow) -> TemplateVerdicts:
+        """Verdicts on one window each of some entities; pure."""
+        return self._judge(tables, window).verdicts
 
-        Args:
-            entities: As from `new_state`.
-            rows: Distinct rows of it, shape (m,).
-            pairs: As from `new_rows`.
-            pair_rows: All rows of the pairs of those entities, in the same order each time, shape (r,).
-            owner: Place in ``rows`` of the entity of each pair, shape (r,).
-            count: Lines in this window, at least 0, shape (r,).
-        """
-        return self._judge(entities, rows, pairs, pair_rows, owner, count).verdicts
-
-    def step(
-        self, entities: Columns, rows: Ints, pairs: Columns, pair_rows: Ints, owner: Ints, count: Array
-    ) -> TemplateVerdicts:
-        """`score`, then learning from the same window. Arguments as of `score`."""
-        judged = self._judge(entities, rows, pairs, pair_rows, owner, count)
-        self._learn(entities, rows, pairs, pair_rows, owner, count, judged)
+    def step(self, tables: TemplateTables, window: LogWindow) -> TemplateVerdicts:
+        """`score`, then learning from the same window."""
+        judged = self._judge(tables, window)
+        self._learn(tables, window, judged)
         return judged.verdicts
 
-    def _judge(
-        self, entities: Columns, rows: Ints, pairs: Columns, pair_rows: Ints, owner: Ints, count: Array
-    ) -> _Judgement:
-        own, pair, m = Rows(entities, rows, ""), Rows(pairs, pair_rows, ""), len(rows)
-        known = GammaPoisson(*(pair[name] for name in _COUNTED))
-        unseen: Flags = (pair["born"] < 0) & (count > 0)
+    def _judge(self, tables: TemplateTables, window: LogWindow) -> _Judgement:
+        config, m = self.config, len(window.rows)
+        own, pair = Rows(tables.entities, window.rows, ""), Rows(tables.pairs, window.pairs, "")
+        fleets = Rows(tables.fleets, window.fleet, "")
+        known, count, windows = read(pair), window.count, own["windows"]
         seen: Flags = pair["born"] >= 0
-        windows = own["windows"]
+        unseen: Flags = ~seen & (count > 0)
+        new: Flags = unseen & (Rows(tables.templates, window.template, "")["born"] < 0)
 
         ahead = known.predictive(np.ones(len(count)))
         fewer, more = ahead.log_tails(count)
+        tests = np.log(np.maximum(window.total(seen), 1.0))
         burst, silence = np.where(seen, -more, 0.0), np.where(seen, -fewer, 0.0)
-        tests = np.log(np.maximum(np.bincount(owner, seen, m), 1.0))
+        excess = np.maximum(burst - tests[window.owner], 0.0)
+        dearth = np.maximum(silence - tests[window.owner], 0.0)
 
-        strangers = GammaPoisson(*(own[f"strangers.{name}"] for name in _COUNTED))
-        arrivals = np.bincount(owner, unseen, m).astype(np.float64)
-        news = -strangers.predictive(np.ones(m)).log_tails(arrivals)[1]
+        local, fleet = read(own, "strangers."), read(fleets, "strangers.")
+        elsewhere, nowhere = window.total(unseen & ~new), np.minimum(window.total(new), 1.0)
+        moved = _arrival(local, elsewhere)
+        strange = _arrival(fleet, nowhere) * np.minimum(fleets["windows"] / config.warm_up, 1.0)
 
-        mix = Mix.of(owner, m, count, np.where(seen, known.events + 0.5, 0.0), seen)
+        mix = Mix.of(window.owner, m, count, np.where(seen, known.events + 0.5, 0.0), seen)
         surprise = mix.surprise(dispersion(own["odd"], windows))
-        odd, memo = self.calibration.evidence(Rows(entities, rows, "mix."), compress(surprise))
+        odd, memo = self.calibration.evidence(Rows(tables.entities, window.rows, "mix."), compress(surprise))
 
-        trust = np.minimum(windows / self.config.warm_up, 1.0)
+        lines, expectation = window.total(count), read(own, "lines.")
+        expected = expectation.predictive(np.ones(m))
+        none = lines == 0
+        quiet = np.where(none, own["quiet"] - np.where(windows > 0, expected.log_tails(lines)[0], 0.0), 0.0)
+
+        trust = np.minimum(windows / config.warm_up, 1.0)
+        some = trust * ~none
         evidence = {
-            "unseen": np.where(arrivals > 0, news, 0.0) * trust,
-            "mix": odd * trust,
-            "burst": np.maximum(_strongest(owner, m, burst) - tests, 0.0) * trust,
-            "silence": np.maximum(_strongest(owner, m, silence) - tests, 0.0) * trust,
+            "unseen": np.maximum(moved, strange) * trust,
+            "mix": odd * some,
+            "burst": window.strongest(excess) * some,
+            "silence": np.where(none, quiet * trust, window.strongest(dearth) * some),
         }
+        usual = combine([evidence["mix"], evidence["burst"], np.where(none, 0.0, evidence["silence"])])
+        unrest = own["unrest"] + config.unrest_pace * (np.minimum(usual, config.unrest_clip) - own["unrest"])
         joined = combine(list(evidence.values()))
+        weight = np.maximum(joined, np.where(nowhere > 0, config.weight_unseen * strange * trust, 0.0))
+        weight = np.where(none & (quiet < config.lost), 0.0, weight)
+        gain = np.where(unseen, evidence["unseen"][window.owner], np.maximum(excess, dearth))
         verdicts = TemplateVerdicts(
-            score(joined, _HALF), np.exp(-joined), evidence, np.where(seen, ahead.expected, 0.0), burst, silence, unseen
+            score(weight, config.half),
+            np.exp(-joined),
+            evidence,
+            lines,
+            expected,
+            usual,
+            clamp(unrest / config.unrest_clip * 5 - 2.5, 0.0, 1.0),
+            np.where(seen, ahead.expected, 0.0),
+            np.maximum(gain, 0.5 * np.maximum(mix.gain, 0.0) * seen) * trust[window.owner],
+            unseen,
         )
-        return _Judgement(verdicts, known, strangers, mix, memo)
+        return _Judgement(verdicts, known, local, fleet, expectation, new, elsewhere, mix, memo, unrest, quiet)
 
-    def _learn(
-        self,
-        entities: Columns,
-        rows: Ints,
-        pairs: Columns,
-        pair_rows: Ints,
-        owner: Ints,
-        count: Array,
-        judged: _Judgement,
-    ) -> None:
-        own, pair, m = Rows(entities, rows, ""), Rows(pairs, pair_rows, ""), len(rows)
-        forget, windows, born = self.config.forget, own["windows"], pair["born"]
+    def _learn(self, tables: TemplateTables, window: LogWindow, judged: _Judgement) -> None:
+        config, count = self.config, window.count
+        own, pair = Rows(tables.entities, window.rows, ""), Rows(tables.pairs, window.pairs, "")
+        windows, born, verdicts = own["windows"], pair["born"], judged.verdicts
+        usual = np.maximum(verdicts.evidence["mix"], verdicts.evidence["burst"])
+        usual = np.maximum(usual, verdicts.evidence["silence"])
+        doubt = np.minimum(1.0, config.doubt / np.maximum(usual, config.doubt))
+        weight = doubt + (1 - doubt) * verdicts.persists
+        forget = config.forget + config.hurry * verdicts.persists
+
         comes = (count > 0) | (born >= 0)
-        typical = judged.verdicts.typical
-        bounded = np.where(born >= 0, np.minimum(count, self.config.clip * (1 + typical)), count)
-        after = judged.known.learn(bounded, np.ones(len(count)), comes.astype(np.float64), forget)
-        arrivals = np.bincount(owner, judged.verdicts.unseen, m).astype(np.float64)
-        strangers = judged.strangers.learn(arrivals, np.ones(m), 1.0, forget)
-        for name in _COUNTED:
-            pair[name] = getattr(after, name)
-            own[f"strangers.{name}"] = getattr(strangers, name)
-        pair["born"] = np.where((born < 0) & (count > 0), windows[owner], born)
+        most = config.clip * (1 + verdicts.typical)
+        bounded = np.where((born >= 0) & (verdicts.persists[window.owner] == 0), np.minimum(count, most), count)
+        by_pair = np.where(comes, weight[window.owner], 0.0)
+        write(pair, _learned(judged.known, bounded, by_pair, forget[window.owner], config.forget))
+        write(own, _learned(judged.lines, verdicts.lines, weight, forget, config.forget), "lines.")
+        pair["born"] = np.where((born < 0) & (count > 0), windows[window.owner], born)
+
+        one, early = np.ones(len(window.rows)), np.maximum(config.forget, config.early / (10 + windows))
+        write(own, judged.local.learn(judged.elsewhere, one, 1.0, early), "strangers.")
+        self._learn_fleets(tables, window, judged.new)
+
         some = judged.mix.freedom > 0.01
         ratio = judged.mix.deviance / np.where(some, judged.mix.freedom, 1.0)
-        usual = dispersion(own["odd"], windows)
-        own["odd"] = own["odd"] * (1 - forget) + np.where(some, np.minimum(ratio, 20 * usual), usual)
-        warm = some & (windows >= self.config.warm_up)
-        self.calibration.learn(Rows(entities, rows, "mix."), judged.memo, warm)
-        own["windows"] = windows * (1 - forget) + 1
+        spread = dispersion(own["odd"], windows)
+        odd = np.where(some, np.minimum(ratio, 20 * spread), spread)
+        own["odd"] = own["odd"] * (1 - config.forget) + np.where(verdicts.persists > 0, spread, odd)
+        warm = some & (windows >= config.warm_up) & (verdicts.lines > 0)
+        self.calibration.learn(Rows(tables.entities, window.rows, "mix."), judged.memo, warm)
+        own["unrest"], own["quiet"] = judged.unrest, judged.quiet
+        own["windows"] = windows * (1 - config.forget) + 1
+
+    def _learn_fleets(self, tables: TemplateTables, window: LogWindow, new: Flags) -> None:
+        """How many templates that none of its entities had before each fleet met, in so many windows of entities."""
+        fleets, first = np.unique(window.fleet), np.unique(window.template[new])
+        of_template = np.zeros(len(tables.templates["born"]), np.int64)
+        of_template[window.template] = window.fleet[window.owner]
+        size = len(tables.fleets["windows"])
+        arrivals = np.bincount(of_template[first], minlength=size)[fleets].astype(np.float64)
+        members = np.bincount(window.fleet, minlength=size)[fleets].astype(np.float64)
+        own = Rows(tables.fleets, fleets, "")
+        windows = own["windows"]
+        early = np.maximum(self.config.forget, self.config.early / (10 + windows))
+        write(own, read(own, "strangers.").learn(arrivals, members, 1.0, early), "strangers.")
+        own["windows"] = windows * (1 - self.config.forget) + 1
+        Rows(tables.templates, first, "")["born"] = np.zeros(len(first))
 
 
-def _strongest(owner: Ints, m: int, evidence: Array) -> Array:
-    best = np.zeros(m)
-    np.maximum.at(best, owner, evidence)
-    return best
+def _arrival(strangers: GammaPoisson, arrivals: Array) -> Array:
+    """-ln of the chance that so many new templates come to one entity in one window; 0 where none came."""
+    ahead = strangers.predictive(np.ones(len(arrivals)))
+    nats: Array = np.where(arrivals > 0, -ahead.log_tails(arrivals)[1], 0.0)
+    return nats
+
+
+def _learned(known: GammaPoisson, count: Array, weight: Array, forget: Array, usual: float) -> GammaPoisson:
+    """The statistics after a window; in haste, errors are those of the old level and say nothing of the spread."""
+    after = known.learn(count, np.ones(len(count)), weight, forget)
+    same = known.excess * (1 - forget) + weight * known.dispersion()
+    return replace(after, excess=np.where(forget > usual, same, after.excess))

@@ -43,6 +43,16 @@ def latency(
 
 
 @app.command()
+def logs(
+    lines: Annotated[int, typer.Option(help="Log lines.")] = 400_000,
+    machines: Annotated[int, typer.Option(help="Machines that write them.")] = 1_000,
+    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+) -> None:
+    """Log lines a second on one core: JSON to columns, masking, the templates job, Drain on lines that are all new."""
+    _report(module("logs").run(lines, machines), out)
+
+
+@app.command()
 def engine(
     part: Annotated[list[str] | None, typer.Option(help="windows, process, sliding or growth; all without it.")] = None,
     keys: Annotated[list[int] | None, typer.Option(help="Series; 10,000 and then 100,000 without it.")] = None,

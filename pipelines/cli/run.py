@@ -12,7 +12,10 @@ from pipelines.settings import load
 
 def run(
     jobs: Annotated[
-        list[str] | None, typer.Argument(help="normalizer, extractor, detector, sink. Default: all.")
+        list[str] | None,
+        typer.Argument(
+            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; sink. Default: all."
+        ),
     ] = None,
     kafka: Kafka = None,
     elasticsearch: Elasticsearch = None,

@@ -18,7 +18,7 @@ class Novelty(Record):
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "window_start", "window_end")
 
     entity: Keyword = Field(alias="host.name", description="the machine")
-    metric: Keyword = Field(description="the metric; `*` is the joined verdict over all metrics of the machine")
+    metric: Keyword = Field(description="the metric; `*`: the joined verdict over all of the machine; `logs`: its log")
     metric_kind: MetricKind = Field("gauge", description="what kind of quantity the metric is")
     window_start: Instant = Field(description="first instant of the window")
     window_end: Instant = Field(alias="@timestamp", description="end of the window, exclusive")
@@ -38,8 +38,10 @@ class Novelty(Record):
         None, description="of news: what each expert expected; `hour`: usual at this hour on such days"
     )
     influencers: dict[str, float] = Field(
-        default_factory=dict, description="of `*`: each metric's share of the verdict"
+        default_factory=dict, description="of `*`: each metric's share of the verdict; of `logs`: templates' shares"
     )
+    template: Prose | None = Field(None, alias="log.template", description="of `logs`: the foremost log template")
+    example: Prose | None = Field(None, alias="event.original", description="of `logs`: a line of that template")
     rules: list[str] = Field(default_factory=list, description="ids of the rules that had a say in it")
     message: Prose | None = Field(None, description="of news: what happened and why it is news, in words")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")

@@ -16,16 +16,20 @@ from engine.heartbeat import HEARTBEAT
 from engine.record import Record
 from engine.sources import ROW, ColumnarDecoder, Decoded, Decoder, Messages
 from pipelines import topics
-from pipelines.records import Features, Label, Novelty, Rule, Telemetry
+from pipelines.records import Features, Label, Log, LogFeatures, Novelty, Rule, Telemetry
 
 COLUMNAR: dict[str, type[Record]] = {
     topics.TELEMETRY: Telemetry,
     topics.FEATURES: Features,
     topics.FEATURES_LATE: Telemetry,
+    topics.LOGS: Log,
+    topics.LOGS_LATE: Log,
+    topics.LOG_FEATURES: LogFeatures,
     topics.NOVELTIES_LATE: Features,
 }
 JSON: dict[str, type[Record]] = {
     topics.RAW_JSON: Telemetry,
+    topics.LOGS_JSON: Log,
     topics.NOVELTIES: Novelty,
     topics.RULES: Rule,
     topics.LABELS: Label,

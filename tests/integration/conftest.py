@@ -31,11 +31,11 @@ class Pipeline:
     environment: dict[str, str]
     process: subprocess.Popen[bytes] | None = field(default=None)
 
-    def start(self) -> None:
-        """Starts all jobs in one driver."""
+    def start(self, *jobs: str) -> None:
+        """Starts jobs in one driver: all, or those named."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "pipelines.cli.main", "run"],
+                [sys.executable, "-m", "pipelines.cli.main", "run", *jobs],
                 env=self.environment,
                 stdout=log,
                 stderr=log,

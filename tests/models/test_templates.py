@@ -1,11 +1,13 @@
 """Log templates per window: what is usual does not alarm; the unseen, the burst, the silence and another mix do."""
 
+from copy import deepcopy
+
 import numpy as np
 
-from models.arrays import Columns
 from models.templates.config import TemplateConfig
 from models.templates.mix import Mix
 from models.templates.model import Templates, TemplateVerdicts
+from models.templates.tables import LogWindow
 
 RATES = np.array([40.0, 15.0, 5.0, 1.0, 0.1, 0.02])
 
@@ -13,15 +15,19 @@ RATES = np.array([40.0, 15.0, 5.0, 1.0, 0.1, 0.02])
 class _Site:
     """n entities with the same templates, window by window."""
 
-    def __init__(self, n: int, templates: int, seed: int = 0) -> None:
+    def __init__(self, n: int, templates: int, seed: int = 0, fleets: int = 1) -> None:
         self.model, self.n, self.templates = Templates(TemplateConfig()), n, templates
-        self.entities, self.pairs = self.model.new_state(n), self.model.new_rows(n * templates)
-        self.owner = np.repeat(np.arange(n), templates)
+        self.tables = self.model.new_tables(n, templates * fleets, n * templates, fleets)
+        self.owner, self.fleet = np.repeat(np.arange(n), templates), np.arange(n) % fleets
+        self.template = np.tile(np.arange(templates), n) + np.repeat(self.fleet, templates) * templates
         self.rng = np.random.default_rng(seed)
 
     def step(self, counts: np.ndarray) -> TemplateVerdicts:
+        return self.model.step(self.tables, self.window(counts))
+
+    def window(self, counts: np.ndarray) -> LogWindow:
         flat = counts.astype(float).reshape(-1)
-        return self.model.step(self.entities, np.arange(self.n), self.pairs, np.arange(len(flat)), self.owner, flat)
+        return LogWindow(np.arange(self.n), self.fleet, np.arange(len(flat)), self.owner, self.template, flat)
 
     def usual(self, rates: np.ndarray = RATES) -> np.ndarray:
         return self.rng.poisson(rates, (self.n, self.templates))
@@ -64,7 +70,7 @@ def test_a_burst_a_silence_and_another_mix_are_each_told_as_such() -> None:
     assert (_scored(burst).evidence["burst"] > 15).all()
     verdict = _scored(silence)
     assert (verdict.evidence["silence"] > 15).all()
-    assert (verdict.silence.reshape(50, -1).argmax(axis=1) == 0).all()
+    assert (verdict.gain.reshape(50, -1).argmax(axis=1) == 0).all()
     assert np.median(_scored(mixed).evidence["mix"]) > 6
 
 
@@ -99,24 +105,60 @@ def test_the_deviance_of_independent_lines_is_about_its_expectation() -> None:
 
 
 def test_an_entity_is_judged_the_same_whichever_others_are_in_the_call() -> None:
-    together, alone = _Site(3, len(RATES)), _Site(1, len(RATES))
+    together, alone = _Site(3, len(RATES), fleets=3), _Site(1, len(RATES))
     rng = np.random.default_rng(5)
     for _ in range(60):
         counts = rng.poisson(RATES, (3, len(RATES)))
         one, own = together.step(counts), alone.step(counts[1:2])
         np.testing.assert_array_equal(one.record_score[1:2], own.record_score)
-    for name, column in alone.entities.items():
-        np.testing.assert_array_equal(together.entities[name][1:2], column)
+    for name, column in alone.tables.entities.items():
+        np.testing.assert_array_equal(together.tables.entities[name][1:2], column)
 
 
 def test_scoring_changes_nothing_and_faded_pairs_may_be_dropped() -> None:
     site = _Site(4, 3)
     for _ in range(20):
         site.step(site.rng.poisson([5.0, 1.0, 0.3], (4, 3)))
-    before: list[Columns] = [{k: v.copy() for k, v in state.items()} for state in (site.entities, site.pairs)]
-    site.model.score(site.entities, np.arange(4), site.pairs, np.arange(12), site.owner, np.full(12, 9.0))
-    for state, copy in zip((site.entities, site.pairs), before, strict=True):
-        for name, column in state.items():
-            np.testing.assert_array_equal(column, copy[name])
-    site.pairs["events"][5] = 1e-6
-    assert site.model.faint(site.pairs).nonzero()[0].tolist() == [5] or (site.pairs["born"] < 0).any()
+    before = deepcopy(site.tables)
+    site.model.score(site.tables, site.window(np.full((4, 3), 9)))
+    for table in ("fleets", "entities", "templates", "pairs"):
+        for name, column in getattr(site.tables, table).items():
+            np.testing.assert_array_equal(column, getattr(before, table)[name])
+    site.tables.pairs["events"][5] = 1e-6
+    assert site.tables.pairs["born"][5] >= 0
+    assert site.model.faint(site.tables).nonzero()[0].tolist() == [5]
+
+
+def test_a_template_that_no_entity_had_is_more_news_than_one_that_others_have() -> None:
+    evidence = []
+    for others in (0.0, 3.0):
+        site = _Site(50, len(RATES) + 1)
+        usual = np.column_stack([np.tile(RATES, (50, 1)), np.where(np.arange(50) > 0, others, 0.0)])
+        for _ in range(400):
+            site.step(site.rng.poisson(usual))
+        usual[0, -1] = 50.0
+        evidence.append(site.step(site.rng.poisson(usual)).evidence["unseen"][0])
+    assert evidence[0] > evidence[1] + 2
+
+
+def test_a_lasting_change_is_learned_within_a_hundred_windows_and_a_short_one_is_not() -> None:
+    other = np.array([10.0, 45.0, 5.0, 1.0, 0.1, 0.02])
+    site = _Site(50, len(RATES))
+    site.settle(400)
+    for _ in range(5):
+        site.step(site.usual(other))
+    assert np.median(site.step(site.usual(other)).typical.reshape(50, 6)[:, 0]) > 37
+    for _ in range(100):
+        verdict = site.step(site.usual(other))
+    assert np.median(verdict.typical.reshape(50, 6)[:, 0]) < 18
+    assert (verdict.record_score < 50).all()
+
+
+def test_windows_without_a_line_add_up_to_silence() -> None:
+    site = _Site(50, 1)
+    for _ in range(400):
+        site.step(site.rng.poisson(2.0, (50, 1)))
+    nats = [site.step(np.zeros((50, 1))).evidence["silence"] for _ in range(12)]
+    assert (np.diff(nats, axis=0) > 0).all()
+    assert 1.5 < np.median(nats[0]) < 2.5
+    assert (nats[-1] > 15).all()

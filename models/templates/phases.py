@@ -1,0 +1,90 @@
+"""What kind of news a machine's log is: an anomaly that ends, a change of state that lasts, silence, recovery.
+
+An anomaly opens an incident. If what is unusual persists, it is announced once as a change of state, dated to where it
+began, and once more as the new normal when the model has learned it; if it ends before, the log has recovered. A change
+may persist without any window that is an anomaly by itself.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from models.arrays import Array, Columns, Flags, Ints, Rows
+
+NEVER = -1
+CALM, OPEN, CHANGING, ABSENT = 0, 1, 2, 3
+
+
+class Phases:
+    """The incident of each entity; columns ``phase``, ``onset``, ``rest``, ``began``, ``usual``.
+
+    Args:
+        calm: Windows without an alarm after which an incident is over.
+        gap: Usual windows after which what was unusual before has ended.
+
+    >>> phases, row = Phases(calm=2), np.array([0])
+    >>> state, told = phases.new_state(1), []
+    >>> for time, (alarm, persists) in enumerate([(0, 0), (1, 0), (1, 1), (1, 1), (0, 0), (1, 0), (0, 0), (0, 0)]):
+    ...     alarms, no = np.array([bool(alarm)]), np.array([False])
+    ...     flags = (alarms, alarms, no, np.array([float(persists)]), no)
+    ...     told.append(phases.step(Rows(state, row, ""), np.array([time]), *flags)[0][0])
+    >>> [str(kind) for kind in told]
+    ['normal', 'anomaly', 'state_change', 'normal', 'new_normal', 'anomaly', 'normal', 'recovered']
+    """
+
+    KINDS: ClassVar[tuple[str, ...]] = (
+        "normal",
+        "anomaly",
+        "state_change",
+        "new_normal",
+        "absence",
+        "recovered",
+    )
+
+    def __init__(self, calm: int = 6, gap: int = 3) -> None:
+        self.calm, self.gap = calm, gap
+
+    def new_state(self, n: int) -> Columns:
+        """The columns for n entities without an incident."""
+        columns: Columns = {"phase": np.zeros(n, np.int64), "rest": np.zeros(n), "usual": np.zeros(n)}
+        return columns | {name: np.full(n, NEVER, np.int64) for name in ("onset", "began")}
+
+    def step(
+        self, state: Rows, start: Ints, alarm: Flags, unusual: Flags, strange: Flags, persists: Array, absent: Flags
+    ) -> tuple[np.ndarray, Ints]:
+        """Kinds of one window each, and the onset of the incident (-1: none).
+
+        Args:
+            state: The columns.
+            start: Start of the window; of an absence: of its first window; epoch milliseconds, shape (n,).
+            alarm: Whether the window is an alarm by itself.
+            unusual: Whether the window is at least somewhat unusual.
+            strange: Whether it holds a template never seen anywhere, which is news in a change of state too.
+            persists: See `TemplateVerdicts`.
+            absent: Whether the entity has been silent for long enough.
+        """
+        phase, onset, rest = state["phase"].astype(np.int64), state["onset"].astype(np.int64), state["rest"]
+        back = (phase == ABSENT) & ~absent
+        gone = absent & (phase != ABSENT)
+        free = ~absent & ~back
+        rest = np.where(alarm, 0.0, rest + 1)
+        opens = free & (phase == CALM) & alarm
+        usual = np.where(unusual, 0.0, state["usual"] + 1)
+        began = state["began"].astype(np.int64)
+        began = np.where(unusual & (began == NEVER), start, np.where(usual >= self.gap, NEVER, began))
+        changes = free & (phase != CHANGING) & (persists >= 1)
+        settled = free & (phase == CHANGING) & (persists <= 0) & ~alarm
+        over = free & (phase == OPEN) & ~changes & (rest >= self.calm)
+        onset = np.where(opens | gone, start, onset)
+        dated = changes & (began != NEVER)
+        onset = np.where(dated, np.where(onset == NEVER, began, np.minimum(onset, began)), onset)
+        told = np.where(free & alarm & ((phase != CHANGING) | strange), 1, 0)
+        told = np.select([gone, back | over, changes, settled], [4, 5, 2, 3], told)
+        since = np.where(told > 0, onset, NEVER)
+        after = np.select([absent, changes, opens, back | over | settled], [ABSENT, CHANGING, OPEN, CALM], phase)
+        state["phase"], state["rest"] = after, rest
+        state["usual"], state["began"] = usual, began
+        state["onset"] = np.where(after == CALM, NEVER, onset)
+        return np.array(self.KINDS)[told], since

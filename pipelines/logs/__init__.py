@@ -1,0 +1,1 @@
+"""Log lines: masked, mined for templates, counted, and judged."""

@@ -1,0 +1,187 @@
+"""Verdicts on the counts of log lines: window by window, all machines of a shard at once.
+
+Knows neither Spark nor Kafka. Each machine has two rows in the models, one for its templates and one for its
+severities; one verdict, metric `logs`, is made of both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from models.arrays import Flags, Ints, Rows
+from models.evidence.combine import combine, score
+from models.templates.config import TemplateConfig
+from models.templates.model import CHANNELS, Templates, TemplateVerdicts
+from models.templates.phases import Phases
+from models.templates.tables import LogWindow
+from pipelines.logs.detection_state import SEVERITIES, TEMPLATES, LogState
+from pipelines.settings import DetectorSettings
+
+METRIC = "logs"
+"""The metric of the verdicts on a machine's log."""
+
+INFLUENCERS = 5
+"""Templates and severities that are named with a verdict at the most."""
+
+EVERY = 360
+"""Windows after which what is as good as forgotten is dropped from the state."""
+
+_ENDS = ndtri(np.array([0.0005, 0.5, 0.9995]))
+_LEAST = 1.0
+"""Nats of evidence from which a template is named."""
+
+EVIDENCE = (*CHANNELS, "severity")
+"""Channels of the verdict on a machine's log."""
+
+_NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
+_COLUMNS = {"__m": pl.Int64, "entity": pl.String, "kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
+_COLUMNS["since"] = pl.Int64
+
+
+class LogDetection:
+    """Judges and learns; holds no state, which is handed in and changed.
+
+    Args:
+        settings: The detector's settings.
+        size: Length of the windows, milliseconds.
+        config: The model's constants.
+    """
+
+    def __init__(self, settings: DetectorSettings, size: int, config: TemplateConfig | None = None) -> None:
+        self.threshold, self.size = settings.threshold, size
+        self.model, self.phases = Templates(config or TemplateConfig()), Phases()
+
+    def new_state(self) -> LogState:
+        """The state before anything was seen."""
+        return LogState(self.model, self.phases)
+
+    def process(self, features: pl.DataFrame, state: LogState) -> pl.DataFrame:
+        """Verdicts on all windows up to the last one in the features, in order of window end and machine.
+
+        Machines that are known are judged in windows without a line too.
+
+        Args:
+            features: Columns of `LogFeatures`; all rows of their windows, none of them judged before; in any order.
+            state: Changed.
+
+        Returns:
+            Columns of `Novelty`, as far as they are known here; without columns if there is nothing to tell.
+        """
+        rows = features.sort("window_end", "entity", "metric")
+        parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
+        pieces = []
+        while parts:
+            end = min(parts)
+            if state.judged is not None and state.listens():  # else nobody is missed
+                end = min(end, state.judged + self.size)
+            pieces.append(self._window(parts.pop(end, rows.clear()), state, end))
+            state.judged = end
+            if end // self.size % EVERY == 0:
+                state.tidy(self.model.faint(state.tables()), end)
+        made = [piece for piece in pieces if piece.height]
+        return pl.concat(made) if made else pl.DataFrame()
+
+    def _window(self, part: pl.DataFrame, state: LogState, end: int) -> pl.DataFrame:
+        pairs = state.take(part)
+        rows = state.awake(pairs)
+        place = np.full(len(state.entities), -1)
+        place[rows] = np.arange(len(rows))
+        owner, template = (state.pairs.columns[name].astype(np.int64) for name in ("owner", "template"))
+        mine = np.flatnonzero(place[owner[: len(state.pairs)]] >= 0)
+        count = np.zeros(len(state.pairs))
+        count[pairs] = part["count"].to_numpy()
+        view: Ints = state.entities.columns["fleet"].astype(np.int64)[rows]
+        window = LogWindow(rows, view, mine, place[owner[mine]], template[mine], count[mine])
+        young = Rows(state.entities.columns, rows, "")["windows"] < self.model.config.warm_up
+        return self._verdicts(state, end, window, self.model.step(state.tables(), window), young)
+
+    def _verdicts(
+        self, state: LogState, end: int, window: LogWindow, told: TemplateVerdicts, young: Flags
+    ) -> pl.DataFrame:
+        """One row a machine: its templates' and its severities' verdicts in one."""
+        machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
+        mine, theirs = (np.flatnonzero(window.fleet == view) for view in (TEMPLATES, SEVERITIES))
+        at = np.full(len(state.machines), -1)
+        at[machine[theirs]] = theirs
+        other = at[machine[mine]]  # a machine has a row in both, or in none
+        lines, config = told.lines[mine], self.model.config
+        nats = {name: told.evidence[name][mine] for name in CHANNELS}
+        severity = combine([told.evidence[name][other] for name in CHANNELS])
+        nats["severity"] = np.where(lines > 0, severity, 0.0)
+        points = np.maximum(told.record_score[mine], score(nats["severity"], config.half))
+
+        own = Rows(state.machines.columns, machine[mine], "")
+        last = np.where(lines > 0, end, own["last"]).astype(np.int64)
+        own["last"] = last
+        absent: Flags = (lines == 0) & (nats["silence"] >= config.lost)
+        strange: Flags = nats["unseen"] * config.weight_unseen >= config.half
+        start = np.where(absent, last, end - self.size)
+        alarm: Flags = (points >= self.threshold) & (lines > 0)
+        persists = np.maximum(told.persists[mine], told.persists[other])
+        unusual = alarm | (np.maximum(told.usual[mine], told.usual[other]) >= config.doubt)
+        kind, since = self.phases.step(own, start, alarm, unusual, strange, persists, absent)
+        kind = np.where((kind == "normal") & young[mine], "learning", kind)
+
+        shown = np.flatnonzero((lines > 0) | ((kind != "normal") & (kind != "learning")))
+        lower, typical, upper = (told.expected.quantile(np.full(len(told.lines), end))[mine] for end in _ENDS)
+        names = state.machines.keys()
+        frame = pl.DataFrame(
+            {
+                "__m": shown,
+                "entity": [names[row][0] for row in machine[mine][shown].tolist()],
+                "kind": kind[shown].tolist(),
+                "record_score": points[shown],
+                "probability": np.exp(-combine(list(nats.values())))[shown],
+                "actual": lines[shown],
+                "typical": typical[shown],
+                "lower": np.floor(lower[shown]),
+                "upper": np.ceil(upper[shown]),
+                "since": since[shown],
+            },
+            _COLUMNS,
+        )
+        evidence = pl.DataFrame({name: nats[name][shown] for name in EVIDENCE}).to_struct()
+        named = _influencers(state, window, told, np.argsort(np.concatenate([mine, other])) % max(len(mine), 1))
+        frame = frame.with_columns(
+            metric=pl.lit(METRIC),
+            metric_kind=pl.lit("count"),
+            window_start=pl.lit(end - self.size, pl.Int64),
+            window_end=pl.lit(end, pl.Int64),
+            since=pl.when(pl.col("since") >= 0).then("since"),
+            evidence=evidence,
+            revision=pl.lit(0, pl.Int64),
+        )
+        return frame.join(named, on="__m", how="left").drop("__m").sort("entity")
+
+
+def _influencers(state: LogState, window: LogWindow, told: TemplateVerdicts, machine: Ints) -> pl.DataFrame:
+    """Templates and severities by their shares of what is unusual, and an example of the foremost template.
+
+    Args:
+        state: Knows the texts.
+        window: The window.
+        told: The verdicts on it.
+        machine: Number of the machine of each row of the window.
+    """
+    some = np.flatnonzero(told.gain >= _LEAST)
+    keys = state.pairs.keys()
+    metrics = [keys[row][1] for row in window.pairs[some].tolist()]
+    texts = [state.texts.get(metric, (None, None)) for metric in metrics]
+    schema = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64, "template": pl.String, "example": pl.String}
+    columns = [machine[window.owner[some]], metrics, told.gain[some], [t for t, _ in texts], [e for _, e in texts]]
+    frame = pl.DataFrame(dict(zip(schema, columns, strict=True)), schema).sort(
+        "__m", "value", "key", descending=[False, True, False]
+    )
+    share = pl.col("value") / pl.col("value").sum().over("__m")
+    known = pl.col("template").is_not_null()
+    return (
+        frame.with_columns(value=share)
+        .group_by("__m", maintain_order=True)
+        .agg(
+            influencers=pl.struct("key", "value").head(INFLUENCERS),
+            template=pl.col("template").filter(known).first(),
+            example=pl.col("example").filter(known).first(),
+        )
+    )

@@ -1,0 +1,59 @@
+"""The detector of logs as a job: counts of log lines in event-time order through the models, verdicts out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.ordered.base import Waiting
+from engine.processor import Processor, ProcessorConfig, Progress, Results
+from engine.state import ShardState, pack, unpack
+from pipelines.logs.detection import LogDetection
+from pipelines.settings import DetectorSettings
+from pipelines.words import told
+
+
+@dataclass(frozen=True)
+class LogDetectorProcess(ProcessorConfig):
+    """The configuration.
+
+    Args:
+        settings: The detector's settings.
+        size: Length of the windows, milliseconds.
+    """
+
+    settings: DetectorSettings
+    size: int
+
+    def build(self) -> Processor:
+        return LogDetectorProcessor(self)
+
+
+class LogDetectorProcessor(Processor):
+    """Holds windows back until the watermark has passed their end, so that each is judged once and whole.
+
+    State: that of `Waiting`, and segment ``logs``, what is believed of each machine's log.
+    """
+
+    def __init__(self, config: LogDetectorProcess) -> None:
+        self.emit, self.detection = config.settings.emit, LogDetection(config.settings, config.size)
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        """Judges all windows that are complete; what comes for one that was judged is late."""
+        late = None
+        if batch.height:
+            behind = pl.col("window_end") <= progress.before
+            late, batch = batch.filter(behind), batch.filter(~behind)
+        ready = Waiting(state).release(batch, pl.col("window_end"), progress.now)
+        if not ready.height:
+            return Results(pl.DataFrame(), late)
+        believed, stored = self.detection.new_state(), state.get("logs")
+        if stored:
+            believed.fill(unpack(stored))
+        text = pl.col("entity", "metric", "template").cast(pl.String)
+        verdicts = self.detection.process(ready.with_columns(text), believed)
+        state.put("logs", pack(believed.to_frames()))
+        if self.emit == "novel" and verdicts.height:
+            verdicts = verdicts.filter(~pl.col("kind").is_in(["normal", "learning"]))
+        return Results(told(verdicts) if verdicts.height else verdicts, late)

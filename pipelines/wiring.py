@@ -1,0 +1,41 @@
+"""How jobs are joined to the topics: what all of them say alike of their sources and outputs."""
+
+from __future__ import annotations
+
+from engine.deadletters import DeadLetter
+from engine.job import Output
+from engine.record import Record
+from engine.sources import ColumnarDecoder, Decoder, Source, TimeBounds
+from engine.watermarks import BoundedOutOfOrderness
+from pipelines import topics
+from pipelines.settings import Settings
+
+
+def internal(settings: Settings, topic: str, record: type[Record], time: str) -> Source:
+    """A columnar topic that one of our jobs wrote."""
+    name = settings.topic(topic)
+    formats: dict[str, Decoder] = {name: ColumnarDecoder(record)}
+    return Source(
+        formats, record, time, watermark(settings, name), bounds(settings), partitions=settings.kafka.partitions
+    )
+
+
+def watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:
+    """How the clocks of topics are followed; names are full ones."""
+    expected = tuple((name, p) for name in names for p in range(settings.kafka.partitions))
+    return BoundedOutOfOrderness(settings.watermark.out_of_orderness, settings.watermark.idle_after, expected)
+
+
+def bounds(settings: Settings) -> TimeBounds:
+    """Which event times are believed."""
+    return TimeBounds(settings.watermark.max_ahead, settings.watermark.earliest)
+
+
+def columnar(settings: Settings, topic: str, record: type[Record]) -> Output:
+    """A columnar topic to write."""
+    return Output(settings.topic(topic), record, "columnar", settings.kafka.partitions)
+
+
+def dead(settings: Settings) -> Output:
+    """Where what cannot be used goes."""
+    return Output(settings.topic(topics.DEADLETTER), DeadLetter, "json", settings.kafka.partitions)

@@ -1,0 +1,61 @@
+"""Log lines through real Kafka and Spark: an unseen template becomes a novelty with its example line."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from datagen.kafka import KafkaWriter
+from pipelines import topics
+from tests.integration.conftest import Pipeline
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(600)]
+
+MACHINES = [f"host-{number:02}" for number in range(12)]
+WINDOW, WINDOWS, AT = 10_000, 260, 250
+VICTIM, NEW = MACHINES[3], "EXT4-fs error (device vda1): unable to read block 4711"
+
+
+def _lines(start: int) -> list[tuple[str, dict[str, Any]]]:
+    """Usual lines of all machines, in order of time, and one that none of them ever wrote."""
+    rng = np.random.default_rng(1)
+    made = []
+    for window in range(WINDOWS):
+        for host in MACHINES:
+            for template, rate in enumerate((4.0, 1.5, 0.5)):
+                text = (f"GET /items/{rng.integers(10**6)} 200", f"session {rng.integers(999)} opened", "cache flushed")
+                for _ in range(rng.poisson(rate)):
+                    at = start + window * WINDOW + int(rng.integers(WINDOW))
+                    made.append((at, host, "app", 6, text[template]))
+    made.append((start + AT * WINDOW + 5_000, VICTIM, "kernel", 3, NEW))
+    names = ("@timestamp", "host.name", "process.name", "log.syslog.severity.code", "message")
+    return [(line[1], dict(zip(names, line, strict=True))) for line in sorted(made)]
+
+
+def test_an_unseen_template_becomes_a_novelty_with_its_example_line(pipeline: Pipeline) -> None:
+    start = (int(time.time() * 1000) // WINDOW - WINDOWS) * WINDOW
+    lines = _lines(start)
+    with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
+        values = [json.dumps(line) for _, line in lines]
+        writer.write(pipeline.settings.topic(topics.LOGS_JSON), values, [host for host, _ in lines])
+
+    def verdicts() -> list[dict[str, Any]]:
+        found = [json.loads(message.value()) for message in pipeline.read(topics.NOVELTIES)]
+        return sorted(found, key=lambda v: (v["@timestamp"], v["host.name"]))
+
+    pipeline.start("log_normalizer", "templates", "log_detector")
+    end = start + (AT + 1) * WINDOW
+    pipeline.wait("a verdict", lambda: any(v["@timestamp"] > end for v in verdicts()), 120)
+    told = verdicts()
+    (found,) = [v for v in told if v["host.name"] == VICTIM and v["@timestamp"] == end]
+    assert found["kind"] == "anomaly"
+    assert found["metric"] == "logs"
+    assert found["event.original"] == NEW
+    assert found["log.template"] == "kernel EXT<n>-fs error (device vda<n>): unable to read block <n>"
+    assert found["evidence"]["unseen"] > 6
+    others = [v for v in told if v["kind"] not in ("normal", "learning") and v["host.name"] != VICTIM]
+    assert others == []

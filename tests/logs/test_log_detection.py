@@ -1,0 +1,146 @@
+"""Verdicts on logs: an unseen template, a burst, silence, another mix; each told once, with an example line."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from hypothesis import given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from engine.processor import Progress
+from engine.state import DictSegments, ShardState
+from pipelines.logs.detector import LogDetectorProcess
+from pipelines.settings import DetectorSettings
+from tests.logs.site import START, WINDOW
+
+PROCESSOR = LogDetectorProcess(DetectorSettings(), WINDOW).build()
+RATES = {"get": 20.0, "put": 8.0, "login": 1.0, "slow": 0.1}
+MACHINES = ("a", "b", "c", "d")
+
+
+def _window(number: int, rng: np.random.Generator, rates: dict[str, dict[str, float]]) -> list[dict[str, object]]:
+    rows = []
+    for machine in MACHINES:
+        counts = {name: int(rng.poisson(rate)) for name, rate in rates[machine].items()}
+        grave = {name: n for name, n in counts.items() if name in ("slow", "lost")}
+        some = {f"log.template.{name}": n for name, n in counts.items()} | {
+            "log.severity.informational": sum(counts.values()) - sum(grave.values()),
+            "log.severity.error": sum(grave.values()),
+        }
+        for metric, n in some.items():
+            name = metric.rsplit(".", 1)[1]
+            text = {"template": f"app {name} <n>", "example": f"{name} {number}"} if "template" in metric else {}
+            row = {"entity": machine, "metric": metric, "count": n, "template": None, "example": None}
+            rows += [row | text] if n else []
+    return rows
+
+
+def _features(windows: int, change: dict[int, dict[str, dict[str, float]]], seed: int = 0) -> pl.DataFrame:
+    """Features of some windows; from window ``i`` on, machines have the rates of ``change[i]``."""
+    rng, rates, frames = np.random.default_rng(seed), dict.fromkeys(MACHINES, RATES), []
+    types = {"entity": pl.String, "metric": pl.String, "count": pl.Int64, "template": pl.String, "example": pl.String}
+    for number in range(windows):
+        rates = rates | change.get(number, {})
+        start = START + number * WINDOW
+        frame = pl.DataFrame(_window(number, rng, rates), types)
+        frames.append(frame.with_columns(window_start=pl.lit(start), window_end=pl.lit(start + WINDOW)))
+    return pl.concat(frames)
+
+
+def _judged(features: pl.DataFrame, cuts: list[int], seed: int = 0) -> pl.DataFrame:
+    """Verdicts of the streaming processor, in micro-batches cut at some windows, rows in any order."""
+    segments, verdicts, before = DictSegments(), [], -(2**60)
+    edges = [START, *(START + cut * WINDOW for cut in sorted(cuts)), 2**60]
+    for low, high in pairwise(edges):
+        part = features.filter((pl.col("window_end") > low) & (pl.col("window_end") <= high))
+        state = ShardState(segments)
+        made = PROCESSOR.process(part.sample(fraction=1.0, shuffle=True, seed=seed), state, Progress(before, high))
+        state.save()
+        before = high
+        verdicts += [made.records] if made.records.height else []
+    return pl.concat(verdicts)
+
+
+def _news(verdicts: pl.DataFrame, entity: str) -> list[tuple[int, str]]:
+    """Number of the window, and kind, of all that is news of a machine."""
+    some = verdicts.filter((pl.col("entity") == entity) & ~pl.col("kind").is_in(["normal", "learning"]))
+    return [((end - START) // WINDOW - 1, kind) for end, kind in some.select("window_end", "kind").iter_rows()]
+
+
+def test_a_usual_log_is_no_news() -> None:
+    verdicts = _judged(_features(400, {}), [])
+    assert verdicts.height == 400 * len(MACHINES)
+    assert verdicts.filter(pl.col("window_end") <= START + 9 * WINDOW)["kind"].unique().to_list() == ["learning"]
+    assert [_news(verdicts, machine) for machine in MACHINES] == [[], [], [], []]
+
+
+def test_an_unseen_template_is_an_anomaly_with_its_text_and_an_example_line_and_is_over_soon() -> None:
+    new = _features(420, {400: {"a": RATES | {"lost": 1.5}}, 401: {"a": RATES}}, seed=3)
+    verdicts = _judged(new, [])
+    assert _news(verdicts, "a")[0] == (400, "anomaly")
+    assert _news(verdicts, "a")[-1][1] == "recovered"
+    row = verdicts.filter((pl.col("entity") == "a") & (pl.col("kind") == "anomaly")).row(0, named=True)
+    assert row["template"] == "app lost <n>"
+    assert row["example"] == "lost 400"
+    assert row["evidence"]["unseen"] > 6
+    assert row["influencers"][0]["key"] == "log.template.lost"
+    assert "app lost <n>" in row["message"]
+    assert [_news(verdicts, machine) for machine in MACHINES[1:]] == [[], [], []]
+
+
+def test_a_template_that_other_machines_have_is_less_news_than_one_that_none_has() -> None:
+    known = {name: RATES | {"lost": 2.0} for name in ("b", "c")}
+    seen = _judged(_features(420, {0: known, 400: {"a": RATES | {"lost": 1.5}}}, seed=3), [])
+    new = _judged(_features(420, {400: {"a": RATES | {"lost": 1.5}}}, seed=3), [])
+    first = [
+        verdicts.filter((pl.col("entity") == "a") & (pl.col("window_end") == START + 401 * WINDOW))["record_score"][0]
+        for verdicts in (seen, new)
+    ]
+    assert first[0] < 50 <= first[1]
+
+
+def test_a_burst_is_an_anomaly_that_ends_and_is_not_learned() -> None:
+    loud = RATES | {"slow": 30.0}
+    verdicts = _judged(_features(420, {300: {"b": loud}, 305: {"b": RATES}, 400: {"b": loud}, 405: {"b": RATES}}), [])
+    kinds = _news(verdicts, "b")
+    assert [number for number, kind in kinds if kind == "anomaly"] == [*range(300, 305), *range(400, 405)]
+    assert [kind for _, kind in kinds if kind != "anomaly"] == ["recovered"] * 2
+
+
+def test_a_lasting_change_is_announced_once_and_becomes_the_new_normal() -> None:
+    other = {"get": 8.0, "put": 25.0, "login": 6.0, "slow": 0.1}
+    verdicts = _judged(_features(440, {300: {"c": other}}), [])
+    kinds = _news(verdicts, "c")
+    assert [kind for _, kind in kinds].count("state_change") == 1
+    assert [kind for _, kind in kinds].count("new_normal") == 1
+    accepted = next(number for number, kind in kinds if kind == "new_normal")
+    assert accepted <= 420
+    assert kinds[-1][0] == accepted
+    change = verdicts.filter(pl.col("kind") == "state_change").row(0, named=True)
+    assert START + 300 * WINDOW <= change["since"] <= START + 303 * WINDOW
+
+
+def test_a_machine_that_falls_silent_is_absent_once_since_its_last_line_and_recovers() -> None:
+    verdicts = _judged(_features(260, {200: {"d": {"get": 0.0}}, 240: {"d": RATES}}), [])
+    assert _news(verdicts, "d") == [(200, "absence"), (240, "recovered")]
+    gone = verdicts.filter(pl.col("kind") == "absence").row(0, named=True)
+    assert gone["since"] == START + 200 * WINDOW
+    assert gone["actual"] == 0
+
+
+def test_a_log_that_is_silent_most_of_the_time_is_not_absent() -> None:
+    rare = {"get": 0.02}
+    verdicts = _judged(_features(300, {0: {"d": rare}}), [])
+    assert _news(verdicts, "d") == []
+
+
+@hypothesis(deadline=None, max_examples=6)
+@given(st.lists(st.integers(1, 119), max_size=4), st.integers(0, 1000))
+def test_verdicts_are_the_same_whatever_the_batches_and_restarts(cuts: list[int], seed: int) -> None:
+    events = {60: {"a": RATES | {"lost": 2.0}}, 70: {"a": RATES, "d": {"get": 0.0}}, 90: {"d": RATES}}
+    features = _features(120, events)
+    assert_frame_equal(_judged(features, cuts, seed), _judged(features, []), check_exact=True)

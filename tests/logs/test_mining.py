@@ -1,0 +1,87 @@
+"""Templates: the same whatever the batches, the order of arrival and the restarts; counted by template and severity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+from hypothesis import given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from engine.testing import Driven
+from pipelines.logs.jobs import templates
+from pipelines.logs.miner import Miner
+from tests.logs.site import SETTINGS, START, WINDOW, driven, lines, said
+
+JOB = templates(SETTINGS)
+LINES = lines(6)
+SPAN = 6 * 60_000
+
+
+def _rows(run: Driven) -> list[dict[str, object]]:
+    return sorted(run.rows, key=lambda row: (row["window_end"], row["entity"], row["metric"]))
+
+
+WHOLE = _rows(driven(JOB, LINES, []))
+
+
+@hypothesis(deadline=None, max_examples=10)
+@given(st.lists(st.integers(0, SPAN), max_size=5), st.integers(0, 1000))
+def test_features_are_the_same_whatever_the_batches_and_the_order_of_arrival(cuts: list[int], seed: int) -> None:
+    assert _rows(driven(JOB, LINES, [START + cut for cut in cuts], seed=seed)) == WHOLE
+
+
+def test_each_line_is_counted_once_by_template_and_once_by_severity() -> None:
+    rows = pl.DataFrame(WHOLE)
+    for prefix in ("log.template.", "log.severity."):
+        counts = rows.filter(pl.col("metric").str.starts_with(prefix)).group_by("entity").agg(pl.col("count").sum())
+        expected = LINES.group_by("entity").agg(count=pl.len().cast(pl.Int64))
+        assert counts.sort("entity").equals(expected.sort("entity"))
+
+
+def test_templates_are_few_and_name_what_the_simulator_wrote() -> None:
+    rows = pl.DataFrame(WHOLE).filter(pl.col("template").is_not_null())
+    found = set(rows["template"])
+    assert len(found) <= 16
+    assert "app session <n> established for cell <n> in <n> ms" in found
+    one = rows.filter(pl.col("template").str.starts_with("app session")).row(0, named=True)
+    assert str(one["example"]).startswith("session ")
+    assert one["severity"] == 6
+
+
+def test_a_template_keeps_its_id_when_it_becomes_more_general() -> None:
+    names = ["user ann logged in", "user bob logged in", "user eve logged in"]
+    rows = [said("a", START + i * WINDOW, name) for i, name in enumerate(names)]
+    run = driven(JOB, pl.DataFrame(rows), [START + WINDOW])
+    found = pl.DataFrame(run.rows).filter(pl.col("template").is_not_null()).sort("window_end")
+    assert found["metric"].n_unique() == 1
+    assert found["template"].to_list() == ["app user ann logged in", *["app user <*> logged in"] * 2]
+
+
+def test_lines_too_late_for_their_window_go_to_the_late_topic() -> None:
+    run = driven(JOB, LINES, [START + 60_000])
+    before = len(run.rows)
+    run.kafka(_late(run))
+    assert len(run.rows) == before
+    assert [row["message"] for row in run.late] == ["too late"]
+
+
+def _late(run: Driven) -> list[object]:
+    from tests.logs.site import messages
+
+    return list(messages(pl.DataFrame([said("late", START, "too late")]), 2**60, run.offset))
+
+
+def test_a_miner_that_is_full_forgets_what_it_has_not_heard_for_longest_and_works_the_same_after_a_restart() -> None:
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
+    texts = [" ".join([word] * (i + 1)) for i, word in enumerate(words)]
+    through, again = Miner(most=4), Miner(most=4)
+    for end, text in enumerate([*texts, *texts], 1):
+        counts = pl.DataFrame({"program": ["p"], "masked": [text], "first": [end]})
+        one = through.window(counts, end)
+        again = replace(again, _drain=None)  # a restart leaves the tables only
+        assert again.window(counts, end).equals(one)
+        assert through.templates.height <= 4
+    assert through.templates.equals(again.templates)
+    assert set(through.templates["text"]) <= {f"p {text}" for text in texts[-4:]}

@@ -1,0 +1,57 @@
+"""rsyslog's messages: what a real one wrote is read whole; anything else harms no neighbour."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis
+from hypothesis import strategies as st
+
+from engine.sources import Decoded, Messages
+from pipelines.normalizer.rsyslog import RsyslogDecoder
+
+SAMPLE = Path(__file__).parents[3] / "shared" / "samples" / "rsyslog.json.ndjson"
+GOOD = {"ts": "2026-11-21T01:00:00+01:00", "host": "a", "severity": 4, "program": "sshd", "msg": " no"}
+ANYTHING = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.none(), max_size=1)
+)
+
+
+def _read(values: list[bytes | None]) -> Decoded:
+    n = len(values)
+    return RsyslogDecoder().decode(
+        Messages("logs.rsyslog", 0, pa.array(values, pa.binary()), np.arange(n), np.zeros(n))
+    )
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason=f"samples of real agents lie beside the repository: {SAMPLE} is absent")
+def test_what_a_real_rsyslog_wrote_is_read_whole() -> None:
+    lines: list[bytes | None] = [*SAMPLE.read_bytes().splitlines()]
+    decoded = _read(lines)
+    assert decoded.refused == []
+    assert decoded.records.num_rows == len(lines)
+    first = decoded.records.to_pylist()[0]
+    assert (first["entity"], first["program"], first["severity"]) == ("host-a", "nginx", 6)
+    assert first["message"] == "GET /api/v1/items/1 200 1ms"
+
+
+def test_the_time_is_an_instant_whatever_the_offset() -> None:
+    assert _read([json.dumps(GOOD).encode()]).records["time"].to_pylist() == [1_795_219_200_000]
+    assert _read([json.dumps(GOOD | {"ts": "2026-11-21T01:00:00"}).encode()]).refused[0][1] == "FIELD_INVALID"
+
+
+@hypothesis(deadline=None, max_examples=60)
+@given(st.sampled_from([*GOOD]), ANYTHING)
+def test_a_message_with_anything_in_it_harms_no_neighbour(field: str, value: Any) -> None:
+    bad = json.dumps(GOOD | {field: value}).encode()
+    decoded = _read([json.dumps(GOOD).encode(), bad, b"\xff{", None, json.dumps(GOOD).encode()])
+    assert {row for row, _, _ in decoded.refused} <= {1, 2, 3}
+    assert {2, 3} <= {row for row, _, _ in decoded.refused}
+    assert decoded.records["__row"].to_pylist()[0] == 0
+    assert decoded.records["__row"].to_pylist()[-1] == 4
