@@ -49,7 +49,7 @@ def test_an_unseen_template_becomes_a_novelty_with_its_example_line(pipeline: Pi
 
     pipeline.start("log_normalizer", "templates", "log_detector")
     end = start + (AT + 1) * WINDOW
-    pipeline.wait("a verdict", lambda: any(v["@timestamp"] > end for v in verdicts()), 120)
+    pipeline.wait("a verdict", lambda: any(v["@timestamp"] > end for v in verdicts()), 240)
     told = verdicts()
     (found,) = [v for v in told if v["host.name"] == VICTIM and v["@timestamp"] == end]
     assert found["kind"] == "anomaly"
