@@ -6,11 +6,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from engine.errors import NewnormalError
 
 _SILENCE_SECONDS = 30.0
+_LEADERLESS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 def content(bootstrap: str, topic: str) -> Iterator[Message]:
@@ -44,7 +45,7 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
     found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
     if not found:
         raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
-    bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), _SILENCE_SECONDS) for p in found}
+    bounds = {p: _bounds(reader, TopicPartition(topic, p)) for p in found}
     ends = {p: high for p, (low, high) in bounds.items() if high > low}
     reader.assign([TopicPartition(topic, p, bounds[p][0]) for p in ends])
     heard = time.monotonic()
@@ -66,6 +67,19 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
                 if error or offset >= end:
                     continue
             yield message
+
+
+def _bounds(reader: Consumer, place: TopicPartition) -> tuple[int, int]:
+    """First and next offset; a partition that was just made has no leader for a moment."""
+    deadline = time.monotonic() + _SILENCE_SECONDS
+    while True:
+        try:
+            low, high = reader.get_watermark_offsets(place, _SILENCE_SECONDS)
+            return low, high
+        except KafkaException as error:
+            if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline:
+                raise _failed(str(place.topic), f"partition {place.partition}: {error.args[0].str()}") from None
+        time.sleep(0.1)
 
 
 def _failed(bootstrap: str, what: str) -> NewnormalError:

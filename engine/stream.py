@@ -71,10 +71,8 @@ class Stream:
             column: The column that holds it, for ingestion and processing time a new one or one that is replaced;
                 ``None``: ``arrived``, ``processed``, or that of the source.
         """
-        if self.processor != PassThrough():
-            raise NewnormalError("STREAM_ORDER", "timed after an operator", "stream", "timed() right after read()")
         names = {"event": self.source.time, "ingestion": "arrived", "processing": "processed"}
-        return replace(self, sources=tuple(s.timed(clock, column or names[clock]) for s in self.sources))
+        return replace(self, sources=tuple(s.timed(clock, column or names[clock]) for s in self._plain("timed")))
 
     def merge(self, other: Stream) -> Stream:
         """The records of both; columns of one name are one column."""

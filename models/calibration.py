@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +40,7 @@ class TailCalibration:
         tail: Share of the history that lies above the adaptive quantile.
         early: Of a history of n steps at least the share ``early / n`` is forgotten a step: what surprised while the
             series was still being learned says little of it.
+        most: An excess is learned as one of at most this many mean excesses: few large ones must not hide the next.
 
     Sources: H. Robbins, S. Monro, A stochastic approximation method (1951); peaks over a threshold as in A. Siffer et
     al., Anomaly detection in streams with extreme value theory, KDD 2017, with the conjugate tail in place of the
@@ -59,6 +62,12 @@ class TailCalibration:
     least: float = 0.5
     tail: float = TAIL
     early: float = 0.0
+    most: float = 3.0
+
+    @cached_property
+    def _cut(self) -> float:
+        """The mean of exponential excesses so cut, in their mean."""
+        return 1 - math.exp(-self.most)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series without history."""
@@ -88,7 +97,7 @@ class TailCalibration:
         above = memo.statistic > memo.edge
         pace = np.maximum(self.forget, 1 / (100 + count)) * mean_excess / self.tail
         edge = np.maximum(memo.edge + pace * (above - self.tail), self.least * self.edge)
-        excess = np.minimum(memo.statistic - memo.edge, 10 * mean_excess)
+        excess = np.minimum(memo.statistic - memo.edge, self.most * mean_excess) / self._cut
         forget = np.maximum(self.forget, self.early / (50 + count))
         keep, prior = 1 - forget, forget * self.strength
         shape = keep * memo.shape + prior + above

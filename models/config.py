@@ -15,7 +15,7 @@ class DetectorConfig:
         warm_up: Values of a series before it is judged; its kind is *learning* until then.
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
-        alarm: Weight of evidence that opens an incident.
+        notable: Weight of evidence that begins an unrest.
         weight_change: What a nat of change evidence counts beside one of point evidence.
         weight_window: The same of window evidence.
         weight_record: The same of record evidence.
@@ -34,11 +34,11 @@ class DetectorConfig:
         reach: A value outside the band by more than this many half-widths is learned as if it lay there.
         window_pace: Weight of the newest point in the window evidence.
         window_clip: Evidence of one point counts at most this there.
-        record_tolerance: Share of the range by which a record must exceed it.
+        record_tolerance: Share of the range by which a record must exceed it to count in full.
         record_most: Excess of a record counts at most this many ranges.
         record_leak: Share by which the range draws in a step.
-        rest: Steps for which repeats are damped.
-        damping: Share taken off the evidence of a repeat at first.
+        rest: Steps for which the strongest evidence is remembered.
+        damping: Share taken off evidence that does not exceed it.
         calm: Quiet steps that end an unrest.
         doubt: Point evidence from which a value is learned with less weight.
     """
@@ -46,31 +46,31 @@ class DetectorConfig:
     threshold: float = 50.0
     timezone: str = "UTC"
     warm_up: int = 10
-    half: float = 20.0
+    half: float = 28.0
     joined_half: float = 8.0
-    alarm: float = 10.0
-    weight_change: float = 0.9
-    weight_window: float = 0.9
-    weight_record: float = 1.5
+    notable: float = 7.5
+    weight_change: float = 0.6
+    weight_window: float = 0.95
+    weight_record: float = 2.0
     band: float = 0.999
     level_forget: float = 1 / 4000
     hurry: float = 0.02
     hour_forget: float = 0.02
     hour_forget_most: float = 0.15
     weight_forget: float = 0.01
-    calibration_forget: float = 1 / 5000
-    calibration_tail: float = 0.012
-    calibration_strength: float = 3.0
-    calibration_early: float = 0.6
+    calibration_forget: float = 1 / 6500
+    calibration_tail: float = 0.015
+    calibration_strength: float = 5.0
+    calibration_early: float = 1.2
     change_forget: float = 1 / 8000
     grain: float = 0.003
     reach: float = 2.5
     window_pace: float = 0.035
-    window_clip: float = 7.0
-    record_tolerance: float = 0.035
-    record_most: float = 3.0
+    window_clip: float = 11.0
+    record_tolerance: float = 0.09
+    record_most: float = 2.5
     record_leak: float = 1 / 40000
-    rest: int = 300
-    damping: float = 0.35
+    rest: int = 240
+    damping: float = 0.3
     calm: int = 30
     doubt: float = 8.0

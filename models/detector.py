@@ -31,6 +31,9 @@ from models.verdicts import Kind, SeriesVerdicts
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
 
+_PERSISTENT, _LASTING = 5.6, 6.9
+"""Means of point evidence over the window from which a new level begins to be believed, and is."""
+
 _TRACE = 1e-100
 """A bound below this is a trace of the prior of a series that was always 0: it is 0."""
 
@@ -65,7 +68,7 @@ class Detector:
     >>> for minute, value in enumerate([*rng.normal(50, 2, 500), 90.0]):
     ...     verdict = detector.step(state, row, np.array([minute * 60_000]), np.array([value]))
     >>> verdict.record_score.round(), list(Kind)[verdict.kind[0]].value
-    (array([70.]), 'anomaly')
+    (array([68.]), 'anomaly')
     >>> verdict.lower.round(), verdict.typical.round(), verdict.upper.round()
     (array([43.]), array([50.]), array([57.]))
     """
@@ -83,7 +86,7 @@ class Detector:
         self.change = Change(config.change_forget)
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
-        self.repeats = Repeats(config.alarm, config.rest, config.damping, config.calm)
+        self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
         self.feedback = Feedback()
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
@@ -162,6 +165,7 @@ class Detector:
 
         mixture, memos = self._predict(state, rows, step)
         lower, upper = mixture.quantile(self._ends)
+        lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
         medians = mixture.medians()
         band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
         point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
@@ -199,7 +203,7 @@ class Detector:
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
         verdicts = SeriesVerdicts(
             points,
-            np.exp(-combine(list(channels.values()))),
+            np.exp(-_rarity(channels)),
             typical,
             lower,
             upper,
@@ -263,7 +267,7 @@ class Detector:
         harmless = np.where(step.seen > 0, harmless, step.value)
         point, point_memo = judged.point
         mean_point, window_memo = judged.window
-        persists = clamp((mean_point - 0.8 * self.config.window_clip) / (0.18 * self.config.window_clip), 0.0, 1.0)
+        persists = clamp((mean_point - _PERSISTENT) / (_LASTING - _PERSISTENT), 0.0, 1.0)
         doubt = np.minimum(1.0, self.config.doubt / np.maximum(point, self.config.doubt))
         settled = np.minimum(step.seen / self.config.warm_up, 1.0)
         haste = persists * settled
@@ -291,3 +295,9 @@ class Detector:
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time
+
+
+def _rarity(channels: dict[str, Array]) -> Array:
+    """-ln of `probability`: not of change, as steps of a skewed series have longer tails than calibration learns."""
+    rarity: Array = np.maximum(combine([channels["point"], channels["window"]]), channels["record"] - np.log(2.0))
+    return rarity

@@ -14,8 +14,8 @@ from models.families.each import Each
 LEAST_WEIGHT = 1e-6
 """No expert's weight falls below about this, so that each can come back."""
 
-_STEP = 25.0
-"""A single value moves the balance between two experts by at most this log likelihood ratio."""
+_STEP = 1.0
+"""A single value moves the balance between two experts by at most this log likelihood ratio: no outlier decides."""
 
 _TURNS = 1
 """Steps of the root finder after the ends are known (test: how right the probability then is)."""
@@ -34,9 +34,9 @@ def reweigh(log_weights: Array, log_density: Array, forget: Array | float) -> Ar
     Source: A. E. Raftery, M. Kárný, P. Ettler, Online prediction under model uncertainty via dynamic model averaging,
     Technometrics 52 (2010).
 
-    >>> np.exp(reweigh(np.log([[0.5], [0.5]]), np.log([[0.9], [0.1]]), 0.01)).round(3)
-    array([[0.9],
-           [0.1]])
+    >>> np.exp(reweigh(np.log([[0.5], [0.5]]), np.log([[0.6], [0.4]]), 0.01)).round(3)
+    array([[0.6],
+           [0.4]])
     """
     best = log_density.max(axis=0)
     free = (1 - forget) * log_weights + np.maximum(log_density - best, -_STEP)

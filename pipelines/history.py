@@ -23,7 +23,8 @@ from engine.time import NEVER
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64
 _ORDER = ("entity", "metric", "window_end", "window_start")
-_SAID = ("record_score", "probability", "actual", "typical", "lower", "upper", "since")
+_APART = (*IDENTITY, "revision", "at", "message", "ingested")
+"""Columns of verdicts that are no content."""
 
 
 @dataclass
@@ -140,19 +141,38 @@ class History:
 def mark(verdicts: pl.DataFrame) -> pl.Series:
     """A number of 32 bits for the content of each verdict: equal ones have equal numbers, others hardly ever.
 
-    >>> row = dict.fromkeys(_SAID, 1.0) | {"kind": "anomaly", "rules": None}
-    >>> marks = mark(pl.DataFrame([row, row, row | {"typical": 2.0}], schema_overrides={"rules": pl.List(pl.String)}))
-    >>> marks[0] == marks[1], marks[0] == marks[2]
-    (True, False)
+    >>> row = {"kind": "anomaly", "typical": 1.0, "influencers": [{"key": "cpu", "value": 1.0}], "revision": 0}
+    >>> other = row | {"influencers": [{"key": "mem", "value": 1.0}]}
+    >>> marks = mark(pl.DataFrame([row, row | {"revision": 1}, row | {"typical": 2.0}, other]))
+    >>> marks[0] == marks[1], marks[0] == marks[2], marks[0] == marks[3]
+    (True, False, False)
     """
     content = np.zeros(verdicts.height, np.uint64)
-    for name in _SAID:
-        number = verdicts[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        content = _mixed(content, np.ascontiguousarray(number + 0.0).view(np.uint64))
-    for text in (verdicts["kind"], verdicts["rules"].list.join("\n").fill_null("")):
-        names, index = np.unique(text.to_numpy(), return_inverse=True)
-        content = _mixed(content, np.array([zlib.crc32(str(name).encode()) for name in names], np.uint64)[index])
+    for name in verdicts.columns:
+        if name not in _APART:
+            content = _mixed(content, _content(verdicts[name]))
     return pl.Series("mark", (content >> np.uint64(32)).astype(np.uint32))
+
+
+def _content(column: pl.Series) -> NDArray[np.uint64]:
+    """A number for each value of a column, of whatever type."""
+    if isinstance(column.dtype, pl.Struct):
+        result = np.zeros(len(column), np.uint64)
+        for field in column.struct.unnest():
+            result = _mixed(result, _content(field))
+        return result
+    if isinstance(column.dtype, pl.List):
+        result = np.zeros(len(column), np.uint64)
+        parts = pl.DataFrame({"row": pl.arange(len(column), eager=True), "part": column}).explode("part").drop_nulls()
+        np.add.at(result, parts["row"].to_numpy(), _mixed(np.zeros(1, np.uint64), _content(parts["part"])))
+        return result
+    if column.dtype == pl.String:
+        names = column.unique().drop_nulls()
+        codes = pl.Series([zlib.crc32(name.encode()) + 1 for name in names], dtype=pl.UInt64)
+        coded: NDArray[np.uint64] = column.replace_strict(names, codes, default=0, return_dtype=pl.UInt64).to_numpy()
+        return coded
+    numbers = column.cast(pl.Float64).fill_null(float("nan")).to_numpy() + 0.0
+    return np.ascontiguousarray(numbers).view(np.uint64)
 
 
 def _mixed(content: NDArray[np.uint64], more: NDArray[np.uint64]) -> NDArray[np.uint64]:

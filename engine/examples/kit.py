@@ -54,6 +54,6 @@ def play(job: Job, records: Iterable[Came], every: int = 2000, shards: int = 2) 
     for tick, group in groupby(came, lambda c: c[0] // every):
         heartbeats = [Silence(topic, 0, (tick + 1) * every) for topic in job.topics]
         driven.run([[*(Arrival(topic, 0, at, record) for at, topic, record in group), *heartbeats]])
-    newest = max(record[job.source.time] for _, _, record in came) + 86_400_000
+    newest = max(at for at, _, _ in came) + 86_400_000
     driven.run([[Vouched(topic, 0, newest, newest) for topic in job.topics]])
     return driven.rows

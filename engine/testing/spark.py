@@ -38,12 +38,21 @@ class KilledError(Exception):
 
 
 def run_on_spark(cases: Sequence[tuple[Job, TestStream]], shards: int) -> list[list[Written]]:
-    """What each micro-batch of each case wrote; of one that was repeated, what it wrote the last time."""
-    directory = Path(tempfile.mkdtemp(prefix="newnormal-"))
-    try:
-        return _Query([job for job, _ in cases], shards, directory).run([stream for _, stream in cases])
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    """What each micro-batch of each case wrote; of one that was repeated, what it wrote the last time.
+
+    Jobs with a map side share a query; one whose messages go to their shards as they are has its own.
+    """
+    mapped = [number for number, (job, _) in enumerate(cases) if not job.direct(shards)]
+    groups = [*([mapped] if mapped else []), *([n] for n in range(len(cases)) if n not in mapped)]
+    written: dict[int, list[Written]] = {}
+    for group in groups:
+        directory = Path(tempfile.mkdtemp(prefix="newnormal-"))
+        try:
+            query = _Query([cases[n][0] for n in group], shards, directory)
+            written |= zip(group, query.run([cases[n][1] for n in group]), strict=True)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+    return [written[number] for number in range(len(cases))]
 
 
 class _Query:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
@@ -48,7 +49,7 @@ def _map_sides(jobs: Sequence[Job], shards: int, batches: Iterator[pa.RecordBatc
         of = batch.column(JOB)
         for number in sorted(set(of.to_pylist())):
             slots = [number * shards + shard for shard in range(shards)]
-            rows = batch.filter(pa.compute.equal(of, number)).select(KAFKA.names)
+            rows = batch.filter(pc.equal(of, number)).select(KAFKA.names)
             yield from map_side(jobs[number], shards, slots, iter([rows]))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Columns, Rows
+from models.arrays import Array, Columns, Rows, clamp
 
 
 @dataclass(frozen=True)
@@ -30,18 +30,18 @@ class Record:
     range is about ln n of its scales, so that a record that exceeds the range R by e has the chance 2 / n · n^(-e / R).
 
     Args:
-        tolerance: Records that exceed the range by less than this share of it are none.
+        tolerance: Records that exceed the range by less than this share of it count the less, in proportion.
         most: Excess counts at most this many ranges.
         leak: Share by which both ends draw in towards the level a step.
 
     Source: B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, Records (1998), chapter 2.
 
-    >>> record, seen = Record(0.05, 3.0, 0.0), np.array([1000.0])
+    >>> record, seen = Record(0.08, 3.0, 0.0), np.array([1000.0])
     >>> lived = Range(np.array([0.0]), np.array([10.0]))
-    >>> record.evidence(lived, np.array([10.4]), seen, np.array([1e-6]))  # within the tolerance
-    array([0.])
-    >>> record.evidence(lived, np.array([15.0]), seen, np.array([1e-6])).round(3)  # ln 500 + 0.45 ln 1000
-    array([9.323])
+    >>> record.evidence(lived, np.array([10.4]), seen, np.array([1e-6])).round(3)  # half of ln 500 + 0.04 ln 1000
+    array([3.245])
+    >>> record.evidence(lived, np.array([15.0]), seen, np.array([1e-6])).round(3)  # ln 500 + 0.5 ln 1000
+    array([9.668])
     """
 
     tolerance: float
@@ -58,12 +58,13 @@ class Record:
         return Range(np.where(fresh, value, state["low"]), np.where(fresh, value, state["high"]))
 
     def evidence(self, lived: Range, value: Array, seen: Array, resolution: Array) -> Array:
-        """-ln of the chance of such a record; 0 if it is none."""
+        """-ln of the chance of such a record, or the part of it that counts; 0 if it is none."""
         width = np.maximum(lived.high - lived.low, resolution)
-        excess = np.maximum(value - lived.high, lived.low - value) / width - self.tolerance
+        excess = np.maximum(value - lived.high, lived.low - value) / width
         logs = np.log(np.maximum(seen, 2.0))
         size = logs - np.log(2.0) + np.minimum(excess, self.most) * logs
-        return np.where(excess > 0, np.maximum(size, 0.0), 0.0)
+        counts = clamp(excess / self.tolerance, 0.0, 1.0)
+        return np.where(excess > 0, np.maximum(size, 0.0) * counts, 0.0)
 
     def learn(self, lived: Range, value: Array, level: Array, resolution: Array) -> Range:
         """The range after the value: drawn in a little, then stretched towards it, to twice its width at the most.

@@ -14,16 +14,18 @@ NEVER = -1
 
 @dataclass(frozen=True)
 class Repeats:
-    """Damping of evidence after an alarm, and the onset of the present unrest.
+    """Damping of what does not exceed the strongest evidence of the last while, and the onset of the present unrest.
+
+    No level of evidence opens an incident: the order of verdicts is the same wherever an alarm is drawn.
 
     Args:
-        alarm: Evidence, in nats, that opens an incident.
-        rest: Steps for which repeats are damped, less and less.
-        damping: Share of the evidence that is taken off right after the opening.
+        notable: Evidence, in nats, that begins an unrest, and keeps it up.
+        rest: Steps for which the strongest evidence is remembered.
+        damping: Share that is taken off evidence that does not exceed it.
         calm: Steps without notable evidence after which the unrest is over.
     """
 
-    alarm: float
+    notable: float
     rest: int
     damping: float
     calm: int
@@ -38,14 +40,14 @@ class Repeats:
             state[name] = column
 
     def damp(self, state: Rows, evidence: Array) -> Array:
-        """The evidence, less what an open incident takes off: of what exceeds its peak so far, nothing.
+        """The evidence; less the damping where it does not exceed the peak remembered.
 
-        >>> repeats = Repeats(alarm=10.0, rest=100, damping=0.4, calm=30)
-        >>> columns = {"rest": np.array([0.0, 100.0, 50.0, 100.0]), "peak": np.array([0.0, 20.0, 20.0, 11.0])}
-        >>> repeats.damp(Rows(columns, np.arange(4), ""), np.full(4, 12.0))
-        array([12. ,  7.2,  9.6,  7.6])
+        >>> repeats = Repeats(notable=7.5, rest=100, damping=0.4, calm=30)
+        >>> columns = {"rest": np.array([0.0, 100.0, 50.0]), "peak": np.array([0.0, 20.0, 11.0])}
+        >>> repeats.damp(Rows(columns, np.arange(3), ""), np.full(3, 12.0))
+        array([12. ,  7.2, 12. ])
         """
-        return evidence - np.minimum(evidence, state["peak"]) * (self.damping * state["rest"] / self.rest)
+        return np.where(evidence >= state["peak"], evidence, (1 - self.damping) * evidence)
 
     def onset(self, state: Rows, time: Ints) -> Ints:
         """When the present unrest began; the step itself if it begins now."""
@@ -53,15 +55,17 @@ class Repeats:
         return np.where(onset == NEVER, time, onset)
 
     def learn(self, state: Rows, evidence: Array, time: Ints, valid: Flags) -> None:
-        """Opens, counts down and ends, by the evidence before damping."""
+        """Remembers, counts down and forgets, by the evidence before damping."""
         rest, peak = state["rest"], state["peak"]
         quiet, onset = state["quiet"], state["onset"].astype(np.int64)
-        opens = (evidence >= self.alarm) & ((rest <= 0) | (evidence > peak))
-        notable = evidence >= 0.75 * self.alarm
+        exceeds = evidence >= peak
+        notable = evidence >= self.notable
         calm = np.where(notable, 0.0, quiet + 1)
         since = np.where(notable & (onset == NEVER), time, onset)
         since = np.where(calm > self.calm, NEVER, since)
-        state["rest"] = np.where(valid, np.where(opens, float(self.rest), np.maximum(rest - 1, 0.0)), rest)
-        state["peak"] = np.where(valid & opens, evidence, peak)
+        left = np.where(exceeds, float(self.rest), np.maximum(rest - 1, 0.0))
+        peak_now = np.where(left > 0, np.where(exceeds, evidence, peak), 0.0)
+        state["rest"] = np.where(valid, left, rest)
+        state["peak"] = np.where(valid, peak_now, peak)
         state["quiet"] = np.where(valid, calm, quiet)
         state["onset"] = np.where(valid, since, onset)

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from deploy.embedded.services import embedded
+from engine.heartbeat import Heartbeat
 from pipelines import jobs, topics
 from pipelines.detection import Detection
 from pipelines.detector import judged
@@ -92,9 +93,11 @@ def run(
             queries = Queries(spark, own, warm_up)
             say(f"writing {made.records:,} windows of {keys:,} series")
             write_columnar(queries.bootstrap, queries.topic(topics.FEATURES), own.kafka.partitions, made, Features)
-            for name in (topics.DEADLETTER, topics.FEATURES_LATE):
+            for name in (topics.DEADLETTER, topics.NOVELTIES_LATE):
                 queries.topic(name)
-            rate = queries.ours("novelties", jobs.detector(own), made.records, min(_BATCH, made.records // 6))
+            said = [queries.topic(name) for name in (topics.RULES, topics.LABELS)]
+            with Heartbeat(queries.bootstrap, said, every=3_600):  # one is enough: all windows are of the past
+                rate = queries.ours("novelties", jobs.detector(own), made.records, min(_BATCH, made.records // 6))
             verdicts = outputs.json_rows(queries.bootstrap, queries.topic("novelties"))
     alone, wanted = _alone(made, own.detector)
     theirs = verdicts.rename({"host.name": "entity", "@timestamp": "window_end"})

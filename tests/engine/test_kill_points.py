@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.aggregates import Count
@@ -32,6 +32,7 @@ from tests.engine.ordered.conftest import (
 from tests.engine.ordered.test_operators_match_reference import JOBS
 
 Entries = Sequence[Any]
+few = settings(some_examples, max_examples=4)
 
 
 @st.composite
@@ -57,7 +58,7 @@ class Forward(Logic):
 
 
 @pytest.mark.parametrize("name", JOBS)
-@some_examples
+@few
 @given(data=st.data(), shards=st.integers(1, 3))
 def test_operators_give_the_same_wherever_they_are_killed(name: str, data: st.DataObject, shards: int) -> None:
     topics, job = JOBS[name]
@@ -69,7 +70,7 @@ def test_operators_give_the_same_wherever_they_are_killed(name: str, data: st.Da
 
 
 @pytest.mark.parametrize("name", JOBS)
-@some_examples
+@few
 @given(data=st.data(), shards=st.integers(1, 3))
 def test_a_crash_changes_neither_results_nor_what_is_late(name: str, data: st.DataObject, shards: int) -> None:
     topics, made = JOBS[name]

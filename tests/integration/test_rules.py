@@ -21,9 +21,9 @@ BEFORE, WITHIN, AFTER, REVISED = 80, 120, 170, 190
 
 
 def _values() -> np.ndarray:
-    """Three machines of like load; each has the same outlier three times."""
+    """Three machines of like load; each has the same three outliers, each larger than the one before."""
     value = np.tile(np.random.default_rng(0).normal(50, 3, WINDOWS), (3, 1))
-    value[:, [BEFORE, WITHIN, AFTER]] = 90.0
+    value[:, [BEFORE, WITHIN, AFTER]] = 90.0, 150.0, 400.0
     return value
 
 

@@ -116,3 +116,27 @@ def test_a_daily_pattern_is_learned_and_the_wrong_hour_is_noticed() -> None:
     at_peak = detector.score(state, row, np.array([(8 * day + 72) * STEP]), peak_value)
     at_trough = detector.score(state, row, np.array([(8 * day + 216) * STEP]), peak_value)
     assert at_peak.evidence["point"][0] < 5 < at_trough.evidence["point"][0]
+
+
+def test_a_metric_that_was_never_negative_is_not_expected_to_be() -> None:
+    verdicts = _run(np.random.default_rng(0).exponential(5.0, 600))[10:]
+    assert min(v.lower[0] for v in verdicts) >= 0
+    below = _run(np.random.default_rng(0).normal(0.0, 5.0, 600))[10:]
+    assert max(v.lower[0] for v in below) < 0
+
+
+def test_the_band_of_a_daily_pattern_is_as_before_soon_after_an_outlier() -> None:
+    rng, day = np.random.default_rng(0), 48
+    t = np.arange(40 * day)
+    values = 15_000 + 10_000 * np.sin(2 * np.pi * t / day) + rng.normal(0, 800, len(t))
+    outlier = 30 * day + 12
+    values[outlier : outlier + 3] *= 1.6
+    detector = Detector(DetectorConfig())
+    state, row = detector.new_state(1), np.array([0])
+    width = []
+    for i in range(len(t)):
+        verdict = detector.step(state, row, np.array([i * 1_800_000]), values[i : i + 1])
+        width.append(verdict.upper[0] - verdict.lower[0])
+    after, before = np.array(width[outlier + 4 : outlier + day]), np.array(width[outlier + 4 - day : outlier])
+    assert np.median(after) < 1.3 * np.median(before)
+    assert after.max() < 3 * before.max()

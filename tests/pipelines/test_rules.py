@@ -126,17 +126,17 @@ def test_a_silenced_metric_does_not_speak_through_the_verdict_on_its_machine() -
 
 
 def test_a_holiday_has_the_hours_of_a_weekend() -> None:
-    hours = np.arange(24 * 7 * 8)  # from a Monday on: busy by day, quiet at weekends
+    hours = np.arange(24 * 7 * 4)  # from a Monday on: busy by day, quiet at weekends
     day, monday = hours // 24, epoch_ms("2026-01-05")
     value = np.where((day % 7 < 5) & (hours % 24 >= 8) & (hours % 24 < 18), 100.0, 10.0)
-    holiday = day == 7 * 7 + 2
+    holiday = day == 3 * 7 + 2
     value = value + np.random.default_rng(0).normal(0, 1, len(hours))
     value[holiday] = 10.0
     rows = pl.DataFrame({"window_start": monday + hours * 3_600_000, "value": value}).with_columns(
         entity=pl.lit("a"), metric=pl.lit("cpu"), window_end=pl.col("window_start") + 3_600_000
     )
     at_work = rows.with_row_index().filter(pl.Series(holiday) & pl.Series((hours % 24 >= 9) & (hours % 24 < 17)))
-    told = judge(rows, in_force(weekend=True, dates=["2026-02-25"])).sort("window_end")
+    told = judge(rows, in_force(weekend=True, dates=["2026-01-28"])).sort("window_end")
     untold = judge(rows, []).sort("window_end")
     index = at_work["index"].to_list()
     assert told["typical"].gather(index).mean() < 30 < untold["typical"].gather(index).mean()  # type: ignore[operator]
@@ -254,7 +254,7 @@ def test_an_expected_change_is_typical_at_once_and_the_old_level_no_more(verdict
     accepted = last(learned(values, noise(208, 1)), 120.0, 208, label(verdict, metric))
     assert abs(plain["typical"] - 50) < 30
     assert abs(accepted["typical"] - 120) < 15
-    assert accepted["record_score"] < 20 < plain["record_score"]
+    assert accepted["record_score"] < 5 < plain["record_score"]
     assert last(learned(values, noise(208, 1)), 50.0, 208, label(verdict, metric))["kind"] == "anomaly"
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from engine.aggregates import Count
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output
-from engine.reference import Arrival, Silence
+from engine.reference import Arrival, Silence, Vouched
 from engine.sources import ColumnarDecoder, Source
 from engine.stream import Stream
 from engine.testing import ABORT, RESTART, Batch, Run, TestStream, run_all
@@ -23,7 +23,7 @@ from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Tumbling
 from tests.engine.panes import Event, Pane, event
 
-T0 = 1_700_000_000_000 // 60_000 * 60_000
+T0 = 1_700_000_000_000 // 300_000 * 300_000
 MINUTE, HOUR = 60_000, 3_600_000
 MINUTES = 90
 """How long both partitions have sent, a record a minute; the second one's messages of an hour come when it is back."""
@@ -56,11 +56,11 @@ def outage() -> list[list[Arrival]]:
 
 
 def stream(batches: list[list[Arrival]]) -> TestStream:
-    """The same as input of our job, restored in the middle; at last heartbeats say that no more comes."""
+    """The same as input of our job, restored in the middle; at last both partitions say that they have ended."""
     end = T0 + 10 * HOUR
     made = [Batch(tuple(batch), RESTART if number == 2 else None) for number, batch in enumerate(batches)]
-    beats = [Batch(tuple(Silence("t", p, at) for p in (0, 1))) for at in (end, end + 2 * MINUTE)]
-    return TestStream(T0, partitions=2, batches=(*made, *beats))
+    ended = Batch(tuple(Vouched("t", partition, end, end) for partition in (0, 1)))
+    return TestStream(T0, partitions=2, batches=(*made, ended))
 
 
 def windows(rows: list[dict[str, Any]]) -> dict[tuple[str, int], int]:
