@@ -15,8 +15,8 @@ from tests.integration.conftest import Pipeline
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(600)]
 
-MACHINES = [f"host-{number:02}" for number in range(12)]
-WINDOW, WINDOWS, AT = 10_000, 260, 250
+MACHINES = [f"host-{number:02}" for number in range(16)]
+WINDOW, WINDOWS, AT = 10_000, 170, 160
 VICTIM, NEW = MACHINES[3], "EXT4-fs error (device vda1): unable to read block 4711"
 
 
