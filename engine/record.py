@@ -88,7 +88,7 @@ def _arrow_type(kind: Any, low: bool) -> pa.DataType:
         key, value = get_args(kind)
         return pa.map_(_arrow_type(key, False), _arrow_type(value, False))
     if origin in (list, tuple):
-        return pa.list_(_arrow_type(get_args(kind)[0], False))
+        return pa.list_(_arrow_type(unwrap(get_args(kind)[0])[0], False))
     if isinstance(kind, type) and issubclass(kind, Record):
         return pa.struct(list(kind.arrow_schema()))
     return _ARROW[kind]

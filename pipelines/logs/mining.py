@@ -44,17 +44,27 @@ class _Mining(Processor):
         stored = state.get("templates")
         tables = unpack(stored) if stored else {}
         miner = Miner(tables["templates"], tables["lines"]) if tables else Miner()
-        found = miner.known(counts)
-        if found["id"].null_count() or miner.full(found):
-            pieces = []
-            for (end,), window in counts.partition_by("window_end", as_dict=True).items():
-                pieces.append(_features(miner.window(window, int(end)), miner))
-            features = pl.concat(pieces)
-        else:
-            miner.touch(found)
-            features = _features(found, miner)
+        pieces = []
+        while counts.height:  # windows without a new line go together, one with any goes alone
+            found = miner.known(counts)
+            ends = counts["window_end"].unique().sort().to_list()
+            new = ends[0] if miner.full(found) else _first_new(found, ends[-1] + 1)
+            before = found.filter(pl.col("window_end") < new)
+            if before.height:
+                miner.touch(before)
+                pieces.append(_features(before, miner))
+            alone = counts.filter(pl.col("window_end") == new)
+            if alone.height:
+                pieces.append(_features(miner.window(alone, new), miner))
+            counts = counts.filter(pl.col("window_end") > new)
+        features = pl.concat(pieces)
         state.put("templates", pack({"templates": miner.templates, "lines": miner.lines}))
         return Results(features, held=Held(keys=miner.templates.height))
+
+
+def _first_new(found: pl.DataFrame, none: int) -> int:
+    """End of the first window with a line that is not known; ``none`` if all are."""
+    return min(found.filter(pl.col("id").is_null())["window_end"].to_list(), default=none)
 
 
 def _features(found: pl.DataFrame, miner: Miner) -> pl.DataFrame:

@@ -15,17 +15,17 @@ import pyarrow as pa
 from datagen.jsonlines import to_json
 from datagen.simulator import SimulatorConfig, logs
 from engine import columnar
-from engine.operator.intake import KAFKA
-from engine.operator.shard import to_table
+from engine.operator.intake import KAFKA, read
+from engine.operator.shard import ShardOperator, to_table
 from engine.partitioning import slots
 from engine.sources import Messages
-from engine.testing import Driven
+from engine.state import DictSegments
 from pipelines import topics
 from pipelines.logs.jobs import templates
 from pipelines.logs.masking import masked
 from pipelines.logs.miner import Miner
 from pipelines.normalizer.json_lines import JsonDecoder
-from pipelines.records import Log
+from pipelines.records import Log, LogFeatures
 from pipelines.settings import load
 
 START, STEP = 1_800_000_000_000, 10_000
@@ -36,19 +36,27 @@ def run(lines: int, machines: int) -> dict[str, Any]:
     frame = _frame(lines, machines)
     text = pa.array(to_json(frame, Log).to_list(), pa.binary())
     offsets = np.arange(len(text))
-    messages = Messages(topics.LOGS_JSON, 0, text, offsets, np.full(len(text), 2**60))
-    decoding = _seconds(lambda: JsonDecoder(Log).decode(messages))
+    raw = Messages(topics.LOGS_JSON, 0, text, offsets, np.full(len(text), 2**60))
+    decoding = _seconds(lambda: JsonDecoder(Log).decode(raw))
     masking = _seconds(lambda: frame.select(masked("message")))
     batches = _batches(frame)
-    driven = Driven(templates(load()))
-    driven.kafka(batches[0])
+    job, state, messages = templates(load()), DictSegments(), []
+
+    def operate(some: list[list[pa.Table]]) -> None:
+        for batch in some:
+            messages.extend(ShardOperator(job, 0, 1).run(read(job, batch), state))
+
+    operate(batches[:1])
     rest = sum(_rows(batch) for batch in batches[1:])
-    mining = _seconds(lambda: [driven.kafka(batch) for batch in batches[1:]])
+    mining = _seconds(lambda: operate(batches[1:]))
+    told = [columnar.decode(m.value, LogFeatures.arrow_schema())[0] for m in messages if m.topic == job.output.topic]
+    features = pa.concat_tables(told)
     return {
         "lines": frame.height,
         "machines": machines,
-        "templates": len({row["metric"] for row in driven.rows if row["template"]}),
-        "features": len(driven.rows),
+        "windows": len(batches),
+        "templates": len(set(features.column("template").to_pylist()) - {None}),
+        "features": features.num_rows,
         "json_to_columns_per_second": round(frame.height / decoding),
         "masking_per_second": round(frame.height / masking),
         "templates_job_per_second": round(rest / mining),

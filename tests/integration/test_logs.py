@@ -15,8 +15,8 @@ from tests.integration.conftest import Pipeline
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(600)]
 
-MACHINES = [f"host-{number:02}" for number in range(12)]
-WINDOW, WINDOWS, AT = 10_000, 260, 250
+MACHINES = [f"host-{number:02}" for number in range(16)]
+WINDOW, WINDOWS, AT = 10_000, 170, 160
 VICTIM, NEW = MACHINES[3], "EXT4-fs error (device vda1): unable to read block 4711"
 
 
@@ -49,7 +49,7 @@ def test_an_unseen_template_becomes_a_novelty_with_its_example_line(pipeline: Pi
 
     pipeline.start("log_normalizer", "templates", "log_detector")
     end = start + (AT + 1) * WINDOW
-    pipeline.wait("a verdict", lambda: any(v["@timestamp"] > end for v in verdicts()), 120)
+    pipeline.wait("a verdict", lambda: any(v["@timestamp"] > end for v in verdicts()), 240)
     told = verdicts()
     (found,) = [v for v in told if v["host.name"] == VICTIM and v["@timestamp"] == end]
     assert found["kind"] == "anomaly"
