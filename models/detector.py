@@ -27,7 +27,6 @@ from models.families.base import Predictive
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
 from models.regimes.config import RegimesConfig
-from models.regimes.frozen import Frozen
 from models.regimes.incident import Surprise
 from models.regimes.regimes import Decision, Regimes
 from models.verdicts import Kind, SeriesVerdicts
@@ -94,7 +93,6 @@ class Detector:
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
-        self.frozen = Frozen(config.half, 1.25 * config.half, 300)
         self.regimes = Regimes(regimes or RegimesConfig(), config.half)
         self.feedback = Feedback()
         side = 0.5 * (1 - config.band)
@@ -111,7 +109,6 @@ class Detector:
         columns |= prefixed("change.", self.change.new_state(n))
         columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
-        columns |= prefixed("frozen.", self.frozen.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
@@ -207,8 +204,7 @@ class Detector:
         weight = weight * self.feedback.worth(Rows(state, rows, "feedback."))
         repeats = Rows(state, rows, "repeats.")
         damped = self.repeats.damp(repeats, weight)
-        frozen = np.where(valid, self.frozen.evidence(Rows(state, rows, "frozen."), present), 0.0)
-        points = score(np.maximum(damped, frozen), self.config.half)
+        points = score(damped, self.config.half)
         found = Surprise(present, *band, point, change, points, resolution, seen, time, valid)
         decision = self.regimes.decide(regime, found, self.config.threshold)
         strange = valid & (points >= self.config.threshold) & ~decision.told
@@ -221,8 +217,7 @@ class Detector:
         here = (self.regimes.from_first(regime, edge) for edge in band)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in here)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
-        probability = np.exp(-np.maximum(_rarity(channels), frozen))
-        channels["frozen"] = frozen
+        probability = np.exp(-_rarity(channels))
         verdicts = SeriesVerdicts(
             points,
             probability,
@@ -322,7 +317,6 @@ class Detector:
         record["low"] = np.where(learned, extent.low, judged.lived.low)
         record["high"] = np.where(learned, extent.high, judged.lived.high)
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
-        self.frozen.learn(Rows(state, rows, "frozen."), judged.found.value)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
         self._settle(state, rows[judged.decision.switched])
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)

@@ -20,6 +20,7 @@ from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
+from models.regimes.config import RegimesConfig
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.detection_state import DetectionState
 from pipelines.hearing import Hearing, Silent
@@ -36,7 +37,7 @@ JOINED = "*"
 EXPERTS = ("level", "log_level", "hour")
 """The experts of a metric's mixture."""
 
-CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
+CHANNELS = ("point", "window", "record", "change", "absence")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
 
 _COMBINED = ("point", "window", "record", "change")
@@ -104,7 +105,7 @@ class Detection:
 
     def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None) -> None:
         config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
-        self.detector, self.joined = Detector(config), Joined(config)
+        self.detector, self.joined = Detector(config, RegimesConfig(on=settings.regimes)), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.warm_up))
         self.hearing = Hearing(config.threshold)
 
@@ -179,8 +180,7 @@ class Detection:
                 believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
             codes[part], since[part] = verdicts.kind, verdicts.since
             if end - start > 1:
-                combined = combine([verdicts.evidence[name] for name in _COMBINED])
-                evidence = np.maximum(combined, verdicts.evidence["frozen"])
+                evidence = combine([verdicts.evidence[name] for name in _COMBINED])
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 plain = np.where(np.isfinite(value[part]), verdicts.plain, np.nan)
                 values = _Values(entities[part], series[part], time[part], plain, weight=verdicts.hold)

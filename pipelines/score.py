@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from datagen.series import SeriesReport, read_series
-from pipelines.detection import Detection
+from pipelines.evaluation.recorded import judge
 from pipelines.settings import DetectorSettings
 
 ENTITY = "file"
@@ -49,12 +49,7 @@ def score_series(series: pl.DataFrame, settings: DetectorSettings) -> pl.DataFra
     Returns:
         Columns `COLUMNS`, in order of time and metric.
     """
-    frame = series.select(
-        "metric", "value", entity=pl.lit(ENTITY), window_start=pl.col("time"), window_end=pl.col("time")
-    )
-    detection = Detection(settings)
-    verdicts, _ = detection.process(frame, detection.new_state())
-    verdicts = verdicts.filter(pl.col("kind") != "absence")  # these have no row in the file
+    verdicts = judge(series.select("time", "metric", "value", entity=pl.lit(ENTITY)), settings)
     return verdicts.select(time="window_end").hstack(verdicts.select(COLUMNS[1:]))
 
 

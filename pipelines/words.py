@@ -30,7 +30,6 @@ _CHANNELS = {
     "window": "unusual values for some time",
     "record": "a value beyond all seen before",
     "change": "a sudden step",
-    "frozen": "a value that repeats itself exactly",
     "absence": "windows that did not come",
     "unseen": "a log template not seen before",
     "mix": "another mix of log lines",

@@ -12,6 +12,7 @@ class RegimesConfig:
     """None of it should need to be changed; the detector's ``threshold`` says what is announced, not what is learned.
 
     Args:
+        on: Whether regimes are told apart at all; else no value opens an incident.
         young: Values of a series before which no regime is told from another.
         mature: Milliseconds a series must have lived for a creeping deviation to open an incident; an abrupt one may
             before that. Until then it may be the first morning that is seen.
@@ -40,6 +41,7 @@ class RegimesConfig:
         frozen_for: The same of a value that repeats itself exactly where values used to vary.
     """
 
+    on: bool = False
     young: int = 30
     mature: int = 48 * _HOUR
     trigger: float = 4.0

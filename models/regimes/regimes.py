@@ -101,7 +101,7 @@ class Regimes:
             threshold: record_score from which a regime or an incident is announced.
         """
         n, config = len(found.value), self.config
-        triggered = found.valid & (found.point >= config.trigger) & (found.seen >= config.young)
+        triggered = config.on & found.valid & (found.point >= config.trigger) & (found.seen >= config.young)
         at = np.flatnonzero(triggered | (found.valid & (state["weight"] > 0)))
         some = Rows(state.state, state.rows[at], state.prefix)
         part = Surprise(*(array[at] for array in found))  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from pipelines.detection import Detection
+from pipelines.detection import JOINED, Detection
 from pipelines.settings import DetectorSettings
 
 _STEPS = 500
@@ -19,7 +19,7 @@ def judge(
     progress: Callable[[float], None] = lambda _share: None,
     detection: Detection | None = None,
 ) -> pl.DataFrame:
-    """Verdicts on the values of any number of entities, each as if it were alone; strictly online.
+    """Verdicts on the values of any number of entities, each as if it were alone; strictly online. None on absence.
 
     Args:
         values: Columns ``entity``, ``metric``, ``time`` (epoch milliseconds), ``value``.
@@ -42,4 +42,7 @@ def judge(
         verdicts, state = detection.process(part, state)
         made.append(verdicts)
         progress(min(1.0, (first + _STEPS) / (last + 1)))
-    return pl.concat(made).sort("entity", "window_end", "metric", maintain_order=True)
+    verdicts = pl.concat(made).sort("entity", "window_end", "metric", maintain_order=True)
+    asked = values.select("entity", "metric", window_end="time").unique()
+    whole = asked.select("entity", "window_end", metric=pl.lit(JOINED)).unique().select(asked.columns)
+    return verdicts.join(pl.concat([asked, whole]), on=asked.columns, how="semi", maintain_order="left")
