@@ -172,7 +172,9 @@ def test_a_joined_verdict_shows_its_score_and_influencers(page: Page) -> None:
     expect(page.locator("#detail .words").first).to_contain_text(
         "over all its metrics together, db-1 has a score of 91"
     )
-    expect(page.locator("#detail")).to_contain_text("It comes mostly from disk.latency, cpu.user, net.rx.")
+    expect(page.locator("#detail")).to_contain_text(
+        "It comes mostly from disk.latency (70%), cpu.user (20%), net.rx (10%)."
+    )
     picture(page, "joined")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.deadletters import DeadLetter
@@ -56,6 +56,7 @@ def frame(rows: list[Novelty]) -> pl.DataFrame:
     )
 
 
+@settings(deadline=None)
 @given(rows=st.lists(novelties(), max_size=8))
 def test_each_line_is_the_record(rows: list[Novelty]) -> None:
     lines = to_json_lines(frame(rows), Novelty) if rows else []

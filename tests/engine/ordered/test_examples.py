@@ -19,10 +19,11 @@ from engine.ordered.process import Process
 from engine.ordered.turn import Logic, Turn
 from engine.ordered.window_join import WindowJoin
 from engine.ordered.windows import CountWindows, DeltaWindows
+from engine.record import Record
 from engine.reference import Arrival, Vouched
 from engine.stream import Stream
 from engine.windows import Sliding, Tumbling
-from tests.engine.ordered.conftest import ARRIVED, T0, Batch, Missed, ends, job_of, point, points, rule, rules
+from tests.engine.ordered.conftest import ARRIVED, T0, Batch, Missed, Point, ends, job_of, point, points, rule, rules
 
 Run = Callable[..., list[dict[str, Any]]]
 
@@ -40,8 +41,8 @@ def of(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def run(driven: Callable[..., Any]) -> Run:
-    def rows(stream: Stream, *batches: Batch, shards: int = 2) -> list[dict[str, Any]]:
-        job = job_of(stream)
+    def rows(stream: Stream, *batches: Batch, shards: int = 2, late: type[Record] = Point) -> list[dict[str, Any]]:
+        job = job_of(stream, late)
         return list(driven(job, shards).run([*batches, ends(job.topics)]).rows)
 
     return rows
@@ -116,7 +117,7 @@ def test_a_rule_takes_effect_at_its_event_time_on_all_keys_in_all_shards(run: Ru
         point(2500, "b", value=9.0, word="y"),
     )
     slow = taken("rules", rule(2000, "p", "x", limit=4.0), rule(4000, "p", "x", limit=4.0, active=False))
-    rows = run(judged, given, slow, shards=3)
+    rows = run(judged, given, slow, shards=3, late=Missed)
     assert of(rows, "time", "key") == [(t, key) for t in (2000, 3000) for key in "abcd"]
 
 
