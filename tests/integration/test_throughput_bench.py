@@ -12,5 +12,5 @@ def test_a_hand_written_spark_job_gives_the_same_windows(endpoints: Endpoints, t
     figures = module("throughput").run(200_000, 500, endpoints.bootstrap, tmp_path, warm_up=2)
     outputs = figures["outputs"]
     assert outputs["equal"], outputs
-    assert outputs["windows"] == 500 * 6
+    assert outputs["rows"] == 500 * 6
     assert outputs["p95_relative_difference_median"] < 0.05

@@ -181,6 +181,7 @@ def test_a_late_revision_amends_its_verdict_the_joined_one_and_later_ones_with_t
     job.take([events[16 * len(SERIES)] | {"revision": 4}], 20 * STEP)
     back = job.said[-1]
     assert (back["revision"] == 2).all()
+    job.take([], END_OF_TIME)
     assert_frame_equal(job.final(), on_time(events).final(), check_exact=True)
 
 
