@@ -146,7 +146,7 @@ def run(batches: list[list[Event]], emit: str = "all") -> Job:
     return job
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(arrivals=arrivals(), emit=st.sampled_from(["all", "novel"]))
 def test_verdicts_and_state_end_as_if_all_had_come_on_time(
     arrivals: tuple[list[Event], list[list[Event]]], emit: str
