@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_exponential
 
 from engine.errors import NewnormalError
-from engine.operator.shard import Message
+from engine.operator.messages import Outgoing
 
 LEDGER_TOPIC = "newnormal.ledger"
 _TIMEOUT = 60.0
@@ -66,7 +66,7 @@ class TransactionalWriter:
         (slot,) = self.consumer.committed([self.slot], timeout=_TIMEOUT)
         return slot.offset - 1 if slot.offset >= 0 else -1
 
-    def write(self, batch_id: int, messages: Iterable[Message]) -> bool:
+    def write(self, batch_id: int, messages: Iterable[Outgoing]) -> bool:
         """Writes a batch unless it was written before; returns whether it was written now.
 
         Raises:
@@ -77,8 +77,8 @@ class TransactionalWriter:
             return False
         self.producer.begin_transaction()
         try:
-            for message in messages:
-                self._produce(message)
+            for some in messages:
+                self._produce(some)
             offsets = [TopicPartition(self.slot.topic, self.slot.partition, batch_id + 1)]
             self.producer.send_offsets_to_transaction(offsets, self.consumer.consumer_group_metadata(), _TIMEOUT)
             self.producer.commit_transaction(_TIMEOUT)
@@ -88,13 +88,15 @@ class TransactionalWriter:
         self.committed = batch_id
         return True
 
-    def _produce(self, message: Message) -> None:
-        while True:
-            try:
-                self.producer.produce(message.topic, message.value, message.key or None, message.partition)
-                return
-            except BufferError:
-                self.producer.poll(0.1)
+    def _produce(self, some: Outgoing) -> None:
+        topic, partition, produce = some.topic, some.partition, self.producer.produce
+        for key, value in zip(some.keys.to_pylist(), some.values.to_pylist(), strict=True):
+            while True:
+                try:
+                    produce(topic, value, key or None, partition)
+                    break
+                except BufferError:
+                    self.producer.poll(0.1)
 
     def _abort(self) -> None:
         try:

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from engine.record import Record
 
-_ENTRY = r'^\{"key":(.*),"value":([^,]*)\}$'
 _BITS = 60
 _ROW = "__row"
 
@@ -41,11 +40,12 @@ def to_json_lines(records: pl.DataFrame, record: type[Record]) -> pl.Series:
 
 def _patterns(frame: pl.DataFrame) -> list[pl.Series]:
     """Numbers that are the same in records which lack the same columns, and fields of structs."""
-    absent = []
+    columns = []
     for column in frame:
         fields = column.struct.fields if isinstance(column.dtype, pl.Struct) else []
-        absent += [column.is_null(), *(column.struct.field(name).is_null() for name in fields)]
-    codes = []
+        columns += [column, *(column.struct.field(name) for name in fields)]
+    absent = [column.is_null() for column in columns if 0 < column.null_count() < len(column)]
+    codes = [] if absent else [pl.Series("__code0", np.zeros(frame.height, np.int64))]
     for first in range(0, len(absent), _BITS):
         flags = np.array([flag.to_numpy() for flag in absent[first : first + _BITS]])
         codes.append(pl.Series(f"__code{first}", (1 << np.arange(len(flags), dtype=np.int64)) @ flags))
@@ -57,8 +57,11 @@ def _line(part: pl.DataFrame, aliases: dict[str, str], maps: set[str]) -> pl.Ser
     there = [column for column in part if column[0] is not None]
     lists = [column.name for column in there if column.name in maps and column.dtype == pl.List]
     plain = [_complete(column).alias(aliases[column.name]) for column in there if column.name not in lists]
-    members = [pl.struct(plain).struct.json_encode().str.head(-1), *(_entries(name, aliases[name]) for name in lists)]
-    return part.select(pl.concat_str(pl.concat_str(members, separator=","), pl.lit("}"))).to_series()
+    line = pl.struct(plain).struct.json_encode()
+    if lists:
+        members = [line.str.head(-1), *(_entries(name, aliases[name]) for name in lists)]
+        line = pl.concat_str(pl.concat_str(members, separator=","), pl.lit("}"))
+    return part.select(line).to_series()
 
 
 def _complete(column: pl.Series) -> pl.Series:
@@ -70,7 +73,12 @@ def _complete(column: pl.Series) -> pl.Series:
 
 def _entries(name: str, alias: str) -> pl.Expr:
     """A list of structs ``key`` and ``value`` as a member of an object."""
-    member = pl.element().struct.json_encode().str.replace(_ENTRY, "${1}:${2}")
+    texts = [_text(pl.element().struct.field(part)) for part in ("key", "value")]
+    member = pl.concat_str(texts, separator=":")
     inner = pl.col(name).list.eval(member).list.join(",")
-    key = pl.struct(pl.lit(0).alias(alias)).struct.json_encode().str.slice(1).str.head(-2)
-    return pl.concat_str(key, pl.lit("{"), inner, pl.lit("}"))
+    return pl.concat_str(_text(pl.lit(alias)), pl.lit(":{"), inner, pl.lit("}"))
+
+
+def _text(value: pl.Expr) -> pl.Expr:
+    """A value as JSON."""
+    return pl.struct(value.alias("v")).struct.json_encode().str.slice(len('{"v":')).str.head(-1)

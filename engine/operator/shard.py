@@ -22,6 +22,7 @@ from engine.inputs import INPUT, InputClocks
 from engine.job import Job, Output
 from engine.operator.intake import Intake
 from engine.operator.json_lines import to_json_lines
+from engine.operator.messages import Message, Outgoing
 from engine.partitioning import slots
 from engine.processor import Progress
 from engine.record import Record
@@ -32,16 +33,6 @@ ROWS_A_MESSAGE = 16_384
 SAMPLE, HOTTEST = 4096, 3
 STATS = "#stats"
 """Topic name of the row in which a shard reports its `Stats`; it goes to the driver, not to Kafka."""
-
-
-@dataclass(frozen=True)
-class Message:
-    """One Kafka message to write."""
-
-    topic: str
-    partition: int
-    key: bytes
-    value: bytes
 
 
 @dataclass(frozen=True)
@@ -72,9 +63,9 @@ class Stats:
     read_ms: float = 0.0
     operator_ms: float = 0.0
 
-    def message(self) -> Message:
-        """The row that tells the driver."""
-        return Message(STATS, self.shard, b"", orjson.dumps(self))
+    def message(self) -> Outgoing:
+        """What tells the driver."""
+        return Outgoing.of(STATS, self.shard, [orjson.dumps(self)])
 
     @classmethod
     def of(cls, message: Message) -> Stats:
@@ -89,7 +80,7 @@ class ShardOperator:
         self.job, self.shard, self.shards = job, shard, shards
         self.processor = job.processor.build()
 
-    def run(self, intake: Intake, state: Segments) -> Iterator[Message]:
+    def run(self, intake: Intake, state: Segments) -> Iterator[Outgoing]:
         """Processes one micro-batch."""
         kept = ShardState(state)
         clocks = self._clocks(kept.notes.get("watermark", {}))
@@ -103,8 +94,8 @@ class ShardOperator:
         late = too_late.height if too_late is not None else 0
         if late and self.job.late and too_late is not None:
             yield from encode(self.job.late, too_late, self.shard, self.shards, now, moved=False)
-        for letter in intake.dead:
-            yield Message(self.job.dead.topic, self.shard % self.job.dead.partitions, b"", letter)
+        if intake.dead:
+            yield Outgoing.of(self.job.dead.topic, self.shard % self.job.dead.partitions, intake.dead)
         counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
         held = results.held
         yield Stats(*counts, self.shard, held.keys, held.open, held.timers, self._hot(batch)).message()
@@ -141,7 +132,7 @@ class ShardOperator:
 
 def encode(
     output: Output, records: pl.DataFrame, shard: int, shards: int, watermark: int, moved: bool
-) -> Iterator[Message]:
+) -> Iterator[Outgoing]:
     """Messages of some records, and heartbeats for the shard's partitions without any.
 
     Args:
@@ -156,13 +147,14 @@ def encode(
     rows: dict[int, pl.DataFrame] = {}
     if records.height:
         where = pl.Series("__p", slots(records[first_key(output.record)], output.partitions))
+        if output.format == "json":
+            key, lines = records[first_key(output.record)].cast(pl.String), to_json_lines(records, output.record)
+            records = pl.DataFrame([key.alias("key"), lines.alias("line")])
         parts = records.with_columns(where).partition_by("__p", as_dict=True, include_key=False)
         rows = {int(p): part for (p,), part in parts.items()}
     if output.format == "json":
         for partition, part in rows.items():
-            keys = part[first_key(output.record)].cast(pl.String)
-            for key, line in zip(keys, to_json_lines(part, output.record), strict=True):
-                yield Message(output.topic, partition, key.encode(), line.encode())
+            yield Outgoing(output.topic, partition, _binary(part["key"]), _binary(part["line"]))
         return
     for partition in sorted({*rows, *(own if moved else ())}):
         rest = rows.get(partition)
@@ -171,7 +163,11 @@ def encode(
         for i in range(pieces):
             piece = table.slice(i * ROWS_A_MESSAGE, ROWS_A_MESSAGE)
             vouched = watermark if i == pieces - 1 else NEVER
-            yield Message(output.topic, partition, b"", columnar.encode(piece, vouched))
+            yield Outgoing.of(output.topic, partition, [columnar.encode(piece, vouched)])
+
+
+def _binary(texts: pl.Series) -> pa.Array:
+    return texts.cast(pl.Binary).to_arrow().cast(pa.binary())
 
 
 def first_key(record: type[Record]) -> str:

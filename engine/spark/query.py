@@ -17,7 +17,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from engine.job import Job
 from engine.ledger import LEDGER_TOPIC, TransactionalWriter
 from engine.operator import mapside
-from engine.operator.shard import STATS, Message, Stats
+from engine.operator.messages import Outgoing
+from engine.operator.shard import STATS, Stats
 from engine.spark.bundles import OUTPUT, unbundled
 from engine.spark.stateful import ShardProcessor
 from engine.time import duration_ms
@@ -78,12 +79,12 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
             writer.append(TransactionalWriter(runtime.bootstrap, runtime.namespace + job.name, runtime.ledger, epoch))
         messages = collected(frame)
         try:
-            writer[0].write(batch_id, (m for m in messages if m.topic != STATS))
+            writer[0].write(batch_id, (some for some in messages if some.topic != STATS))
         except BaseException:
             writer.pop().close()
             raise
         if listener:
-            stats = tuple(Stats.of(m) for m in messages if m.topic == STATS)
+            stats = tuple(Stats.of(message) for some in messages if some.topic == STATS for message in some)
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
 
     most = runtime.max_records if any(source.columnar for source in job.inputs) else runtime.max_messages
@@ -98,7 +99,7 @@ def operated(rows: DataFrame, job: Job, shards: int) -> DataFrame:
     return inputs.groupBy("slot").transformWithStateInPandas(ShardProcessor(job, shards), OUTPUT, "update", "None")
 
 
-def collected(frame: DataFrame) -> list[Message]:
+def collected(frame: DataFrame) -> list[Outgoing]:
     """The messages of one micro-batch, in the driver."""
     return list(unbundled(frame.toArrow()))
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 from engine.job import Job
 from engine.operator import mapside
 from engine.operator.intake import KAFKA, Intake, read
-from engine.operator.shard import STATS, Message, ShardOperator
+from engine.operator.messages import Message
+from engine.operator.shard import STATS, ShardOperator
 from engine.reference import Arrival, Silence, Vouched
 from engine.state import DictSegments
 from engine.testing.encoding import kafka_rows
@@ -44,7 +45,8 @@ class Driven(History):
         """Takes in one micro-batch of Kafka messages, a table a map task."""
         made: list[tuple[int, Message]] = []
         for shard, (intake, state) in enumerate(zip(self._intakes(list(tasks)), self.states, strict=True)):
-            made += [(shard, message) for message in ShardOperator(self.job, shard, self.shards).run(intake, state)]
+            runs = ShardOperator(self.job, shard, self.shards).run(intake, state)
+            made += [(shard, message) for some in runs for message in some]
         self.messages += [(shard, message) for shard, message in made if message.topic != STATS]
         self.written.append(Written.of(self.job, (message for _, message in made)))
         return self

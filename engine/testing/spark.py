@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine.job import Job
 from engine.operator.intake import KAFKA
-from engine.operator.shard import Message
+from engine.operator.messages import Message
 from engine.spark.session import spark_session
 from engine.testing.encoding import kafka_rows
 from engine.testing.schedule import Step, schedule

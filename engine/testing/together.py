@@ -14,7 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from engine.job import Job
 from engine.operator.intake import KAFKA
-from engine.operator.shard import Message
+from engine.operator.messages import Message
 from engine.spark.bundles import OUTPUT
 from engine.spark.query import collected, map_side, operated
 from engine.spark.stateful import ShardProcessor
@@ -35,10 +35,11 @@ def plan(rows: DataFrame, jobs: Sequence[Job], shards: int) -> DataFrame:
 
 def told_apart(frame: DataFrame, jobs: int) -> list[list[Message]]:
     """The messages of one micro-batch, by job."""
+    messages = [message for some in collected(frame) for message in some]
     if jobs == 1:
-        return [collected(frame)]
+        return [messages]
     made: list[list[Message]] = [[] for _ in range(jobs)]
-    for message in collected(frame):
+    for message in messages:
         number, _, topic = message.topic.partition("/")
         made[int(number)].append(Message(topic, message.partition, message.key, message.value))
     return made

@@ -9,7 +9,8 @@ from typing import Any
 
 from engine import columnar
 from engine.job import Job
-from engine.operator.shard import STATS, Message, Stats
+from engine.operator.messages import Message
+from engine.operator.shard import STATS, Stats
 from engine.time import NEVER
 
 Row = dict[str, Any]

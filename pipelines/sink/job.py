@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from engine.deadletters import DeadLetter, payload_text
 from engine.ledger import TransactionalWriter
-from engine.operator.shard import Message
+from engine.operator.messages import Outgoing
 from engine.spark.query import Runtime, checkpoint_id
 from pipelines import topics
 from pipelines.settings import Settings
@@ -75,7 +75,7 @@ class SinkJob:
         epoch = checkpoint_id(runtime, "sink")
         writer = TransactionalWriter(runtime.bootstrap, f"{runtime.namespace}sink", runtime.ledger, epoch)
         topic = self.settings.topic(topics.DEADLETTER)
-        writer.write(batch_id, [Message(topic, 0, b"", letter.to_json()) for letter in letters])
+        writer.write(batch_id, [Outgoing.of(topic, 0, [letter.to_json() for letter in letters])])
         writer.close()
 
     def stop(self) -> None:

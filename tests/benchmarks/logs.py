@@ -44,7 +44,9 @@ def run(lines: int, machines: int) -> dict[str, Any]:
 
     def operate(some: list[list[pa.Table]]) -> None:
         for batch in some:
-            messages.extend(ShardOperator(job, 0, 1).run(read(job, batch), state))
+            messages.extend(
+                message for some in ShardOperator(job, 0, 1).run(read(job, batch), state) for message in some
+            )
 
     operate(batches[:1])
     rest = sum(_rows(batch) for batch in batches[1:])
