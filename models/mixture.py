@@ -88,8 +88,7 @@ class Mixture(Predictive):
 
     def medians(self) -> Array:
         """Where each expert expects the value, shape (k, n)."""
-        medians: Array = self.each.quantile(np.zeros((len(self.parts), 1, 1)))[:, 0]
-        return medians
+        return self.each.median()
 
     def typical(self) -> Array:
         """The experts' medians, weighted: where the value is expected; shape (n,)."""

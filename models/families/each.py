@@ -70,6 +70,10 @@ class Each:
                 row[...] = part.expand(row)
         return values
 
+    def median(self) -> Array:
+        """The median of each, shape (k, n)."""
+        return np.array([part.median() for part in self.parts])
+
     def _place(self, value: Array) -> Array:
         """The value on each part's own axis, shape (k, m, n)."""
         places = np.empty((len(self.parts), *(value.shape if value.ndim > 1 else (1, *value.shape))))

@@ -58,3 +58,7 @@ class LogLike(Predictive):
     def quantile(self, normal: Array) -> Array:
         """See `Predictive`."""
         return self.expand(self.inner.quantile(normal))
+
+    def median(self) -> Array:
+        """See `Predictive`."""
+        return self.expand(self.inner.median())

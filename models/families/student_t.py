@@ -74,3 +74,7 @@ class StudentT(Predictive):
         z = normal / self._factor
         t = np.sqrt(self.dof * np.expm1(np.minimum(z * z / self.dof, 300.0)))
         return self.location + np.copysign(t, z) * self.scale
+
+    def median(self) -> Array:
+        """See `Predictive`: the centre."""
+        return self.location + 0.0

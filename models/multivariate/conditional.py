@@ -70,8 +70,9 @@ class Conditional:
             linked: 1 where that says something, else 0, shape (n,).
         """
         matrix = self.moments.matrix
-        chained = linked[:, None, None] > 0
-        precision = np.where(chained, matrix(state, "dynamic"), matrix(state, "static"))
+        precision, alone = matrix(state, "dynamic"), linked == 0
+        if alone.any():
+            precision[alone] = matrix(Rows(state.state, state.rows[alone], state.prefix), "static")
         drift = np.matvec(matrix(state, "transition"), before) * linked[:, None]
         error = np.where(present, z - drift, 0.0)
         holes = (~present & (state["count"] > 0)).any(axis=1)  # a column never used is uncorrelated: no hole
