@@ -330,6 +330,29 @@ def _news(kinds: pl.Series, columns: dict[str, Array]) -> pl.Series:
     return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(*columns))).to_series()
 
 
+def _influencers(metrics: pl.Series, first: Ints, joined: list[_Turn]) -> pl.Series:
+    """The metrics of each joined verdict that contributed to it, the strongest first; null where none did.
+
+    Args:
+        metrics: Of each row that was judged.
+        first: The first row of each verdict; its rows stand together.
+        joined: All verdicts.
+    """
+    rows = np.concatenate([turn.rows for turn in joined])
+    shares = np.concatenate([turn.made.shares for turn in joined])
+    by_row = np.argsort(first)
+    verdict = by_row[np.searchsorted(first[by_row], rows, side="right") - 1]
+    strong = np.flatnonzero(shares >= _LEAST_SHARE)
+    strong = strong[np.lexsort((-shares[strong], verdict[strong]))]
+    named = pl.DataFrame({"key": metrics[rows[strong]], "value": shares[strong]}).to_struct()
+    counts = np.bincount(verdict[strong], minlength=len(first))
+    ends = np.cumsum(counts)
+    lists = pa.ListArray.from_arrays(
+        pa.array(np.concatenate([[0], ends]), pa.int32()), named.to_arrow(), mask=pa.array(counts == 0)
+    )
+    return pl.Series(lists).cast(_INFLUENCERS)
+
+
 def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame]:
     if not joined:
         return []
@@ -345,25 +368,25 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame
     strongest, metrics = channel("strongest"), channel("metrics")
     none = pl.zeros(len(first), eager=True)
     evidence = pl.DataFrame(dict.fromkeys(CHANNELS, none) | {"point": strongest, "window": metrics})
-    named = frame[np.concatenate([turn.rows for turn in joined])].select("window_end", "entity", key="metric")
-    named = named.with_columns(value=pl.Series(np.concatenate([turn.made.shares for turn in joined])))
-    shares = named.filter(pl.col("value") >= _LEAST_SHARE).sort("value", descending=True, maintain_order=True)
-    by_entity = shares.group_by("window_end", "entity", maintain_order=True).agg(influencers=pl.struct("key", "value"))
-    base = frame[first].select("entity", "window_start", "window_end")
-    made = base.join(by_entity, on=["window_end", "entity"], how="left", maintain_order="left").with_columns(
-        metric=pl.lit(JOINED),
-        metric_kind=pl.lit("gauge"),
-        kind=_KINDS.gather(gather("kind")),
-        **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
-        actual=pl.lit(None, pl.Float64),
-        evidence=evidence.to_struct(),
-        template=pl.lit(None, pl.String),
-        example=pl.lit(None, pl.String),
-        rules=pl.lit(None, pl.List(pl.String)),
-        experts=pl.lit(None, _EXPERTS),
-        expected=pl.lit(None, _EXPERTS),
-        message=pl.lit(None, pl.String),
-        ingested=pl.lit(None, pl.Int64),
-        revision=pl.lit(0, pl.Int64),
+    made = (
+        frame[first]
+        .select("entity", "window_start", "window_end")
+        .with_columns(
+            influencers=_influencers(frame["metric"], first, joined),
+            metric=pl.lit(JOINED),
+            metric_kind=pl.lit("gauge"),
+            kind=_KINDS.gather(gather("kind")),
+            **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
+            actual=pl.lit(None, pl.Float64),
+            evidence=evidence.to_struct(),
+            template=pl.lit(None, pl.String),
+            example=pl.lit(None, pl.String),
+            rules=pl.lit(None, pl.List(pl.String)),
+            experts=pl.lit(None, _EXPERTS),
+            expected=pl.lit(None, _EXPERTS),
+            message=pl.lit(None, pl.String),
+            ingested=pl.lit(None, pl.Int64),
+            revision=pl.lit(0, pl.Int64),
+        )
     )
     return [made.select(*SCHEMA)]

@@ -22,7 +22,9 @@ from engine.time import NEVER
 
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64
-_ORDER = ("entity", "metric", "window_end", "window_start")
+_BY_SERIES = pl.col("entity").hash(0) ^ pl.col("metric").hash(1)
+"""Order of the rows of a part: what lies together is compressed well."""
+
 _APART = (*IDENTITY, "revision", "at", "message", "ingested")
 """Columns of verdicts that are no content."""
 
@@ -102,7 +104,9 @@ class History:
             self._remove(self.notes["parts"])
         number = self.notes["next"]
         tables = {"inputs": inputs, "said": said}
-        packed = pack({name: table.sort(_ORDER) for name, table in tables.items() if table.height})
+        packed = pack(
+            {name: table.sort(_BY_SERIES, maintain_order=True) for name, table in tables.items() if table.height}
+        )
         self.state.put(f"journal/{number}", packed)
         self.notes["parts"].append([number, max(ends)])
         self.notes["next"] = number + 1
@@ -161,6 +165,8 @@ def _content(column: pl.Series) -> NDArray[np.uint64]:
         for field in column.struct.unnest():
             result = _mixed(result, _content(field))
         return result
+    if isinstance(column.dtype, pl.List | pl.String) and column.null_count() == len(column):
+        return np.zeros(len(column), np.uint64)
     if isinstance(column.dtype, pl.List):
         result = np.zeros(len(column), np.uint64)
         parts = pl.DataFrame({"row": pl.arange(len(column), eager=True), "part": column}).explode("part").drop_nulls()

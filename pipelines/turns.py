@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.packing import LARGEST, ordered
 from models.arrays import Ints
 
 
@@ -25,13 +26,26 @@ def turns(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, Ints]:
     >>> turns(series, entity, window_end)
     (array([2, 1, 3, 0]), array([0, 0, 0, 1]))
     """
-    first = np.lexsort((series, window_end))
+    first = _sorted(window_end, series)
     again = _count(first, series, window_end)
-    by_entity = np.lexsort((again, window_end, entity))
+    by_entity = _sorted(entity, window_end, again)
     rank = np.empty(len(series), np.int64)
     rank[by_entity] = _dense(by_entity, entity, (window_end, again))
-    order = np.lexsort((series, rank))
+    order = _sorted(rank, series)
     return order, np.cumsum(_begins(order, rank)) - 1
+
+
+def _sorted(*columns: Ints) -> Ints:
+    """The order that sorts rows by some columns, the first of them first; equal rows as they come."""
+    room, codes = 1, np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+        span = high - low + 1
+        room *= span
+        if room > LARGEST:
+            return np.lexsort(columns[::-1])
+        codes = codes * span + (column - low)
+    return ordered(codes.astype(np.uint64))[0]
 
 
 def _begins(order: Ints, *columns: np.ndarray) -> np.ndarray:
