@@ -23,7 +23,7 @@ hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers (``make test``): one gets all that needs servers or Spark, first of all; others take files."""
+    """With several workers (``make test``) one gets what needs servers or Spark, first of all; others take files."""
 
     def heavy(item: pytest.Item) -> bool:
         return any(item.get_closest_marker(name) for name in ("servers", "spark"))

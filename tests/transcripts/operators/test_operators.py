@@ -1,4 +1,4 @@
-"""Each scenario of an operator: by the specification, on the operator, killed and restarted too, and as bounded input."""
+"""Each operator scenario: by the specification, on the operator, killed and restarted too, and as bounded input."""
 
 from __future__ import annotations
 
