@@ -70,7 +70,8 @@ class ShardProcessor(StatefulProcessor):
         messages = list(operator.run(intake, SparkSegments(self.segments)))
         reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
         (last,) = messages[-1]
-        messages[-1] = replace(Stats.of(last), read_ms=reading, operator_ms=operated).message()
+        stats = replace(Stats.of(last), map_ms=intake.map_ms, read_ms=reading, operator_ms=operated)
+        messages[-1] = stats.message()
         yield bundled(messages)
 
     def close(self) -> None:
