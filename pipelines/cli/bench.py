@@ -90,6 +90,17 @@ def detector(
     _report(module("detector").run(keys, windows, kafka, state_dir), out)
 
 
+@app.command()
+def shard(
+    keys: Annotated[int, typer.Option(help="Series, half of them in the shard.")] = 10_000,
+    windows: Annotated[int, typer.Option(help="Windows of each series.")] = 60,
+    batch: Annotated[int, typer.Option(help="Windows of a micro-batch.")] = 20,
+    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+) -> None:
+    """One shard of the detector job without Spark: CPU time a row of decoding, operator and messages."""
+    _report(module("shard").run(keys, windows, batch), out)
+
+
 Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
 Out = Annotated[Path, typer.Option(help="Folder for results: figures as JSON, plots, scores.")]
 

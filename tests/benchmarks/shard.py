@@ -1,0 +1,77 @@
+"""One shard of the detector job without Spark and Kafka: where the CPU time of a row goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from engine import columnar
+from engine.heartbeat import HEARTBEAT
+from engine.operator.intake import KAFKA, read
+from engine.operator.shard import ROWS_A_MESSAGE, STATS, ShardOperator, to_table
+from engine.partitioning import slots
+from engine.spark.bundles import bundled, unbundled
+from engine.state import DictSegments
+from pipelines import topics
+from pipelines.jobs import detector
+from pipelines.records import Features
+from pipelines.settings import Settings, load
+from tests.benchmarks.detector import FeatureLoad
+
+_BEGIN = 1_784_000_000_000
+_SHARDS = 2
+
+
+def run(keys: int, windows: int, windows_a_batch: int) -> dict[str, Any]:
+    """CPU microseconds a row of decoding, operator, bundling for the JVM and back; of all batches but the first.
+
+    Args:
+        keys: Series of both shards.
+        windows: Of each series.
+        windows_a_batch: Windows that a micro-batch brings.
+    """
+    settings = load()
+    job, state, digest = detector(settings), DictSegments(), sha256()
+    spent: dict[str, float] = dict.fromkeys(("read", "operator", "bundle", "unbundle"), 0.0)
+    rows = 0
+    for number, batch in enumerate(_batches(settings, FeatureLoad(keys, windows, _BEGIN), windows_a_batch)):
+        marks = [time.process_time()]
+        intake = read(job, [batch], 0)
+        count = sum(table.num_rows for table in intake.records)
+        marks.append(time.process_time())
+        messages = list(ShardOperator(job, 0, _SHARDS).run(intake, state))
+        marks.append(time.process_time())
+        bundles = bundled(messages)
+        marks.append(time.process_time())
+        list(unbundled(pa.Table.from_pandas(bundles)))
+        marks.append(time.process_time())
+        for some in messages:
+            for message in some:
+                digest.update(b"" if some.topic == STATS else message.key + b"|" + message.value + b"\n")
+        if number:
+            rows += count
+            for part, begin, end in zip(spent, marks[:-1], marks[1:], strict=True):
+                spent[part] += end - begin
+    figures = {part: round(seconds / rows * 1e6, 2) for part, seconds in spent.items()}
+    return {"series": keys, "rows": rows, "microseconds_a_row": figures, "sha256": digest.hexdigest()[:16]}
+
+
+def _batches(settings: Settings, made: FeatureLoad, windows: int) -> Iterator[pa.Table]:
+    """Kafka rows of the first shard: some windows each, and heartbeats of what operators say."""
+    chunks, partitions = list(made.chunks())[:-1], settings.kafka.partitions
+    for first in range(0, len(chunks), windows):
+        some = pl.concat(chunks[first : first + windows])
+        end, where = int(some["window_end"].max()), slots(some["entity"], partitions)  # type: ignore[arg-type]
+        rows: list[tuple[bytes, str, int, int, int]] = []
+        for partition in range(0, partitions, _SHARDS):
+            for piece in some.filter(pl.Series(where == partition)).iter_slices(ROWS_A_MESSAGE):
+                value = columnar.encode(to_table(piece, Features), int(piece["window_end"].max()) - 1)  # type: ignore[arg-type]
+                rows.append((value, settings.topic(topics.FEATURES), partition, first * 1000 + len(rows), end))
+        for topic in (topics.RULES, topics.LABELS):
+            rows += [(HEARTBEAT, settings.topic(topic), p, first, end) for p in range(partitions)]
+        yield pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)
