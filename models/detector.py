@@ -24,6 +24,8 @@ from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
 from models.experts.log_level import LogLevel
 from models.families.base import Predictive
+from models.families.choice import Choice
+from models.families.suited import About, Suited
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
 from models.regimes.config import RegimesConfig
@@ -47,6 +49,7 @@ class _Judgement:
 
     verdicts: SeriesVerdicts
     valid: Flags
+    about: About
     step: Step
     mixture: Mixture
     memos: list[Any]
@@ -97,6 +100,8 @@ class Detector:
         self.feedback = Feedback()
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
+        ends = ndtri(np.array([[side], [0.5], [1 - side]]))
+        self.suited = Suited(Choice(), ends, config.level_forget, config.hurry)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known; the first axis is the series."""
@@ -111,10 +116,17 @@ class Detector:
         columns |= prefixed("record.", self.record.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
+        columns |= prefixed("family.", self.suited.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
     def score(
-        self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        value: Array,
+        day_off: Flags | None = None,
+        about: About | None = None,
     ) -> SeriesVerdicts:
         """Verdicts on one value each of some series; pure.
 
@@ -124,18 +136,33 @@ class Detector:
             time: End of the window, epoch milliseconds, shape (n,).
             value: NaN or infinite: missing; shape (n,).
             day_off: Whether its hour counts as one of a weekend although it is none; ``None``: nowhere, shape (n,).
+            about: What is known beforehand of each series; ``None``: nothing.
         """
-        return self._judge(state, rows, time, value, day_off).verdicts
+        return self._judge(state, rows, time, value, day_off, about).verdicts
 
-    def learn(self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None) -> None:
+    def learn(
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        value: Array,
+        day_off: Flags | None = None,
+        about: About | None = None,
+    ) -> None:
         """Learns from one value each of some series; changes those rows of the state. Arguments as of `score`."""
-        self._learn(state, rows, self._judge(state, rows, time, value, day_off))
+        self._learn(state, rows, self._judge(state, rows, time, value, day_off, about))
 
     def step(
-        self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        value: Array,
+        day_off: Flags | None = None,
+        about: About | None = None,
     ) -> SeriesVerdicts:
         """`score`, then `learn`, at the cost of one. Arguments as of `score`."""
-        judgement = self._judge(state, rows, time, value, day_off)
+        judgement = self._judge(state, rows, time, value, day_off, about)
         self._learn(state, rows, judgement)
         return judgement.verdicts
 
@@ -160,7 +187,10 @@ class Detector:
         self.regimes.close(Rows(state, rows, "regime."))
         return offset
 
-    def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None) -> _Judgement:
+    def _judge(
+        self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None, about: About | None
+    ) -> _Judgement:
+        about = about or About.unknown(len(rows))
         own = Rows(state, rows, "")
         seen, valid = own["seen"], np.isfinite(value)
         mean = Rows(state, rows, "level.")["mean"]
@@ -179,14 +209,21 @@ class Detector:
         lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
         medians = mixture.medians()
         band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
-        point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
+        surprise = mixture.surprise(present)
+        suited = self.suited.foresee(Rows(state, rows, "family."), present, about)
+        if suited:
+            here, told = suited
+            surprise[here] = told.surprise
+            for edge, own_edge in zip(band, (told.lower, told.typical, told.upper), strict=True):
+                edge[here] = own_edge
+        point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(surprise))
         calibration = Rows(state, rows, "window.")
         mean_point = self.window.mean(self.window.read(calibration), point)
         window, window_memo = self.calibration.evidence(calibration, compress(self.window.surprise(mean_point)))
         record = self.record.evidence(lived, present, seen, resolution)
         steps = Rows(state, rows, "change.")
-        surprise, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
-        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), compress(surprise))
+        jump, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
+        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), compress(jump))
 
         trust = np.where(valid, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
         channels = {
@@ -235,6 +272,7 @@ class Detector:
         return _Judgement(
             verdicts=verdicts,
             valid=valid,
+            about=about,
             step=step,
             mixture=mixture,
             memos=memos,
@@ -297,6 +335,7 @@ class Detector:
         lesson = Lesson(harmless, hold * (doubt + (1 - doubt) * haste), haste)
 
         weights = reweigh(mixture.log_weights, mixture.each.log_density(harmless), self.config.weight_forget)
+        self.suited.learn(Rows(state, rows, "family."), step, lesson, judged.level, mixture, judged.about)
         for expert, memo, weight in zip(self.experts, judged.memos, weights, strict=True):
             own = Rows(state, rows, f"{expert.name}.")
             expert.learn(own, step, lesson, memo)
