@@ -53,7 +53,7 @@ def compute() -> Market:
     acme, beta = (both.filter(f"symbol = '{name}'").map(symbol="'ACME/BETA'") for name in ("ACME", "BETA"))
     rolling = acme.join(beta, Correlation("price", "price", Sliding("30s", every="1s")))
     jobs = [job(stream, Result) for stream in (statistics, changes, falls, rolling)]
-    return Market(ticks, *(play(each, ticks if each is not jobs[2] else ticks + news) for each in jobs))
+    return Market(ticks, *(play(each, ticks if each is not jobs[2] else ticks + news, 10_000) for each in jobs))
 
 
 def plot(market: Market, figure: Figure) -> None:
