@@ -28,6 +28,7 @@ from models.families.choice import Choice
 from models.families.suited import About, Suited
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
+from models.peers import Newcomers
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Surprise
 from models.regimes.regimes import Decision, Regimes
@@ -101,6 +102,7 @@ class Detector:
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
         ends = ndtri(np.array([[side], [0.5], [1 - side]]))
+        self.newcomers = Newcomers()
         self.suited = Suited(Choice(), ends, config.level_forget, config.hurry)
 
     def new_state(self, n: int) -> Columns:
@@ -117,6 +119,7 @@ class Detector:
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
         columns |= prefixed("family.", self.suited.new_state(n))
+        columns |= prefixed("peers.", self.newcomers.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
     def score(
@@ -179,6 +182,7 @@ class Detector:
         offset = self.feedback.accept(Rows(state, rows, "feedback."))
         for expert in self.experts:
             expert.shift(Rows(state, rows, f"{expert.name}."), offset, FEW)
+        state["peers.variance"][rows] = 0.0
         change = Rows(state, rows, "change.")
         change["before"] = change["before"] - offset
         window = Rows(state, rows, "window.")
@@ -202,7 +206,8 @@ class Detector:
         grain = np.maximum(_COARSE * size, self.config.grain * (lived.high - lived.low))
         resolution = np.maximum(grain, SMALLEST)
         gap = np.where(seen > 0, np.maximum(time - own["time"], 0), 0).astype(np.float64)
-        step = Step(present, seen, time, gap, resolution, day_off)
+        peers = self.newcomers.prior(Rows(state, rows, "peers."), seen)
+        step = Step(present, seen, time, gap, resolution, day_off, peers)
 
         mixture, memos = self._predict(state, rows, step)
         lower, upper = mixture.quantile(self._ends)
