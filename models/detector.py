@@ -210,17 +210,8 @@ class Detector:
         step = Step(present, seen, time, gap, resolution, day_off, peers)
 
         mixture, memos = self._predict(state, rows, step)
-        lower, upper = mixture.quantile(self._ends)
-        lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
-        medians = mixture.medians()
-        band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
-        surprise = mixture.surprise(present)
-        suited = self.suited.foresee(Rows(state, rows, "family."), present, about)
-        if suited:
-            here, told = suited
-            surprise[here] = told.surprise
-            for edge, own_edge in zip(band, (told.lower, told.typical, told.upper), strict=True):
-                edge[here] = own_edge
+        medians, families = mixture.medians(), Rows(state, rows, "family.")
+        surprise, band = self._foresee(families, mixture, medians, present, lived, about)
         point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(surprise))
         calibration = Rows(state, rows, "window.")
         mean_point = self.window.mean(self.window.read(calibration), point)
@@ -291,6 +282,22 @@ class Detector:
             found=found,
             decision=decision,
         )
+
+    def _foresee(
+        self, families: Rows, mixture: Mixture, medians: Array, value: Array, lived: Range, about: About
+    ) -> tuple[Array, tuple[Array, Array, Array]]:
+        """Surprise of the values and the band, by the family of each series."""
+        lower, upper = mixture.quantile(self._ends)
+        lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
+        band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
+        surprise = mixture.surprise(value)
+        suited = self.suited.foresee(families, value, about)
+        if suited:
+            here, told = suited
+            surprise[here] = told.surprise
+            for edge, own in zip(band, (told.lower, told.typical, told.upper), strict=True):
+                edge[here] = own
+        return surprise, band
 
     def _by_name(self, rows: Array) -> dict[str, Array]:
         """A row for each expert, shape (k, n), by their names."""

@@ -57,7 +57,7 @@ class Newcomers:
         peers = Peers.of(metric, metrics, count, level["mean"], level["squares"], _LEAST)
         every = np.arange(metrics)
         known, prior = peers.known(every), peers.prior(every)
-        made: Columns = {name: np.where(known, getattr(prior, name), 0.0) for name in self.new_state(0)}
+        made: dict[str, Array] = {name: np.where(known, getattr(prior, name), 0.0) for name in self.new_state(0)}
         for tail in _TAILS:
             own = Rows(state, rows, tail)
             totals = {
@@ -68,7 +68,7 @@ class Newcomers:
             made[tail + "edge"] = totals["edge"] / np.maximum(peers.members, 1.0)
             made[tail + "shape"] = np.minimum(totals["shape"], _EXCESSES)
             made[tail + "rate"] = made[tail + "shape"] * scale
-        return made
+        return dict(made)
 
     def start(self, state: Columns, rows: Ints, sums: Columns, metric: Ints) -> None:
         """Lets new series start from a sum.
@@ -79,7 +79,7 @@ class Newcomers:
             sums: As from `sums`.
             metric: Number of each one's metric in the sums, shape (n,).
         """
-        known = sums["variance"][metric] > 0
+        known = np.asarray(sums["variance"], np.float64)[metric] > 0
         rows, metric = rows[known], metric[known]
         own = Rows(state, rows, "peers.")
         for name in self.new_state(0):

@@ -165,7 +165,7 @@ class Detection:
         frame, series, entities, turn = _in_order(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
         window_end, told = frame["window_end"].to_numpy(), effects(rules, frame)
-        known = about(frame, self.family)
+        beforehand = about(frame, self.family)
         numbers = {name: np.zeros(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
         believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
@@ -176,7 +176,7 @@ class Detection:
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
             part = slice(start, end)
             ruled = told.part(part) if told else None
-            verdicts = self._judge(state, series[part], time[part], value[part], ruled, known.part(part))
+            verdicts = self._judge(state, series[part], time[part], value[part], ruled, beforehand.part(part))
             for name in ("record_score", "probability", "typical", "lower", "upper"):
                 numbers[name][part] = getattr(verdicts, name)
             for name, channel in verdicts.evidence.items():

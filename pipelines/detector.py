@@ -109,7 +109,9 @@ class _Turn:
 
     def on(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
         """Judges the windows in (before, now]; what is to be said of them."""
-        cuts = [(time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(ready, models, before, now)]
+        cuts = [
+            (time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(ready, models, before, now)
+        ]
         cuts += [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None)
         said = verdicts.select(*IDENTITY, "revision", "at").with_columns(self._mark(verdicts))

@@ -28,7 +28,7 @@ def about(frame: pl.DataFrame, family: Mapping[str, str]) -> About:
     """
     kind: Ints = frame["kind"].replace_strict(_KINDS, default=0, return_dtype=pl.Int64).to_numpy()
     prescribed = np.full(frame.height, NONE, np.int64)
-    for glob, name in reversed(family.items()):
+    for glob, name in reversed(list(family.items())):
         prescribed[matches(glob, frame["metric"])] = Family[name.upper()]
     counted = (kind == MetricKind.COUNT) | (prescribed == Family.COUNT)
     samples = np.where(counted, np.maximum(frame["count"].to_numpy(), 1), 1).astype(np.float64)

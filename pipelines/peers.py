@@ -1,12 +1,11 @@
 """What the machines of a shard have in common, for machines that are new: sums of what was believed, by metric.
 
-A window in (k · horizon, (k + 1) · horizon] starts a series from the sums at (k - 1) · horizon. When it is judged no late
-window can change what was believed then, so that sums are the same whatever the batches. State: segments
+A window in (k · horizon, (k + 1) · horizon] starts a series from the sums at (k - 1) · horizon. When it is judged no
+late window can change what was believed then, so that sums are the same whatever the batches. State: segments
 ``peers/<time>`` and the note ``peers``.
 """
 
 from __future__ import annotations
-
 
 import numpy as np
 import polars as pl

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Flags, Ints
+from models.arrays import SMALLEST, Array, Flags, Ints
 from models.families.normal_inverse_gamma import Prior
 
 _LEAST, _MOST = 0.05, 50.0
@@ -88,7 +88,7 @@ class Peers:
             group: Group of each series, shape (n,).
         """
         within, between = self.within[group], self.between[group]
-        ratio = within / np.maximum(between, within / _MOST)
+        ratio = within / np.maximum(np.maximum(between, within / _MOST), SMALLEST)
         return Prior(self.mean[group], np.clip(ratio, _LEAST, _MOST), self.likeness[group], within)
 
 

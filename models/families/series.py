@@ -43,7 +43,7 @@ class SeriesFamily(ABC):
 
         Args:
             state: The columns.
-            value: Finite; what lies outside of the support is as rare as can be, shape (n,).
+            value: Finite; what lies outside of the support is judged as its end, shape (n,).
             samples: At least 1, shape (n,).
             ends: Standard normal places of lower end, middle, upper end; (3, 1).
         """

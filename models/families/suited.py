@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.arrays import Array, Columns, Flags, Ints, Rows, clamp, prefixed
 from models.experts.base import Lesson, Step
 from models.families.choice import NONE, Choice, Family
 from models.families.series import Counts, Foreseen, Levels, Ratios, SeriesFamily
@@ -88,7 +88,8 @@ class Suited:
             at = np.flatnonzero(chosen == family)
             if len(at):
                 part = model.foresee(self._of(state, at, family), value[at], about.samples[at], self.ends)
-                told[:, at] = part.surprise, part.lower, part.typical, part.upper
+                upper = np.maximum(part.lower, part.upper)
+                told[:, at] = part.surprise, part.lower, clamp(part.typical, part.lower, upper), upper
         return here, Foreseen(*told[:, here])
 
     def learn(self, state: Rows, step: Step, lesson: Lesson, mean: Array, mixture: Mixture, about: About) -> None:
@@ -133,4 +134,3 @@ class Suited:
     @staticmethod
     def _of(state: Rows, at: Ints, family: Family) -> Rows:
         return Rows(state.state, state.rows[at], f"{state.prefix}{family.name.lower()}.")
-

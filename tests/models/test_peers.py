@@ -13,7 +13,7 @@ OLD, NEW, HISTORY = 30, 40, 400
 
 
 def _site(seed: int) -> tuple[Detector, Columns, Array, Array, np.random.Generator]:
-    """Machines that are alike, 30 of them with a history; the first 40 new ones start from it, the next from nothing."""
+    """30 machines with a history, 40 new ones that start from it, and the same 40 starting from nothing."""
     rng, detector = np.random.default_rng(seed), Detector(DetectorConfig())
     n = OLD + 2 * NEW
     centre, spread = rng.normal(50, 5, n), 2 * np.exp(rng.normal(0, 0.1, n))

@@ -19,7 +19,7 @@ TYPES = {"entity": pl.String, "metric": pl.String, "kind": pl.String, "rule": pl
 
 
 def _windows(revised: bool) -> list[dict[str, Any]]:
-    """Five machines and one that joins; ``revised``: two windows before it joins came wrong, and late ones mend them."""
+    """Five machines and one that joins; ``revised``: two windows before it joins came wrong and are mended late."""
     rng, rows = np.random.default_rng(0), []
     for number in range(STEPS):
         for machine in ["a", "b", "c", "d", "e", *(["new"] if number >= JOINS else [])]:
@@ -40,7 +40,7 @@ def _judge(rows: list[dict[str, Any]], every: int) -> tuple[pl.DataFrame, pl.Dat
     times = [*range(every * STEP, STEPS * STEP, every * STEP), END_OF_TIME]
     for now in times:
         came = [row for row in rows if before < row["comes"] <= now]
-        batch = pl.DataFrame(came, {**{name: None for name in rows[0]}, **TYPES}, infer_schema_length=None)
+        batch = pl.DataFrame(came, dict.fromkeys(rows[0]) | TYPES, infer_schema_length=None)
         whole = ("window_start", "window_end", "count", "revision")
         batch = batch.with_columns(pl.col(*whole).cast(pl.Int64), pl.col("mean", "p95", "rate").cast(pl.Float64))
         state = ShardState(segments)
