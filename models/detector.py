@@ -24,7 +24,7 @@ from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
 from models.experts.log_level import LogLevel
 from models.families.base import Predictive
-from models.families.choice import Choice
+from models.families.choice import Choice, Family
 from models.families.suited import About, Suited
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
@@ -260,8 +260,9 @@ class Detector:
             kind,
             since,
             channels,
-            experts=self._by_name(mixture.weights),
-            expected=self._by_name(np.array([self.regimes.from_first(regime, median) for median in medians])),
+            experts=self._believed(families["family"], mixture.weights),
+            expected=self._by_name(np.array([self.regimes.from_first(regime, median) for median in medians]))
+            | dict.fromkeys(self.suited.names, typical),
             plain=present,
             hold=decision.hold,
         )
@@ -298,6 +299,11 @@ class Detector:
             for edge, own in zip(band, (told.lower, told.typical, told.upper), strict=True):
                 edge[here] = own
         return surprise, band
+
+    def _believed(self, family: Array, weights: Array) -> dict[str, Array]:
+        """The experts' weights; where another family than the mixture speaks, that one is believed alone."""
+        others = {name: np.where(family == code, 1.0, 0.0) for code, name in enumerate(self.suited.names, 1)}
+        return self._by_name(np.where(family == Family.MIXTURE, weights, 0.0)) | others
 
     def _by_name(self, rows: Array) -> dict[str, Array]:
         """A row for each expert, shape (k, n), by their names."""

@@ -36,8 +36,8 @@ from pipelines.turns import turns
 JOINED = "*"
 """The metric of the joined verdict on an entity."""
 
-EXPERTS = ("level", "log_level", "hour")
-"""The experts of a metric's mixture."""
+EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
+"""The experts of a metric's mixture, and the families that take its place."""
 
 CHANNELS = ("point", "window", "record", "change", "absence")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
@@ -216,8 +216,8 @@ class Detection:
             actual=frame["value"],
             since=pl.Series(since),
             evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
-            experts=_news(kinds, believed),
-            expected=_news(kinds, expected),
+            experts=_news(kinds, believed, believed),
+            expected=_news(kinds, expected, believed),
             influencers=pl.lit(None, _INFLUENCERS),
             template=pl.lit(None, pl.String),
             example=pl.lit(None, pl.String),
@@ -332,10 +332,11 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
     return frame[order], rows[series], entities[series], turn
 
 
-def _news(kinds: pl.Series, columns: dict[str, Array]) -> pl.Series:
-    """Columns as one of structs; null where a verdict is no news."""
+def _news(kinds: pl.Series, columns: dict[str, Array], believed: dict[str, Array]) -> pl.Series:
+    """Columns as one of structs; null where a verdict is no news, and fields of experts that had no say."""
     news = ~kinds.is_in(QUIET_KINDS)
-    return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(*columns))).to_series()
+    fields = [pl.when(pl.Series(believed[name] > 0)).then(name).alias(name) for name in columns]
+    return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(fields))).to_series()
 
 
 def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame]:

@@ -61,6 +61,11 @@ class Suited:
             Family.CATEGORICAL: self.levels,
         }
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the families beside the mixture, in the order of their codes."""
+        return [family.name.lower() for family in self.families]
+
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
         columns = self.choice.new_state(n)
