@@ -22,6 +22,7 @@ hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
 """Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With several workers (``make test``) one gets what needs servers or Spark, first of all; others take files."""
 

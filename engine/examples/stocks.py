@@ -69,7 +69,6 @@ def plot(market: Market, figure: Figure) -> None:
     above.plot([(row["time"] - T0) / 1000 for row in market.warnings], [row["price"] for row in market.warnings], "rx")
     above.set(title="prices; moves by 3 (triangles); falls soon after a mention (crosses)")
     above.legend()
-    below.plot(
-        [(r["window_end"] - T0) / 1000 for r in market.correlation], [r["correlation"] for r in market.correlation]
-    )
+    rolling = sorted(market.correlation, key=lambda row: row["window_end"])
+    below.plot([(row["window_end"] - T0) / 1000 for row in rolling], [row["correlation"] for row in rolling])
     below.set(title="rolling correlation of 30 s", xlabel="event time, s")
