@@ -182,6 +182,7 @@ class Detector:
         offset = self.feedback.accept(Rows(state, rows, "feedback."))
         for expert in self.experts:
             expert.shift(Rows(state, rows, f"{expert.name}."), offset, FEW)
+        self.suited.shift(Rows(state, rows, "family."), offset, FEW)
         state["peers.variance"][rows] = 0.0
         change = Rows(state, rows, "change.")
         change["before"] = change["before"] - offset

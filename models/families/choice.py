@@ -86,8 +86,8 @@ class Choice:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
-        flags: Columns = {name: np.zeros(n) for name in _FLAGS}
-        return flags | {"family": np.zeros(n, np.int8), "likelihood": np.zeros((n, len(Family)))}
+        flags: Columns = {name: np.zeros(n, np.float32) for name in _FLAGS}
+        return flags | {"family": np.zeros(n, np.int8), "likelihood": np.zeros((n, len(Family)), np.float32)}
 
     def possible(self, state: Rows, kind: Ints, events: Array, wanted: Flags | None = None) -> Flags:
         """Which families the kind and the values so far admit, shape (families, n).

@@ -64,6 +64,9 @@ class SeriesFamily(ABC):
             forget: Share of the statistics forgotten, shape (n,).
         """
 
+    def shift(self, state: Rows, offset: Array, few: float) -> None:  # noqa: B027
+        """Moves the level, if it has one, by an offset, shape (n,), and lets what was learned count as few values."""
+
 
 @dataclass(frozen=True)
 class Counts(SeriesFamily):
@@ -95,8 +98,20 @@ class Counts(SeriesFamily):
         state["events"], state["exposure"] = after.events, after.exposure
         state["windows"], state["excess"] = after.windows, after.excess
 
+    def shift(self, state: Rows, offset: Array, few: float) -> None:
+        """See `SeriesFamily`."""
+        exposure, left = state["exposure"], _left(state["windows"], few)
+        state["events"] = np.maximum(state["events"] + offset * exposure, 0.0) * left
+        for name in ("exposure", "windows", "excess"):
+            state[name] = state[name] * left
+
     def _known(self, state: Rows) -> GammaPoisson:
         return GammaPoisson(state["events"], state["exposure"], state["windows"], state["excess"])
+
+
+def _left(windows: Array, few: float) -> Array:
+    """The share of what was learned that is left when it is to count as few windows."""
+    return np.minimum(windows, few) / np.maximum(windows, 1e-12)
 
 
 def _events(value: Array, samples: Array) -> Array:
@@ -140,6 +155,15 @@ class Ratios(SeriesFamily):
         state["successes"], state["failures"] = after.successes, after.failures
         state["windows"], state["excess"] = after.windows, after.excess
 
+    def shift(self, state: Rows, offset: Array, few: float) -> None:
+        """See `SeriesFamily`."""
+        successes, left = state["successes"], _left(state["windows"], few)
+        total = successes + state["failures"]
+        moved = clamp(successes + offset * total, 0.0, total)
+        state["successes"], state["failures"] = moved * left, (total - moved) * left
+        for name in ("windows", "excess"):
+            state[name] = state[name] * left
+
     def _known(self, state: Rows) -> BetaBinomial:
         return BetaBinomial(state["successes"], state["failures"], state["windows"], state["excess"])
 
@@ -150,11 +174,11 @@ class Levels(SeriesFamily):
 
     def new_state(self, n: int) -> Columns:
         """See `SeriesFamily`."""
-        return {"places": np.zeros((n, SLOTS)), "counts": np.zeros((n, SLOTS)), "strangers": np.zeros(n)}
+        return {"places": np.zeros((n, SLOTS)), "counts": np.zeros((n, SLOTS), np.float32), "strangers": np.zeros(n)}
 
     def worth(self, state: Rows) -> Array:
         """See `SeriesFamily`."""
-        worth: Array = state["counts"].sum(axis=1)
+        worth: Array = state["counts"].astype(np.float64).sum(axis=1)
         return worth
 
     def foresee(self, state: Rows, value: Array, samples: Array, ends: Array) -> Foreseen:
@@ -184,4 +208,4 @@ class Levels(SeriesFamily):
         state["places"], state["counts"], state["strangers"] = known.places, known.counts, known.strangers
 
     def _known(self, state: Rows) -> Categorical:
-        return Categorical(state["places"], state["counts"], state["strangers"])
+        return Categorical(state["places"], state["counts"].astype(np.float64), state["strangers"])

@@ -124,6 +124,17 @@ class Suited:
         self._count(state, seen, possible)
         self.choice.learn(state, step.value * about.samples, seen, possible, likelihood, about.family)
 
+    def shift(self, state: Rows, offset: Array, few: float) -> None:
+        """Moves what was learned by an offset, shape (n,), and lets it count as few values.
+
+        Args:
+            state: The columns.
+            offset: By how much the level has changed.
+            few: How many.
+        """
+        for family, model in self.families.items():
+            model.shift(self._of(state, np.arange(len(offset)), family), offset, few)
+
     def _count(self, state: Rows, seen: Array, possible: Flags) -> None:
         """Distinct values: few, or more than can be followed, which rules them out for a while."""
         at = np.flatnonzero(possible[Family.CATEGORICAL])

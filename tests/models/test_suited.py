@@ -114,3 +114,26 @@ def test_a_burst_of_rare_events_is_found_and_quiet_series_stay_quiet() -> None:
     assert (late >= 50).mean() < 1e-3
     burst = model.score(state, np.arange(n), np.full(n, steps * STEP), np.full(n, 12.0))
     assert (burst.record_score >= 50).mean() > 0.9
+
+
+@pytest.mark.parametrize(("kind", "usual", "now"), [(MetricKind.COUNT, 2.0, 14.0), (MetricKind.RATIO, 0.02, 0.2)])
+def test_what_an_operator_accepts_is_typical_at_once(kind: MetricKind, usual: float, now: float) -> None:
+    rng, n, model = np.random.default_rng(4), 5, As(kind)
+
+    def draw(level: float) -> Array:
+        return (
+            rng.poisson(level, (60, n)) + 0.0
+            if kind == MetricKind.COUNT
+            else rng.beta(500 * level, 500 * (1 - level), (60, n))
+        )
+
+    state = run(model, draw(usual))[1]
+    rows, time = np.arange(n), np.full(n, 100 * STEP)
+    before = model.score(state, rows, time, np.full(n, now))
+    for value in draw(now)[:12]:
+        model.step(state, rows, time, value)
+    model.detector.accept(state, rows)
+    after = model.score(state, rows, time, np.full(n, now))
+    assert (before.evidence["point"] > 4).all()
+    assert (after.evidence["point"] < 2).all()
+    assert ((after.typical > now / 2) & (after.typical < now * 2)).all()
