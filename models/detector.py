@@ -354,7 +354,7 @@ class Detector:
         lesson = Lesson(harmless, hold * (doubt + (1 - doubt) * haste), haste)
 
         weights = reweigh(mixture.log_weights, mixture.each.log_density(harmless), self.config.weight_forget)
-        self.suited.learn(Rows(state, rows, "family."), step, lesson, judged.level, mixture, judged.about)
+        self.suited.learn(Rows(state, rows, "family."), step, lesson, mixture, judged.about)
         for expert, memo, weight in zip(self.experts, judged.memos, weights, strict=True):
             own = Rows(state, rows, f"{expert.name}.")
             expert.learn(own, step, lesson, memo)

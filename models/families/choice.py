@@ -34,17 +34,10 @@ class MetricKind(IntEnum):
 NONE = -1
 """No family is prescribed."""
 
-_BY_KIND = {
-    MetricKind.GAUGE: (Family.COUNT, Family.CATEGORICAL),
-    MetricKind.COUNTER: (Family.CATEGORICAL,),
-    MetricKind.RATE: (Family.CATEGORICAL,),
-    MetricKind.COUNT: (Family.COUNT,),
-    MetricKind.LATENCY: (),
-    MetricKind.RATIO: (Family.RATIO,),
-}
-"""Beside the mixture, which is always possible."""
+_BY_KIND = {MetricKind.COUNT: Family.COUNT, MetricKind.RATIO: Family.RATIO}
+"""Beside the mixture, which is always possible; the others are for those who prescribe them."""
 
-_ALLOWED = np.array([[family in (Family.MIXTURE, *_BY_KIND[kind]) for kind in MetricKind] for family in Family])
+_ALLOWED = np.array([[family in (Family.MIXTURE, _BY_KIND.get(kind)) for kind in MetricKind] for family in Family])
 _FLAGS = ("fractions", "negatives", "above_one", "varied")
 
 
@@ -60,9 +53,8 @@ class Choice:
         slots: Distinct values with which a series may still be called quantised.
         forget: Share of the evidence forgotten a step.
         lead: Nats by which another family has to be better.
-        settled: Steps before which nothing but kind and support decides.
+        settled: Steps before which nothing but kind and support decides, as the families are still learning.
         most: One value moves the evidence between two families by at most this.
-        rate: Events a window above which the mixture describes counts as well, and knows the hour.
 
     Source: A. Raftery, M. Kárný, P. Ettler, Online prediction under model uncertainty via dynamic model averaging,
     Technometrics 52 (2010).
@@ -71,10 +63,10 @@ class Choice:
     >>> state, kind = choice.new_state(3), np.array([MetricKind.COUNT, MetricKind.RATIO, MetricKind.GAUGE])
     >>> for step, value in enumerate(np.array([[0.0, 0.25, 0.7], [3.0, 0.5, 0.2], [1.0, 0.7, 0.3]])):
     ...     view = Rows(state, rows, "")
-    ...     possible = choice.possible(view, kind, value, np.ones((4, 3), bool))
+    ...     possible = choice.possible(view, kind)
     ...     choice.learn(view, value, step * np.ones(3), possible, np.zeros((4, 3)), free)
     >>> [Family(code).name for code in state["family"]]
-    ['COUNT', 'RATIO', 'CATEGORICAL']
+    ['COUNT', 'RATIO', 'MIXTURE']
     """
 
     slots: int = 6
@@ -82,24 +74,22 @@ class Choice:
     lead: float = 5.0
     settled: int = 20
     most: float = 2.0
-    rate: float = 30.0
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
         flags: Columns = {name: np.zeros(n, np.float32) for name in _FLAGS}
         return flags | {"family": np.zeros(n, np.int8), "likelihood": np.zeros((n, len(Family)), np.float32)}
 
-    def possible(self, state: Rows, kind: Ints, events: Array, wanted: Flags | None = None) -> Flags:
+    def possible(self, state: Rows, kind: Ints, wanted: Flags | None = None) -> Flags:
         """Which families the kind and the values so far admit, shape (families, n).
 
         Args:
             state: The columns.
             kind: Codes of `MetricKind`, shape (n,).
-            events: Mean of the values so far, by the samples of a window, shape (n,).
             wanted: Families that are possible whatever was seen, shape (families, n).
         """
         above = state["negatives"] < 0.5
-        natural = above & (state["fractions"] < 0.5) & ((events <= self.rate) | (kind == MetricKind.COUNT))
+        natural = above & (state["fractions"] < 0.5)
         support = np.array([np.ones_like(above), natural, above & (state["above_one"] < 0.5), state["varied"] < 0.5])
         flags: Flags = _ALLOWED[:, kind] & support
         return flags if wanted is None else flags | wanted
@@ -126,7 +116,8 @@ class Choice:
         ):
             state[name] = np.maximum(state[name] * keep, broken)
         state["varied"] = state["varied"] * keep
-        told = np.where(possible, state["likelihood"].T * keep + np.clip(likelihood, -self.most, self.most), 0.0)
+        news = np.where(seen >= self.settled, np.clip(likelihood, -self.most, self.most), 0.0)
+        told = np.where(possible, state["likelihood"].T * keep + news, 0.0)
         state["likelihood"] = told.T
         free = self._choose(state["family"].astype(np.int64), seen, told, possible)
         wanted = np.maximum(prescribed, 0)

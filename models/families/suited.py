@@ -97,21 +97,20 @@ class Suited:
                 told[:, at] = part.surprise, part.lower, clamp(part.typical, part.lower, upper), upper
         return here, Foreseen(*told[:, here])
 
-    def learn(self, state: Rows, step: Step, lesson: Lesson, mean: Array, mixture: Mixture, about: About) -> None:
+    def learn(self, state: Rows, step: Step, lesson: Lesson, mixture: Mixture, about: About) -> None:
         """Adds a value each to the families that are possible, and chooses anew.
 
         Args:
             state: The columns.
             step: The values, and how many there were.
             lesson: What is to be learned from them.
-            mean: Of the values so far, shape (n,).
             mixture: What the experts predicted.
             about: Of the same series.
         """
         value, seen = lesson.value, step.seen
         forget = self.forget + self.hurry * lesson.haste
         wanted = about.family == np.arange(len(Family))[:, None] if (about.family != NONE).any() else None
-        possible = self.choice.possible(state, about.kind, mean * about.samples, wanted)
+        possible = self.choice.possible(state, about.kind, wanted)
         likelihood = np.zeros(possible.shape)
         for family, model in self.families.items():
             at = np.flatnonzero(possible[family])

@@ -68,18 +68,18 @@ def _chosen(values: Array, kind: MetricKind) -> set[Family]:
 def test_the_kind_and_the_values_decide_on_the_family() -> None:
     rng, shape = np.random.default_rng(0), (60, 4)
     gauge = MetricKind.GAUGE
-    assert _chosen(rng.normal(50, 3, shape), gauge) == {Family.MIXTURE}
-    assert _chosen(rng.beta(2, 9, shape), gauge) == {Family.MIXTURE}, "a gauge below 1 need not be a ratio"
+    for values in (rng.normal(50, 3, shape), rng.poisson(2, shape) + 0.0, rng.beta(2, 9, shape), np.full(shape, 4.2)):
+        assert _chosen(values, gauge) == {Family.MIXTURE}, (
+            "a gauge below 1 need not be a ratio, nor a whole one a count"
+        )
     assert _chosen(rng.beta(2, 90, shape), MetricKind.RATIO) == {Family.RATIO}
     assert _chosen(rng.poisson(0.4, shape) + 0.0, MetricKind.COUNT) == {Family.COUNT}
-    assert _chosen(np.full(shape, 4.2), gauge) == {Family.CATEGORICAL}
     assert _chosen(rng.poisson(0.4, shape) + 0.5, MetricKind.COUNT) == {Family.MIXTURE}, "no counts are these"
     assert _chosen(rng.normal(50, 3, shape), MetricKind.RATIO) == {Family.MIXTURE}, "nor ratios these"
 
 
-def test_real_values_are_judged_bit_for_bit_as_by_the_mixture_alone() -> None:
-    values = np.random.default_rng(0).normal(50, 3, (200, 5))
-    values[150] += 40
+def test_gauges_are_judged_bit_for_bit_as_by_the_mixture_alone() -> None:
+    values = _values(100)
     free, alone = run(As(MetricKind.GAUGE), values)[0], run(As(MetricKind.GAUGE, Family.MIXTURE), values)[0]
     for one, other in zip(free, alone, strict=True):
         same(one, other)
