@@ -263,7 +263,7 @@ class Detector:
             channels,
             experts=self._believed(families["family"], mixture.weights),
             expected=self._by_name(np.array([self.regimes.from_first(regime, median) for median in medians]))
-            | dict.fromkeys(self.suited.names, typical),
+            | dict.fromkeys(self.suited.names, np.where(known, typical, 0.0)),
             plain=present,
             hold=decision.hold,
         )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from engine.errors import NewnormalError
+from models.checks import MOST_BYTES
 from pipelines.detection import JOINED, SCHEMA, Detection
 from pipelines.records.novelty import Novelty
 from pipelines.settings import DetectorSettings
@@ -148,3 +149,8 @@ def test_a_count_is_judged_by_the_family_of_counts_unless_a_setting_says_otherwi
         experts = {name: weight for name, weight in row["experts"].items() if weight is not None}
         assert experts == by_count if believed else set(experts) == {"level", "log_level", "hour"}
         assert believed is None or row["upper"] * 6 == round(row["upper"] * 6), "a bound is a number of events"
+
+
+def test_a_series_takes_up_two_kilobytes_at_the_most() -> None:
+    state = DETECTION.process(_frame(), DETECTION.new_state())[1]
+    assert sum(column[:1].nbytes for column in state.series.columns.values()) <= MOST_BYTES
