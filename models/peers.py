@@ -20,10 +20,10 @@ _SPENT = 200.0
 _HISTORY = 100.0
 """Steps of history that the calibrations of the others are worth."""
 
-_EXCESSES = 30.0
+_EXCESSES = 100.0
 """Surprises in the tail that those of all the others together are worth, at the most."""
 
-_HOUR = 0.02
+_HOUR = 0.005
 """Weight of the hour's expert in a series that knows no hour yet."""
 
 
