@@ -24,8 +24,11 @@ from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
 from models.experts.log_level import LogLevel
 from models.families.base import Predictive
+from models.families.choice import Choice, Family
+from models.families.suited import About, Suited
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
+from models.peers import Newcomers
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Surprise
 from models.regimes.regimes import Decision, Regimes
@@ -47,6 +50,7 @@ class _Judgement:
 
     verdicts: SeriesVerdicts
     valid: Flags
+    about: About
     step: Step
     mixture: Mixture
     memos: list[Any]
@@ -97,6 +101,9 @@ class Detector:
         self.feedback = Feedback()
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
+        ends = ndtri(np.array([[side], [0.5], [1 - side]]))
+        self.newcomers = Newcomers()
+        self.suited = Suited(Choice(), ends, config.level_forget, config.hurry)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known; the first axis is the series."""
@@ -111,10 +118,18 @@ class Detector:
         columns |= prefixed("record.", self.record.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
+        columns |= prefixed("family.", self.suited.new_state(n))
+        columns |= prefixed("peers.", self.newcomers.new_state(n))
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
     def score(
-        self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        value: Array,
+        day_off: Flags | None = None,
+        about: About | None = None,
     ) -> SeriesVerdicts:
         """Verdicts on one value each of some series; pure.
 
@@ -124,18 +139,33 @@ class Detector:
             time: End of the window, epoch milliseconds, shape (n,).
             value: NaN or infinite: missing; shape (n,).
             day_off: Whether its hour counts as one of a weekend although it is none; ``None``: nowhere, shape (n,).
+            about: What is known beforehand of each series; ``None``: nothing.
         """
-        return self._judge(state, rows, time, value, day_off).verdicts
+        return self._judge(state, rows, time, value, day_off, about).verdicts
 
-    def learn(self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None) -> None:
+    def learn(
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        value: Array,
+        day_off: Flags | None = None,
+        about: About | None = None,
+    ) -> None:
         """Learns from one value each of some series; changes those rows of the state. Arguments as of `score`."""
-        self._learn(state, rows, self._judge(state, rows, time, value, day_off))
+        self._learn(state, rows, self._judge(state, rows, time, value, day_off, about))
 
     def step(
-        self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None = None
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        value: Array,
+        day_off: Flags | None = None,
+        about: About | None = None,
     ) -> SeriesVerdicts:
         """`score`, then `learn`, at the cost of one. Arguments as of `score`."""
-        judgement = self._judge(state, rows, time, value, day_off)
+        judgement = self._judge(state, rows, time, value, day_off, about)
         self._learn(state, rows, judgement)
         return judgement.verdicts
 
@@ -152,6 +182,8 @@ class Detector:
         offset = self.feedback.accept(Rows(state, rows, "feedback."))
         for expert in self.experts:
             expert.shift(Rows(state, rows, f"{expert.name}."), offset, FEW)
+        self.suited.shift(Rows(state, rows, "family."), offset, FEW)
+        state["peers.variance"][rows] = 0.0
         change = Rows(state, rows, "change.")
         change["before"] = change["before"] - offset
         window = Rows(state, rows, "window.")
@@ -160,7 +192,10 @@ class Detector:
         self.regimes.close(Rows(state, rows, "regime."))
         return offset
 
-    def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None) -> _Judgement:
+    def _judge(
+        self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None, about: About | None
+    ) -> _Judgement:
+        about = about or About.unknown(len(rows))
         own = Rows(state, rows, "")
         seen, valid = own["seen"], np.isfinite(value)
         mean = Rows(state, rows, "level.")["mean"]
@@ -172,21 +207,20 @@ class Detector:
         grain = np.maximum(_COARSE * size, self.config.grain * (lived.high - lived.low))
         resolution = np.maximum(grain, SMALLEST)
         gap = np.where(seen > 0, np.maximum(time - own["time"], 0), 0).astype(np.float64)
-        step = Step(present, seen, time, gap, resolution, day_off)
+        peers = self.newcomers.prior(Rows(state, rows, "peers."), seen)
+        step = Step(present, seen, time, gap, resolution, day_off, peers)
 
         mixture, memos = self._predict(state, rows, step)
-        lower, upper = mixture.quantile(self._ends)
-        lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
-        medians = mixture.medians()
-        band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
-        point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(mixture.surprise(present)))
+        medians, families = mixture.medians(), Rows(state, rows, "family.")
+        surprise, band = self._foresee(families, mixture, medians, present, lived, about)
+        point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(surprise))
         calibration = Rows(state, rows, "window.")
         mean_point = self.window.mean(self.window.read(calibration), point)
         window, window_memo = self.calibration.evidence(calibration, compress(self.window.surprise(mean_point)))
         record = self.record.evidence(lived, present, seen, resolution)
         steps = Rows(state, rows, "change.")
-        surprise, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
-        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), compress(surprise))
+        jump, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
+        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), compress(jump))
 
         trust = np.where(valid, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
         channels = {
@@ -227,14 +261,16 @@ class Detector:
             kind,
             since,
             channels,
-            experts=self._by_name(mixture.weights),
-            expected=self._by_name(np.array([self.regimes.from_first(regime, median) for median in medians])),
+            experts=self._believed(families["family"], mixture.weights),
+            expected=self._by_name(np.array([self.regimes.from_first(regime, median) for median in medians]))
+            | dict.fromkeys(self.suited.names, np.where(known, typical, 0.0)),
             plain=present,
             hold=decision.hold,
         )
         return _Judgement(
             verdicts=verdicts,
             valid=valid,
+            about=about,
             step=step,
             mixture=mixture,
             memos=memos,
@@ -248,6 +284,27 @@ class Detector:
             found=found,
             decision=decision,
         )
+
+    def _foresee(
+        self, families: Rows, mixture: Mixture, medians: Array, value: Array, lived: Range, about: About
+    ) -> tuple[Array, tuple[Array, Array, Array]]:
+        """Surprise of the values and the band, by the family of each series."""
+        lower, upper = mixture.quantile(self._ends)
+        lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
+        band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
+        surprise = mixture.surprise(value)
+        suited = self.suited.foresee(families, value, about)
+        if suited:
+            here, told = suited
+            surprise[here] = told.surprise
+            for edge, own in zip(band, (told.lower, told.typical, told.upper), strict=True):
+                edge[here] = own
+        return surprise, band
+
+    def _believed(self, family: Array, weights: Array) -> dict[str, Array]:
+        """The experts' weights; where another family than the mixture speaks, that one is believed alone."""
+        others = {name: np.where(family == code, 1.0, 0.0) for code, name in enumerate(self.suited.names, 1)}
+        return self._by_name(np.where(family == Family.MIXTURE, weights, 0.0)) | others
 
     def _by_name(self, rows: Array) -> dict[str, Array]:
         """A row for each expert, shape (k, n), by their names."""
@@ -297,6 +354,7 @@ class Detector:
         lesson = Lesson(harmless, hold * (doubt + (1 - doubt) * haste), haste)
 
         weights = reweigh(mixture.log_weights, mixture.each.log_density(harmless), self.config.weight_forget)
+        self.suited.learn(Rows(state, rows, "family."), step, lesson, mixture, judged.about)
         for expert, memo, weight in zip(self.experts, judged.memos, weights, strict=True):
             own = Rows(state, rows, f"{expert.name}.")
             expert.learn(own, step, lesson, memo)

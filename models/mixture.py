@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from models.arrays import LARGEST, Array, clamp, log_sum_exp, total
+from models.arrays import LARGEST, Array, Ints, clamp, log_sum_exp, total
 from models.families.base import Predictive
 from models.families.each import Each
+from models.families.log_like import LogLike
+from models.families.student_t import StudentT
 
 LEAST_WEIGHT = 1e-6
 """No expert's weight falls below about this, so that each can come back."""
@@ -86,6 +88,16 @@ class Mixture(Predictive):
         """See `Predictive`."""
         return total(self.each.cdf(value) * (self._by_row if value.ndim > 1 else self.weights))
 
+    def log_mass(self, value: Array, width: Array) -> Array:
+        """Log of the probability of an interval round the value, shape (n,): to compare with that of an atom."""
+        low, high = self.cdf(np.array([value - 0.5 * width, value + 0.5 * width]))
+        mass: Array = np.log(np.maximum(high - low, 1e-300))
+        return mass
+
+    def part(self, rows: Ints) -> Mixture:
+        """That of some of the series; of Student-t's, plain or on a log-like axis."""
+        return Mixture([_taken(part, rows) for part in self.parts], self.log_weights[:, rows])
+
     def medians(self) -> Array:
         """Where each expert expects the value, shape (k, n)."""
         return self.each.median()
@@ -131,6 +143,13 @@ class Mixture(Predictive):
     def _miss(self, value: Array, normal: Array) -> Array:
         miss: Array = ndtri(clamp(self.cdf(value), 1e-300, 1 - 1e-16)) - normal
         return miss
+
+
+def _taken(part: Predictive, rows: Ints) -> Predictive:
+    if isinstance(part, LogLike):
+        return LogLike(_taken(part.inner, rows), part.unit[rows])
+    assert isinstance(part, StudentT)
+    return StudentT(part.location[rows], part.scale[rows], part.dof[rows])
 
 
 def _secant(low: Array, high: Array, miss_low: Array, miss_high: Array) -> Array:

@@ -18,11 +18,13 @@ from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
+from models.families.suited import About
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
 from models.regimes.config import RegimesConfig
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.detection_state import DetectionState
+from pipelines.families import about
 from pipelines.hearing import Hearing, Silent
 from pipelines.machines import Machines, new_columns, new_slots
 from pipelines.notices import RuleInForce
@@ -34,8 +36,8 @@ from pipelines.turns import turns
 JOINED = "*"
 """The metric of the joined verdict on an entity."""
 
-EXPERTS = ("level", "log_level", "hour")
-"""The experts of a metric's mixture."""
+EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
+"""The experts of a metric's mixture, and the families that take its place."""
 
 CHANNELS = ("point", "window", "record", "change", "absence")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
@@ -108,6 +110,7 @@ class Detection:
         self.detector, self.joined = Detector(config, RegimesConfig(on=settings.regimes)), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.warm_up))
         self.hearing = Hearing(config.threshold)
+        self.family = settings.family
 
     def new_state(self) -> DetectionState:
         """The state before anything was seen."""
@@ -147,7 +150,8 @@ class Detection:
 
         Args:
             frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there
-                ``kind`` (of the metric), in any order. A null, NaN or infinite value is missing.
+                ``kind`` (of the metric) and ``count`` (samples of the window), in any order. A null, NaN or infinite
+                value is missing.
             state: As from `new_state` or an earlier call; it is used up: go on with the one returned.
             rules: Those in force at some time.
             now: The watermark, which no later row is behind; ``None``: it is not known, and whole machines that are
@@ -161,6 +165,7 @@ class Detection:
         frame, series, entities, turn = _in_order(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
         window_end, told = frame["window_end"].to_numpy(), effects(rules, frame)
+        beforehand = about(frame, self.family)
         numbers = {name: np.zeros(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
         believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
@@ -171,7 +176,7 @@ class Detection:
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
             part = slice(start, end)
             ruled = told.part(part) if told else None
-            verdicts = self._judge(state, series[part], time[part], value[part], ruled)
+            verdicts = self._judge(state, series[part], time[part], value[part], ruled, beforehand.part(part))
             for name in ("record_score", "probability", "typical", "lower", "upper"):
                 numbers[name][part] = getattr(verdicts, name)
             for name, channel in verdicts.evidence.items():
@@ -211,8 +216,8 @@ class Detection:
             actual=frame["value"],
             since=pl.Series(since),
             evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
-            experts=_news(kinds, believed),
-            expected=_news(kinds, expected),
+            experts=_news(kinds, believed, believed),
+            expected=_news(kinds, expected, believed),
             influencers=pl.lit(None, _INFLUENCERS),
             template=pl.lit(None, pl.String),
             example=pl.lit(None, pl.String),
@@ -247,14 +252,14 @@ class Detection:
         return known.with_columns(**fixed, **missing).select(*SCHEMA)
 
     def _judge(
-        self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None
+        self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None, known: About
     ) -> SeriesVerdicts:
         """Verdicts on the metrics of one turn; learned is what no rule says not to."""
         columns = state.series.columns
         if ruled is None:
-            return self.detector.step(columns, series, time, value)
+            return self.detector.step(columns, series, time, value, None, known)
         with _kept(columns, series[ruled.skip_learning]):
-            return self.detector.step(columns, series, time, value, ruled.day_off)
+            return self.detector.step(columns, series, time, value, ruled.day_off, known)
 
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
@@ -307,8 +312,11 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
     """The rows as they are judged; of each the state's row of its series and of its entity, and its turn."""
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
+    if "count" not in frame.columns:
+        frame = frame.with_columns(count=pl.lit(1))
     text = [pl.col(name).cast(pl.String) for name in ("entity", "metric", "kind")]
     whole = [pl.col(name).cast(pl.Int64) for name in ("window_start", "window_end")]
+    whole.append(pl.col("count").cast(pl.Int64).fill_null(1))
     frame = frame.select(*text, *whole, pl.col("value").cast(pl.Float64).fill_null(float("nan")))
     keys = frame.select("entity", "metric").unique().sort("entity", "metric")
     keys = keys.with_columns(owner=pl.col("entity").rle_id().cast(pl.Int64), series=pl.int_range(pl.len()))
@@ -324,10 +332,11 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
     return frame[order], rows[series], entities[series], turn
 
 
-def _news(kinds: pl.Series, columns: dict[str, Array]) -> pl.Series:
-    """Columns as one of structs; null where a verdict is no news."""
+def _news(kinds: pl.Series, columns: dict[str, Array], believed: dict[str, Array]) -> pl.Series:
+    """Columns as one of structs; null where a verdict is no news, and fields of experts that had no say."""
     news = ~kinds.is_in(QUIET_KINDS)
-    return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(*columns))).to_series()
+    fields = [pl.when(pl.Series(believed[name] > 0)).then(name).alias(name) for name in columns]
+    return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(fields))).to_series()
 
 
 def _influencers(metrics: pl.Series, first: Ints, joined: list[_Turn]) -> pl.Series:

@@ -56,6 +56,11 @@ class Table:
             self._capacity += more
         return found
 
+    def has(self, keys: Iterable[Key]) -> Flags:
+        """Whether each key is there."""
+        row_of = self._row_of
+        return np.array([key in row_of for key in keys], dtype=np.bool_)
+
     def find(self, keys: Iterable[Key]) -> Ints:
         """The rows of those keys that are there."""
         return np.array([self._row_of[key] for key in keys if key in self._row_of], dtype=np.int64)

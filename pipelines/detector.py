@@ -23,6 +23,7 @@ from pipelines.detection_state import DetectionState
 from pipelines.history import IDENTITY, History, mark
 from pipelines.labels import tell
 from pipelines.notices import LabelDue, Notices, split
+from pipelines.peers import PeersKept
 from pipelines.records.novelty import QUIET_KINDS
 from pipelines.rules import matches
 from pipelines.settings import DetectorSettings
@@ -54,8 +55,8 @@ class DetectorProcess(ProcessorConfig):
 class DetectorProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that the order of judging is that of event time.
 
-    State: those of `Waiting`, `History` and `Notices`, segment ``models``, what the detector believes, and the note
-    ``silent``: the watermark at which the next machine has been silent for too long.
+    State: those of `Waiting`, `History`, `PeersKept` and `Notices`, segment ``models``, what the detector believes, and
+    the note ``silent``: the watermark at which the next machine has been silent for too long.
     """
 
     def __init__(self, config: DetectorProcess) -> None:
@@ -81,12 +82,14 @@ class DetectorProcessor(Processor):
         results = pl.DataFrame()
         if not nothing:
             models = self.detection.from_tables(_arrow(believed)) if believed else self.detection.new_state()
-            turn = _Turn(self.detection, history, notices, self.config.settings.emit == "novel")
+            peers = PeersKept(state, self.config.horizon, self.detection.detector.newcomers)
+            turn = _Turn(self.detection, history, notices, peers, self.config.settings.emit == "novel")
             if late.height or past or told_late:
                 results = turn.again(models, late, past, told_late, before)
             results = together(results, turn.on(models, ready, before, now))
             state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
             history.forget(now)
+            peers.forget(history.base)
             state.notes["keys"] = len(models.series)
             state.notes["silent"] = self.detection.hearing.due(models)
         notices.save(history.base)
@@ -101,11 +104,15 @@ class _Turn:
     detection: Detection
     history: History
     notices: Notices
+    peers: PeersKept
     novel_only: bool
 
     def on(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
         """Judges the windows in (before, now]; what is to be said of them."""
-        cuts = [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
+        cuts = [
+            (time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(ready, models, before, now)
+        ]
+        cuts += [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None)
         said = verdicts.select(*IDENTITY, "revision", "at").with_columns(self._mark(verdicts))
         self.history.write(ready, said)
@@ -159,6 +166,7 @@ class _Turn:
         for stop, _, action in [*sorted(stops, key=lambda s: s[:2]), (until, 2, None)]:
             ends = pl.col("window_end")
             some = frame.filter((ends > done) & (ends <= stop)) if frame.height else frame
+            self.peers.greet(models, some)
             found = self.detection.process(some, models, rules, stop)[0]
             verdicts.append(found.with_columns(at=pl.when(ends <= done).then(stop).otherwise(ends)))
             done = stop
@@ -181,6 +189,7 @@ class _Turn:
         whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
         whole.replace(part, entities)
         self.history.keep(time, whole.to_tables())
+        self.peers.keep(time, whole)
 
     def _changed(self, verdicts: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         """Verdicts that are not what was said, with the next revision; retractions of those that are no more."""
@@ -209,8 +218,8 @@ class _Turn:
 def judged(features: pl.DataFrame) -> pl.DataFrame:
     """The rows that the models judge: one value a series and window.
 
-    >>> row = {"entity": "a", "metric": "m", "kind": "latency", "window_start": 0, "window_end": 10, "mean": 1.0}
-    >>> judged(pl.DataFrame([row | {"p95": 3.0, "rate": None, "revision": 0}]))["value"].to_list()
+    >>> row = {"entity": "a", "metric": "m", "kind": "latency", "window_start": 0, "window_end": 10, "revision": 0}
+    >>> judged(pl.DataFrame([row | {"count": 6, "mean": 1.0, "p95": 3.0, "rate": None}]))["value"].to_list()
     [3.0]
     """
     if not features.height:
@@ -218,7 +227,7 @@ def judged(features: pl.DataFrame) -> pl.DataFrame:
     value = pl.col("mean")
     for kind, column in JUDGED.items():
         value = pl.when(pl.col("kind").cast(pl.String) == kind).then(pl.col(column).cast(pl.Float64)).otherwise(value)
-    columns = ("entity", "metric", "kind", "window_start", "window_end", "revision")
+    columns = ("entity", "metric", "kind", "window_start", "window_end", "revision", "count")
     names = [pl.col(c).cast(pl.String) for c in columns[:3]]
     return features.select(*names, *columns[3:], value.alias("value"))
 

@@ -25,6 +25,7 @@ def _duration(text: str) -> str:
 
 
 Duration = Annotated[str, AfterValidator(_duration)]
+FamilyName = Literal["mixture", "count", "ratio", "categorical"]
 
 
 class _Section(BaseModel):
@@ -82,6 +83,11 @@ class DetectorSettings(_Section):
         "all", description="all: a verdict for each window; novel: only what is not normal"
     )
     timezone: str = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
+    family: dict[str, FamilyName] = Field(
+        {},
+        description="families of metrics whose own choice is not wanted, by glob of the metric: `mixture`, `count`, "
+        "`ratio` or `categorical`; the first glob that matches holds; see model.md",
+    )
     regimes: bool = Field(
         False,
         description="whether lasting changes are told (state_change, new_normal) and learned as regimes; see model.md",

@@ -42,6 +42,9 @@ _EXPERTS = {
     "level": "its level of late",
     "log_level": "its level of late on a logarithmic scale",
     "hour": "the same hour of days before",
+    "count": "how many there usually are in a window",
+    "ratio": "the share that it usually is",
+    "categorical": "the few values that it usually has",
 }
 _NAMES = {name: info.alias or name for name, info in Novelty.model_fields.items()}
 _LEAST_NATS = 1.0

@@ -8,6 +8,7 @@ from typing import Any
 
 from models.arrays import Array, Columns, Flags, Ints, Rows
 from models.families.base import Predictive
+from models.families.normal_inverse_gamma import Prior
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Step:
         gap: Milliseconds since the value before, at least 0, shape (n,).
         resolution: Differences below this mean nothing, above 0, shape (n,).
         day_off: Whether the day counts as one of a weekend although it is none; ``None``: nowhere, shape (n,).
+        peers: What the same metric of other machines lets expect, where its variance is above 0; ``None``: nowhere.
     """
 
     value: Array
@@ -29,6 +31,7 @@ class Step:
     gap: Array
     resolution: Array
     day_off: Flags | None = None
+    peers: Prior | None = None
 
 
 @dataclass(frozen=True)

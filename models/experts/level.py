@@ -62,7 +62,10 @@ class Level(Expert):
         count = state["count"]
         mean = np.where(count > 0, state["mean"], step.value)
         known = NormalInverseGamma(count, mean, state["squares"])
-        return known.predictive(vague(mean, np.abs(mean), step.seen), step.resolution), known
+        prior = vague(mean, np.abs(mean), step.seen)
+        if step.peers:
+            prior = step.peers.where(step.peers.variance > 0, prior)
+        return known.predictive(prior, step.resolution), known
 
     def learn(self, state: Rows, step: Step, lesson: Lesson, memo: NormalInverseGamma) -> None:
         """See `Expert`."""

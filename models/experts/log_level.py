@@ -11,7 +11,7 @@ from models.experts.base import Expert, Lesson, Step
 from models.experts.level import shorten, vague
 from models.families.base import Predictive
 from models.families.log_like import LogLike
-from models.families.normal_inverse_gamma import NormalInverseGamma
+from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
 
 
 class _Memo(NamedTuple):
@@ -58,7 +58,10 @@ class LogLevel(Expert):
         mean = np.where(count > 0, state["mean"], np.arcsinh(step.value / safe))
         known = NormalInverseGamma(count, mean, state["squares"])
         floor = step.resolution / (safe * np.cosh(np.minimum(np.abs(mean), 300.0)))
-        inner = known.predictive(vague(mean, np.minimum(np.abs(mean), 1.0), step.seen), np.maximum(floor, 1e-9))
+        prior = vague(mean, np.minimum(np.abs(mean), 1.0), step.seen)
+        if step.peers:
+            prior = _on_axis(step.peers, safe).where(step.peers.variance > 0, prior)
+        inner = known.predictive(prior, np.maximum(floor, 1e-9))
         return LogLike(inner, safe), _Memo(known, unit)
 
     def learn(self, state: Rows, step: Step, lesson: Lesson, memo: _Memo) -> None:
@@ -73,3 +76,9 @@ class LogLevel(Expert):
         unit = np.where(state["unit"] > 0, state["unit"], 1.0)
         state["mean"] = np.arcsinh(np.sinh(clamp(state["mean"], -300.0, 300.0)) + offset / unit)
         shorten(state, few)
+
+
+def _on_axis(prior: Prior, unit: Array) -> Prior:
+    """A prior of the raw level on the logarithm-like axis; its variances by the slope at its mean."""
+    slope = 1 / np.hypot(prior.mean, unit)
+    return Prior(np.arcsinh(prior.mean / unit), prior.strength, prior.shape, prior.variance * slope * slope)

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from models.arrays import SMALLEST, Array, Flags, Ints
 from models.families.base import Predictive
 
-SLOTS = 8
+SLOTS = 7
 """Distinct values that are remembered; of more, the rarest is given up."""
 
 _SAME = 1e-9

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Flags, Ints
+from models.arrays import SMALLEST, Array, Flags, Ints
 from models.families.normal_inverse_gamma import Prior
 
 _LEAST, _MOST = 0.05, 50.0
@@ -88,45 +88,8 @@ class Peers:
             group: Group of each series, shape (n,).
         """
         within, between = self.within[group], self.between[group]
-        ratio = within / np.maximum(between, within / _MOST)
+        ratio = within / np.maximum(np.maximum(between, within / _MOST), SMALLEST)
         return Prior(self.mean[group], np.clip(ratio, _LEAST, _MOST), self.likeness[group], within)
-
-
-@dataclass(frozen=True)
-class RatePeers:
-    """The gamma prior of an event rate, from the rates of the peers.
-
-    Args:
-        members: Series that have something to say, shape (g,).
-        events: a₀: events that the prior is worth, shape (g,).
-        exposure: b₀: exposure that it is worth, shape (g,).
-
-    Source: by moments, as in N. Breslow, Extra-Poisson variation in log-linear models, JRSS C 33 (1984).
-
-    >>> peers = RatePeers.of(np.zeros(2, np.int64), 1, np.array([90.0, 110.0]), np.array([10.0, 10.0]))
-    >>> (peers.events / peers.exposure).round(2)
-    array([10.])
-    """
-
-    members: Array
-    events: Array
-    exposure: Array
-
-    @classmethod
-    def of(cls, group: Ints, groups: int, events: Array, exposure: Array) -> RatePeers:
-        """The peers of each group from the faded events and exposures of its members, shape (n,)."""
-        speaks = exposure > 0
-        over = np.where(speaks, exposure, 1.0)
-        members = _sum(group, groups, speaks, np.ones(len(group)))
-        total = _sum(group, groups, speaks, over)
-        rate = _sum(group, groups, speaks, events) / np.maximum(total, 1e-300)
-        some = np.maximum(members, 1.0)
-        spread = _sum(group, groups, speaks, (events / over - rate[group]) ** 2) / np.maximum(members - 1, 1.0)
-        noise = rate * _sum(group, groups, speaks, 1 / over) / some
-        between = np.maximum(spread - noise, rate * rate / _MOST)
-        worth = np.where(between > 0, rate * rate / np.where(between > 0, between, 1.0), 0.5)
-        worth = np.clip(worth, 0.5, _MOST)
-        return cls(members, worth, np.where(rate > 0, worth / np.where(rate > 0, rate, 1.0), total / some))
 
 
 def _sum(group: Ints, groups: int, which: Flags, what: Array) -> Array:

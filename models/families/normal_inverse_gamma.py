@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from models.arrays import Array
+from models.arrays import Array, Flags
 from models.families.student_t import StudentT
 
 
@@ -25,6 +25,16 @@ class Prior:
     strength: Array | float
     shape: Array | float
     variance: Array
+
+    def where(self, known: Flags, other: Prior) -> Prior:
+        """This prior where it is known, elsewhere another one.
+
+        Args:
+            known: Shape (n,).
+            other: The other prior.
+        """
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return Prior(*(np.where(known, own, others) for own, others in pairs))
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Novelty(Record):
     since: Instant | None = Field(None, description="onset of the anomaly, state change or absence")
     evidence: dict[str, float] = Field(default_factory=dict, description="each evidence channel by name")
     experts: dict[str, float] | None = Field(
-        None, description="of news: how much each expert of the mixture was believed; they add up to 1"
+        None, description="of news: how much each expert, or family in their place, was believed; they add up to 1"
     )
     expected: dict[str, float] | None = Field(
         None, description="of news: what each expert expected; `hour`: usual at this hour on such days"

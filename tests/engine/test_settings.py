@@ -77,3 +77,10 @@ def test_a_wrong_environment_variable_is_named(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(NewnormalError) as caught:
         load()
     assert "NEWNORMAL_ENGINE__SHARDS" in caught.value.where
+
+
+def test_a_family_that_there_is_not_is_named_with_its_metrics(elsewhere: Path) -> None:
+    (elsewhere / "newnormal.toml").write_text('[detector.family]\n"errors*" = "count"\n')
+    assert load().detector.family == {"errors*": "count"}
+    with pytest.raises(NewnormalError, match=r"detector\.family\.errors\* = 'poisson'.*'ratio' or 'categorical'"):
+        load(**{"detector.family": {"errors*": "poisson"}})

@@ -1,14 +1,10 @@
-"""Constant and quantised series, priors from other machines, and the choice of a family."""
+"""Constant and quantised series, and priors from other machines."""
 
 import numpy as np
-import pytest
 from scipy.special import ndtri
 
-from models.arrays import Rows
 from models.families.categorical import Categorical
-from models.families.choice import NONE, Choice, Family, MetricKind
-from models.families.gamma_poisson import GammaPoisson
-from models.families.hierarchy import Peers, RatePeers
+from models.families.hierarchy import Peers
 from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
 
 
@@ -111,47 +107,3 @@ def test_peers_do_not_depend_on_series_of_other_groups() -> None:
     )
     for name in ("mean", "between", "within", "likeness"):
         assert getattr(both, name)[0] == getattr(alone, name)[0]
-
-
-def test_the_rate_of_a_new_machine_is_that_of_the_others_until_it_has_its_own() -> None:
-    rng, n = np.random.default_rng(0), 400
-    rates, one, group = rng.gamma(4, 0.05, n), np.ones(n), np.zeros(n, np.int64)
-    known = GammaPoisson.empty(n)
-    for _ in range(500):
-        known = known.learn(rng.poisson(rates).astype(float), one, 1.0, 0.0)
-    peers = RatePeers.of(group, 1, known.events, known.exposure)
-    assert peers.events[0] == pytest.approx(4, rel=0.25)
-    assert (peers.events / peers.exposure)[0] == pytest.approx(0.2, rel=0.1)
-    new = GammaPoisson.empty(1).predictive(np.ones(1), peers.events, peers.exposure)
-    assert new.expected[0] == pytest.approx(0.2, rel=0.1)
-    assert -new.log_tails(np.full(1, 10.0))[1][0] > 15
-
-
-def _choose(values: np.ndarray, likelihood: np.ndarray, kind: MetricKind, prescribed: int = NONE) -> list[Family]:
-    n = values.shape[1]
-    choice, known = Choice(), Categorical.empty(n)
-    state, rows = choice.new_state(n), np.arange(n)
-    for value in values:
-        known = known.learn(value, 1.0, 0.0)
-        view = Rows(state, rows, "")
-        choice.learn(view, value, known.distinct(), likelihood, np.full(n, kind), np.full(n, prescribed))
-    return [Family(code) for code in state["family"]]
-
-
-def test_the_support_rules_families_out_and_the_evidence_decides_among_the_others() -> None:
-    rng, even = np.random.default_rng(0), np.zeros((5, 1))
-    gauge = MetricKind.GAUGE
-    assert _choose(rng.poisson(20, (100, 1)).astype(float), even, gauge) == [Family.COUNT]
-    assert _choose(rng.beta(2, 9, (100, 1)), even, gauge) == [Family.RATIO]
-    assert _choose(np.full((100, 1), 4.2), even, gauge) == [Family.CATEGORICAL]
-    assert _choose(rng.normal(0, 1, (100, 1)), even, gauge) == [Family.NORMAL]
-    assert _choose(rng.poisson(20, (100, 1)) + 0.0, even, MetricKind.RATIO) == [Family.NORMAL]
-    better = even.copy()
-    better[Family.LOG_NORMAL] = 0.3
-    assert _choose(rng.lognormal(3, 1, (100, 1)), better, gauge) == [Family.LOG_NORMAL]
-    assert _choose(rng.normal(0, 1, (100, 1)), better, gauge) == [Family.NORMAL], "a log needs values above 0"
-
-
-def test_a_prescribed_family_is_used_whatever_the_evidence() -> None:
-    values = np.random.default_rng(0).poisson(20, (50, 2)).astype(float)
-    assert _choose(values, np.zeros((5, 2)), MetricKind.GAUGE, Family.NORMAL) == [Family.NORMAL] * 2

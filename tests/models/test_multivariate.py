@@ -174,3 +174,17 @@ def test_the_power_tail_finds_the_power() -> None:
         tail.learn(Rows(state, rows, ""), residual, there, one)
     far = np.sqrt(np.exp(np.full((200, 1), 0.5 * np.log(1000.0))) - 1)
     assert tail.evidence(Rows(state, rows, ""), far).mean() == pytest.approx(np.log(1000.0), rel=0.05)
+
+
+def test_probabilities_of_a_stationary_machine_are_calibrated() -> None:
+    rng, n, width, told = np.random.default_rng(0), 250, 5, []
+    model = Multivariate(MultivariateConfig(), width)
+    state, rows, loading = model.new_state(n), np.arange(n), rng.normal(size=(n, 2, width))
+    for step in range(2400):
+        value = np.einsum("nk,nkw->nw", rng.normal(size=(n, 2)), loading) + 0.5 * rng.normal(size=(n, width))
+        verdict = model.step(state, rows, np.full(n, step * 60_000), value)
+        if step >= 1200:
+            told.append(verdict.probability)
+    for p in (1e-2, 1e-3, 1e-4):
+        share = (np.array(told) < p).mean() / p
+        assert 1 / 1.5 < share < 1.5, (p, share)

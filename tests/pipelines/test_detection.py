@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from engine.errors import NewnormalError
+from models.checks import MOST_BYTES
 from pipelines.detection import JOINED, SCHEMA, Detection
 from pipelines.records.novelty import Novelty
 from pipelines.settings import DetectorSettings
@@ -123,3 +124,33 @@ def test_no_rows_give_no_verdicts() -> None:
 def test_two_values_of_one_series_at_one_time_are_both_judged_in_their_order() -> None:
     verdicts = _judge(pl.concat([_frame(20), _frame(20, seed=1)]))
     assert verdicts.filter(pl.col("metric") != JOINED).height == 2 * _frame(20).height
+
+
+def _counted(settings: DetectorSettings, metric: str = "errors", steps: int = 60) -> pl.DataFrame:
+    """What was believed when a burst of rare events came: the means of six samples a window."""
+    value = np.append(np.random.default_rng(0).poisson(0.6, steps) / 6, 20.0)
+    ends = (np.arange(steps + 1) + 1) * 60_000
+    frame = pl.DataFrame({"window_start": ends - 60_000, "window_end": ends, "value": value}).with_columns(
+        entity=pl.lit("a"), metric=pl.lit(metric), kind=pl.lit("count"), count=pl.lit(6)
+    )
+    detection = Detection(settings)
+    return detection.process(frame, detection.new_state())[0].filter(window_end=ends[-1])
+
+
+def test_a_count_is_judged_by_the_family_of_counts_unless_a_setting_says_otherwise() -> None:
+    by_count, pattern = {"count": 1.0}, {"err*": "mixture", "*": "count"}
+    for settings_, metric, believed in (
+        (DetectorSettings(), "errors", by_count),
+        (DetectorSettings(family=pattern), "errors", None),
+        (DetectorSettings(family=pattern), "hits", by_count),
+    ):
+        row = _counted(settings_, metric).row(0, named=True)
+        assert row["kind"] == "anomaly"
+        experts = {name: weight for name, weight in row["experts"].items() if weight is not None}
+        assert experts == by_count if believed else set(experts) == {"level", "log_level", "hour"}
+        assert believed is None or row["upper"] * 6 == round(row["upper"] * 6), "a bound is a number of events"
+
+
+def test_a_series_takes_up_two_kilobytes_at_the_most() -> None:
+    state = DETECTION.process(_frame(), DETECTION.new_state())[1]
+    assert sum(column[:1].nbytes for column in state.series.columns.values()) <= MOST_BYTES

@@ -30,6 +30,7 @@ COLUMNS: dict[str, Any] = {
     "kind": pl.String,
     "window_start": pl.Int64,
     "window_end": pl.Int64,
+    "count": pl.Int64,
     "mean": pl.Float64,
     "p95": pl.Float64,
     "rate": pl.Float64,
@@ -81,7 +82,7 @@ class Job:
 def window(entity: str, metric: str, number: int, value: float, revision: int = 0) -> Event:
     start = number * STEP
     row = {"entity": entity, "metric": metric, "kind": "gauge", "window_start": start, "window_end": start + STEP}
-    return row | {"mean": value, "revision": revision}
+    return row | {"count": 1, "mean": value, "revision": revision}
 
 
 def said(record: Rule | Label) -> Event:

@@ -1,0 +1,108 @@
+"""What a new series starts from: what the same metric is on the other machines, and fading as it speaks for itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Array, Columns, Flags, Ints, Rows
+from models.families.hierarchy import Peers
+from models.families.normal_inverse_gamma import Prior
+
+_TAILS = ("point.", "window.", "change.tail.")
+"""The calibrations whose history a new series begins with."""
+
+_LEAST = 30.0
+"""Values of a series before it says something of others."""
+
+_SPENT = 200.0
+"""Values of its own after which a series no longer asks the others."""
+
+_HISTORY = 100.0
+"""Steps of history that the calibrations of the others are worth."""
+
+_EXCESSES = 100.0
+"""Surprises in the tail that those of all the others together are worth, at the most."""
+
+_HOUR = 0.005
+"""Weight of the hour's expert in a series that knows no hour yet."""
+
+
+class Newcomers:
+    """Sums up the series of each metric, and lets new ones start from it; holds no state.
+
+    Columns of a sum: ``mean``, ``strength``, ``shape``, ``variance`` of the normal-inverse-gamma prior, and edge, shape
+    and rate of each calibration. A variance of 0: there are no peers to learn from.
+    """
+
+    def new_state(self, n: int) -> Columns:
+        """The columns for n series without peers."""
+        return {name: np.zeros(n) for name in ("mean", "strength", "shape", "variance")}
+
+    def new_sums(self, n: int) -> Columns:
+        """The columns for n metrics of which nothing is known."""
+        tails: Columns = {tail + name: np.zeros(n) for tail in _TAILS for name in ("edge", "shape", "rate")}
+        return self.new_state(n) | tails
+
+    def sums(self, state: Columns, rows: Ints, metric: Ints, metrics: int) -> Columns:
+        """What the series of each metric have in common.
+
+        Args:
+            state: A detector's state.
+            rows: Rows of the series, in an order that does not depend on how they came, shape (n,).
+            metric: Number of each one's metric, shape (n,).
+            metrics: How many there are.
+        """
+        level = Rows(state, rows, "level.")
+        count = level["count"]
+        peers = Peers.of(metric, metrics, count, level["mean"], level["squares"], _LEAST)
+        every = np.arange(metrics)
+        known, prior = peers.known(every), peers.prior(every)
+        made: dict[str, Array] = {name: np.where(known, getattr(prior, name), 0.0) for name in self.new_state(0)}
+        for tail in _TAILS:
+            own = Rows(state, rows, tail)
+            totals = {
+                name: np.bincount(metric, weights=np.where(count >= _LEAST, own[name], 0.0), minlength=metrics)
+                for name in ("edge", "shape", "rate")
+            }
+            scale = totals["rate"] / np.maximum(totals["shape"], 1.0)
+            made[tail + "edge"] = totals["edge"] / np.maximum(peers.members, 1.0)
+            made[tail + "shape"] = np.minimum(totals["shape"], _EXCESSES)
+            made[tail + "rate"] = made[tail + "shape"] * scale
+        return dict(made)
+
+    def start(self, state: Columns, rows: Ints, sums: Columns, metric: Ints) -> None:
+        """Lets new series start from a sum.
+
+        Args:
+            state: A detector's state; the rows of the series are changed.
+            rows: Rows of new series, shape (n,).
+            sums: As from `sums`.
+            metric: Number of each one's metric in the sums, shape (n,).
+        """
+        known = np.asarray(sums["variance"], np.float64)[metric] > 0
+        rows, metric = rows[known], metric[known]
+        own = Rows(state, rows, "peers.")
+        for name in self.new_state(0):
+            own[name] = sums[name][metric]
+        for tail in _TAILS:
+            history = Rows(state, rows, tail)
+            for name in ("edge", "shape", "rate"):
+                history[name] = sums[tail + name][metric]
+            history["count"] = np.full(len(rows), _HISTORY)
+        for expert, weight in (("level", 0.5 - 0.5 * _HOUR), ("log_level", 0.5 - 0.5 * _HOUR), ("hour", _HOUR)):
+            state[f"{expert}.log_weight"][rows] = np.log(weight)
+
+    def prior(self, state: Rows, seen: Array) -> Prior | None:
+        """What the peers let expect, the less the more values a series has had; variance 0 where nothing.
+
+        Args:
+            state: The columns.
+            seen: Values learned so far, shape (n,).
+        """
+        variance = state["variance"]
+        holds: Flags = (variance > 0) & (seen < _SPENT)
+        if not holds.any():
+            return None
+        left = np.where(holds, 1 - seen / _SPENT, 0.0)
+        shape = 0.5 + left * np.maximum(state["shape"] - 0.5, 0.0)
+        return Prior(state["mean"], state["strength"] * left, shape, np.where(holds, variance, 0.0))
