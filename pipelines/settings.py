@@ -82,10 +82,6 @@ class DetectorSettings(_Section):
         "all", description="all: a verdict for each window; novel: only what is not normal"
     )
     timezone: str = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
-    regimes: bool = Field(
-        False,
-        description="whether lasting changes are told (state_change, new_normal) and learned as regimes; see model.md",
-    )
 
 
 class ConsoleSettings(_Section):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import LARGEST, Array, clamp
-
-_END = 690.0
-"""asinh of magnitudes beyond this is not told apart: sinh of it is still a float."""
+from models.arrays import Array
 
 
 def place(value: Array, unit: Array) -> Array:
@@ -18,13 +15,3 @@ def place(value: Array, unit: Array) -> Array:
     """
     result: Array = np.arcsinh(value / unit)
     return result
-
-
-def moved(value: Array, shift: Array, unit: Array) -> Array:
-    """Values shifted on the axis, and back in their own units.
-
-    >>> moved(np.array([100.0, -100.0]), np.log([2.0, 2.0]), np.array([1.0, 1.0])).round(1)
-    array([200., -50.])
-    """
-    there = clamp(place(value, unit) + shift, -_END, _END)
-    return clamp(np.sinh(there) * unit, -LARGEST, LARGEST)
