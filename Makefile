@@ -29,7 +29,7 @@ demo: setup ## See it work: simulated machines, faults, detections (options: ARG
 	$(BIN)/newnormal demo $(ARGS)
 
 test: check browser ## Everything that CI checks: lint, types, all tests (options for pytest: ARGS="...")
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
 
 browser: # Chromium for the console's tests; they are skipped where it cannot be had
 	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \

@@ -167,11 +167,11 @@ def _stages(job: Job, measured: Measured | None, shards: int) -> Lines:
     first = "direct: a message's partition tells its shard" if direct else "decode, check, cut into a blob a shard"
     if measured is None:
         return [("map side", f"{first}; {UNMEASURED}"), ("shards", UNMEASURED), ("whole micro-batch", UNMEASURED)]
-    read, operator, whole = (float(measured[name]) for name in ("read_ms", "operator_ms", "batch_ms"))
-    rest = max(0.0, whole - read - operator)
+    mapped, read, operator, whole = (float(measured[f"{name}_ms"]) for name in ("map", "read", "operator", "batch"))
+    rest = max(0.0, whole - mapped - read - operator)
     records, size = float(measured["records_per_batch"]), int(measured["state_bytes"])
     return [
-        ("map side", first if direct else f"{first}; within the {rest:.0f} ms of the rest"),
+        ("map side", first if direct else f"{first}: {mapped:.0f} ms, reading from Kafka included"),
         ("shards: read", f"{read:.0f} ms"),
         ("shards: operator", f"{operator:.0f} ms, {size / 1e6:.1f} MB of state in all"),
         ("rest: Spark, Kafka, the transaction", f"{rest:.0f} ms"),

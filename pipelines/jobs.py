@@ -9,17 +9,15 @@ from engine.job import Job, Output
 from engine.sources import Decoder, Source
 from engine.stream import Stream
 from engine.time import duration_ms
-from engine.watermarks import Prompt
 from engine.windows import Sliding
 from pipelines import topics
 from pipelines.logs.jobs import log_detector, log_normalizer, templates
 from pipelines.normalizer.collectd import CollectdDecoder
 from pipelines.normalizer.json_lines import JsonDecoder
 from pipelines.normalizer.telegraf import TelegrafDecoder
-from pipelines.notices import Notice, NoticeDecoder
-from pipelines.records import Features, Label, Novelty, Rule, Telemetry
+from pipelines.records import Features, Novelty, Telemetry
 from pipelines.settings import Settings
-from pipelines.wiring import bounds, columnar, dead, internal, watermark
+from pipelines.wiring import bounds, columnar, dead, internal, notices, watermark
 
 
 def normalizer(settings: Settings) -> Job:
@@ -65,7 +63,7 @@ def detector(settings: Settings) -> Job:
     from pipelines.detector import DetectorProcess
 
     features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
-    stream = features.merge(Stream.read(_notices(settings))).key_by("entity", "metric")
+    stream = features.merge(Stream.read(notices(settings))).key_by("entity", "metric")
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
@@ -89,13 +87,3 @@ FROM_AGENTS = ("normalizer", "log_normalizer")
 
 MODULES = ("pipelines.jobs", "pipelines.detector", "pipelines.logs.jobs")
 """What a Python worker imports to run them."""
-
-
-def _notices(settings: Settings) -> Source:
-    """Rules and labels, to all shards. They are said when they are sent: silence in them holds nothing up."""
-    formats: dict[str, Decoder] = {
-        settings.topic(topics.RULES): NoticeDecoder(Rule),
-        settings.topic(topics.LABELS): NoticeDecoder(Label),
-    }
-    expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
-    return Source(formats, Notice, "window_end", Prompt(expected=expected), bounds(settings), broadcast=True)

@@ -73,6 +73,7 @@ def summary(reports: list[BatchReport]) -> dict[str, Any]:
         "records": records,
         "records_per_batch": records / len(some),
         "batch_ms": statistics.median(r.seconds for r in some) * 1000,
+        "map_ms": slowest("map_ms"),
         "read_ms": slowest("read_ms"),
         "operator_ms": slowest("operator_ms"),
         "state_bytes": sum(stats.state_bytes for stats in last.values()),

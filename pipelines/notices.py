@@ -40,9 +40,11 @@ class NoticeDecoder(Decoder):
 
     Args:
         record: `Rule` or `Label`.
+        refuses: Whether what is refused is reported; of several jobs that read the topic, one does.
     """
 
     record: type[Rule] | type[Label]
+    refuses: bool = True
 
     def decode(self, messages: Messages) -> Decoded:
         name = self.record.__name__.lower()
@@ -57,7 +59,7 @@ class NoticeDecoder(Decoder):
             else:
                 rows.append({"window_end": said.said, name: said.to_json().decode(), ROW: row})
         schema = Notice.arrow_schema().append(pa.field(ROW, pa.int32()))
-        return Decoded(pa.Table.from_pylist(rows, schema), refused)
+        return Decoded(pa.Table.from_pylist(rows, schema), refused if self.refuses else [])
 
 
 @dataclass(frozen=True)

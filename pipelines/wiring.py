@@ -6,8 +6,10 @@ from engine.deadletters import DeadLetter
 from engine.job import Output
 from engine.record import Record
 from engine.sources import ColumnarDecoder, Decoder, Source, TimeBounds
-from engine.watermarks import BoundedOutOfOrderness
+from engine.watermarks import BoundedOutOfOrderness, Prompt
 from pipelines import topics
+from pipelines.notices import Notice, NoticeDecoder
+from pipelines.records import Label, Rule
 from pipelines.settings import Settings
 
 
@@ -29,6 +31,21 @@ def watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:
 def bounds(settings: Settings) -> TimeBounds:
     """Which event times are believed."""
     return TimeBounds(settings.watermark.max_ahead, settings.watermark.earliest)
+
+
+def notices(settings: Settings, refuses: bool = True) -> Source:
+    """Rules and labels, to all shards. They are said when they are sent: silence in them holds nothing up.
+
+    Args:
+        settings: The settings.
+        refuses: Whether the job that reads them writes dead letters of what is wrong; one job does.
+    """
+    formats: dict[str, Decoder] = {
+        settings.topic(topics.RULES): NoticeDecoder(Rule, refuses),
+        settings.topic(topics.LABELS): NoticeDecoder(Label, refuses),
+    }
+    expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
+    return Source(formats, Notice, "window_end", Prompt(expected=expected), bounds(settings), broadcast=True)
 
 
 def columnar(settings: Settings, topic: str, record: type[Record]) -> Output:

@@ -53,7 +53,7 @@ def compute() -> Market:
     acme, beta = (both.filter(f"symbol = '{name}'").map(symbol="'ACME/BETA'") for name in ("ACME", "BETA"))
     rolling = acme.join(beta, Correlation("price", "price", Sliding("30s", every="1s")))
     jobs = [job(stream, Result) for stream in (statistics, changes, falls, rolling)]
-    return Market(ticks, *(play(each, ticks if each is not jobs[2] else ticks + news) for each in jobs))
+    return Market(ticks, *(play(each, ticks if each is not jobs[2] else ticks + news, 10_000) for each in jobs))
 
 
 def plot(market: Market, figure: Figure) -> None:
@@ -69,7 +69,6 @@ def plot(market: Market, figure: Figure) -> None:
     above.plot([(row["time"] - T0) / 1000 for row in market.warnings], [row["price"] for row in market.warnings], "rx")
     above.set(title="prices; moves by 3 (triangles); falls soon after a mention (crosses)")
     above.legend()
-    below.plot(
-        [(r["window_end"] - T0) / 1000 for r in market.correlation], [r["correlation"] for r in market.correlation]
-    )
+    rolling = sorted(market.correlation, key=lambda row: row["window_end"])
+    below.plot([(row["window_end"] - T0) / 1000 for row in rolling], [row["correlation"] for row in rolling])
     below.set(title="rolling correlation of 30 s", xlabel="event time, s")

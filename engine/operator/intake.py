@@ -34,11 +34,13 @@ class Intake:
         records: Columns of the record type; of several inputs, those of `engine.inputs.schema`.
         markers: One a run of messages of one partition.
         dead: JSON of the dead letters.
+        map_ms: Wall time of the slowest map task that tells this shard of it.
     """
 
     records: list[pa.Table] = field(default_factory=list)
     markers: list[Marker] = field(default_factory=list)
     dead: list[bytes] = field(default_factory=list)
+    map_ms: float = 0.0
 
 
 def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:

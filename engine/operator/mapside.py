@@ -19,7 +19,7 @@ from engine.operator.intake import Intake, read
 from engine.partitioning import slots
 from engine.watermarks import Marker
 
-DATA, MARKERS, DEAD = "data", "markers", "dead"
+DATA, MARKERS, DEAD, COST = "data", "markers", "dead", "cost"
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ def joined(blobs: Iterable[tuple[str, bytes]]) -> Intake:
             intake.records.append(pa.ipc.open_stream(value).read_all())
         elif kind == MARKERS:
             intake.markers += [Marker(*row) for row in orjson.loads(value)]
+        elif kind == COST:
+            intake.map_ms = max(intake.map_ms, float(value))
         else:
             intake.dead += value.split(b"\n")
     return intake

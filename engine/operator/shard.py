@@ -54,7 +54,8 @@ class Stats:
         open: Windows open.
         timers: Timers set.
         hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
-        read_ms: Wall time of decoding; filled in by what runs the shard.
+        map_ms: Wall time of the map side, reading from Kafka included; filled in by what runs the shard.
+        read_ms: Wall time of decoding in the shard; likewise.
         operator_ms: Wall time of the operator, encoding and state included; likewise.
     """
 
@@ -69,6 +70,7 @@ class Stats:
     open: int | None = None
     timers: int | None = None
     hot: Sequence[tuple[str, float]] = ()
+    map_ms: float = 0.0
     read_ms: float = 0.0
     operator_ms: float = 0.0
 

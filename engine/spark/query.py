@@ -177,11 +177,14 @@ def _blobs(rows: DataFrame, job: Job, shards: int) -> DataFrame:
 
 
 def map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Kafka rows to one row a blob, with the slot that the shard's label is."""
+    """Kafka rows to one row a blob, with the slot that the shard's label is, and one that tells how long it took."""
+    schema = pa.schema([("shard", pa.int32()), ("slot", pa.int32()), ("kind", pa.string()), ("value", pa.binary())])
+    began = time.perf_counter()
     tables = (pa.Table.from_batches([batch]) for batch in batches)
-    for blob in mapside.run(job, shards, tables):
+    blobs = list(mapside.run(job, shards, tables))
+    took = (time.perf_counter() - began) * 1000
+    for blob in [*blobs, *(mapside.Blob(blob.shard, mapside.COST, b"%f" % took) for blob in blobs[-1:])]:
         row = {"shard": [blob.shard], "slot": [labels[blob.shard]], "kind": [blob.kind], "value": [blob.value]}
-        schema = pa.schema([("shard", pa.int32()), ("slot", pa.int32()), ("kind", pa.string()), ("value", pa.binary())])
         yield pa.RecordBatch.from_pydict(row, schema=schema)
 
 

@@ -69,7 +69,8 @@ class ShardProcessor(StatefulProcessor):
         operator = ShardOperator(self.job, int(frame["shard"].iloc[0]), self.shards)
         messages = list(operator.run(intake, SparkSegments(self.segments)))
         reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
-        messages[-1] = replace(Stats.of(messages[-1]), read_ms=reading, operator_ms=operated).message()
+        stats = Stats.of(messages[-1])
+        messages[-1] = replace(stats, map_ms=intake.map_ms, read_ms=reading, operator_ms=operated).message()
         yield bundled(messages)
 
     def close(self) -> None:

@@ -50,3 +50,13 @@ def score(evidence: Array, half: float) -> Array:
     array([ 0., 50., 90.])
     """
     return 100.0 * (evidence / (evidence + half))
+
+
+def worth(points: Array, factor: Array) -> Array:
+    """A `score` whose evidence counts so many times.
+
+    >>> worth(np.array([0.0, 50.0, 90.0]), np.array([0.5, 0.5, 2.0])).round(1)
+    array([ 0. , 33.3, 94.7])
+    """
+    weighed = factor * points
+    return 100.0 * weighed / (weighed + 100.0 - points)

@@ -50,6 +50,18 @@ class LogWindow:
     template: Ints
     count: Array
 
+    def part(self, keep: Flags) -> LogWindow:
+        """The window of some of its entities.
+
+        Args:
+            keep: Which, shape (m,).
+        """
+        pairs = keep[self.owner]
+        owner: Ints = (np.cumsum(keep) - 1)[self.owner[pairs]]
+        return LogWindow(
+            self.rows[keep], self.fleet[keep], self.pairs[pairs], owner, self.template[pairs], self.count[pairs]
+        )
+
     def total(self, weight: Array | Flags) -> Array:
         """Sum over each entity's pairs, shape (m,)."""
         return np.bincount(self.owner, weight, len(self.rows)).astype(np.float64)

@@ -6,17 +6,23 @@ severities; one verdict, metric `logs`, is made of both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
 from models.arrays import Flags, Ints, Rows
-from models.evidence.combine import combine, score
+from models.evidence.combine import combine, score, worth
+from models.feedback import Feedback
 from models.templates.config import TemplateConfig
 from models.templates.model import CHANNELS, Templates, TemplateVerdicts
 from models.templates.phases import Phases
 from models.templates.tables import LogWindow
 from pipelines.logs.detection_state import SEVERITIES, TEMPLATES, LogState
+from pipelines.notices import LabelDue, RuleInForce
+from pipelines.records import Label
+from pipelines.rules import Effects, effects
 from pipelines.settings import DetectorSettings
 
 METRIC = "logs"
@@ -51,13 +57,19 @@ class LogDetection:
 
     def __init__(self, settings: DetectorSettings, size: int, config: TemplateConfig | None = None) -> None:
         self.threshold, self.size = settings.threshold, size
-        self.model, self.phases = Templates(config or TemplateConfig()), Phases()
+        self.model, self.phases, self.feedback = Templates(config or TemplateConfig()), Phases(), Feedback()
 
     def new_state(self) -> LogState:
         """The state before anything was seen."""
-        return LogState(self.model, self.phases)
+        return LogState(self.model, self.phases, self.feedback)
 
-    def process(self, features: pl.DataFrame, state: LogState) -> pl.DataFrame:
+    def process(
+        self,
+        features: pl.DataFrame,
+        state: LogState,
+        rules: Sequence[RuleInForce] = (),
+        labels: Sequence[LabelDue] = (),
+    ) -> pl.DataFrame:
         """Verdicts on all windows up to the last one in the features, in order of window end and machine.
 
         Machines that are known are judged in windows without a line too.
@@ -65,25 +77,38 @@ class LogDetection:
         Args:
             features: Columns of `LogFeatures`; all rows of their windows, none of them judged before; in any order.
             state: Changed.
+            rules: Those in force at some time; they decide here what is learned.
+            labels: Those that take effect by now, in order.
 
         Returns:
             Columns of `Novelty`, as far as they are known here; without columns if there is nothing to tell.
         """
         rows = features.sort("window_end", "entity", "metric")
         parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
-        pieces = []
+        pieces, dues = [], list(labels)
         while parts:
             end = min(parts)
             if state.judged is not None and state.listens():  # else nobody is missed
                 end = min(end, state.judged + self.size)
-            pieces.append(self._window(parts.pop(end, rows.clear()), state, end))
+            while dues and dues[0].at < end:
+                self._tell(state, dues.pop(0).label)
+            pieces.append(self._window(parts.pop(end, rows.clear()), state, end, rules))
             state.judged = end
             if end // self.size % EVERY == 0:
                 state.tidy(self.model.faint(state.tables()), end)
+        for due in dues:
+            self._tell(state, due.label)
         made = [piece for piece in pieces if piece.height]
         return pl.concat(made) if made else pl.DataFrame()
 
-    def _window(self, part: pl.DataFrame, state: LogState, end: int) -> pl.DataFrame:
+    def _tell(self, state: LogState, label: Label) -> None:
+        """A label on a machine's log: its evidence is worth less, or more; other labels say nothing of logs."""
+        if label.metric == METRIC and label.verdict in ("false_alarm", "true"):
+            rows = state.machines.find([(label.entity,)])
+            told = np.full(len(rows), label.verdict == "true")
+            self.feedback.told(Rows(state.machines.columns, rows, "feedback."), told)
+
+    def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> pl.DataFrame:
         pairs = state.take(part)
         rows = state.awake(pairs)
         place = np.full(len(state.entities), -1)
@@ -95,10 +120,33 @@ class LogDetection:
         view: Ints = state.entities.columns["fleet"].astype(np.int64)[rows]
         window = LogWindow(rows, view, mine, place[owner[mine]], template[mine], count[mine])
         young = Rows(state.entities.columns, rows, "")["windows"] < self.model.config.warm_up
-        return self._verdicts(state, end, window, self.model.step(state.tables(), window), young)
+        concerned = self._effects(state, end, window, rules)
+        if concerned is None or not concerned.skip_learning.any():
+            told = self.model.step(state.tables(), window)
+        else:
+            told = self.model.score(state.tables(), window)
+            self.model.step(state.tables(), window.part(~concerned.skip_learning))
+        return self._verdicts(state, end, window, told, young, concerned)
+
+    def _effects(self, state: LogState, end: int, window: LogWindow, rules: Sequence[RuleInForce]) -> Effects | None:
+        """What the rules do to each row of a window."""
+        names = state.machines.keys()
+        machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
+        frame = pl.DataFrame(
+            {"entity": [names[row][0] for row in machine.tolist()], "value": window.total(window.count)},
+            {"entity": pl.String, "value": pl.Float64},
+        )
+        spans = {"metric": pl.lit(METRIC), "window_start": pl.lit(end - self.size), "window_end": pl.lit(end)}
+        return effects(rules, frame.with_columns(**spans))
 
     def _verdicts(
-        self, state: LogState, end: int, window: LogWindow, told: TemplateVerdicts, young: Flags
+        self,
+        state: LogState,
+        end: int,
+        window: LogWindow,
+        told: TemplateVerdicts,
+        young: Flags,
+        concerned: Effects | None,
     ) -> pl.DataFrame:
         """One row a machine: its templates' and its severities' verdicts in one."""
         machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
@@ -111,6 +159,10 @@ class LogDetection:
         severity = combine([told.evidence[name][other] for name in CHANNELS])
         nats["severity"] = np.where(lines > 0, severity, 0.0)
         points = np.maximum(told.record_score[mine], score(nats["severity"], config.half))
+        said = Rows(state.machines.columns, machine[mine], "feedback.")
+        points = worth(points, self.feedback.worth(said))
+        self.feedback.fade(said, lines > 0)
+        lower, typical, upper = (told.expected.quantile(np.full(len(told.lines), end))[mine] for end in _ENDS)
 
         own = Rows(state.machines.columns, machine[mine], "")
         last = np.where(lines > 0, end, own["last"]).astype(np.int64)
@@ -121,11 +173,16 @@ class LogDetection:
         alarm: Flags = (points >= self.threshold) & (lines > 0)
         persists = np.maximum(told.persists[mine], told.persists[other])
         unusual = alarm | (np.maximum(told.usual[mine], told.usual[other]) >= config.doubt)
+        before = {name: own[name] for name in self.phases.new_state(0)}
         kind, since = self.phases.step(own, start, alarm, unusual, strange, persists, absent)
+        if concerned is not None:  # what is neither learned nor reported is as if it had not been
+            out = concerned.part(mine)
+            left = out.skip_learning & out.muted(lines, typical)
+            for name, column in before.items():
+                own[name] = np.where(left, column, own[name])
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
 
         shown = np.flatnonzero((lines > 0) | ((kind != "normal") & (kind != "learning")))
-        lower, typical, upper = (told.expected.quantile(np.full(len(told.lines), end))[mine] for end in _ENDS)
         names = state.machines.keys()
         frame = pl.DataFrame(
             {

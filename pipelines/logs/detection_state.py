@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from models.arrays import Columns, Flags, Ints
+from models.arrays import Columns, Flags, Ints, prefixed
+from models.feedback import Feedback
 from models.templates.model import Templates
 from models.templates.phases import ABSENT, Phases
 from models.templates.tables import TemplateTables, new_fleets, new_pairs, new_templates
@@ -32,15 +33,17 @@ class LogState:
     Args:
         model: Whose columns they hold.
         phases: Likewise.
+        feedback: Likewise.
 
     Attributes:
         judged: End of the last window judged, epoch milliseconds; ``None`` at first.
         texts: Of each log metric its template, and the newest example.
     """
 
-    def __init__(self, model: Templates, phases: Phases) -> None:
+    def __init__(self, model: Templates, phases: Phases, feedback: Feedback) -> None:
         def machines(n: int) -> Columns:
-            return phases.new_state(n) | {"last": np.zeros(n, np.int64)}
+            said = prefixed("feedback.", feedback.new_state(n))
+            return phases.new_state(n) | said | {"last": np.zeros(n, np.int64)}
 
         def entities(n: int) -> Columns:
             return model.new_tables(entities=n).entities | {

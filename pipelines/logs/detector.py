@@ -10,6 +10,9 @@ from engine.ordered.base import Waiting
 from engine.processor import Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
 from pipelines.logs.detection import LogDetection
+from pipelines.notices import Notices, split
+from pipelines.records.novelty import QUIET_KINDS
+from pipelines.rules import applied
 from pipelines.settings import DetectorSettings
 from pipelines.words import told
 
@@ -33,7 +36,7 @@ class LogDetectorProcess(ProcessorConfig):
 class LogDetectorProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that each is judged once and whole.
 
-    State: that of `Waiting`, and segment ``logs``, what is believed of each machine's log.
+    State: those of `Waiting` and `Notices`, and segment ``logs``, what is believed of each machine's log.
     """
 
     def __init__(self, config: LogDetectorProcess) -> None:
@@ -41,19 +44,26 @@ class LogDetectorProcessor(Processor):
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Judges all windows that are complete; what comes for one that was judged is late."""
-        late = None
-        if batch.height:
-            behind = pl.col("window_end") <= progress.before
-            late, batch = batch.filter(behind), batch.filter(~behind)
-        ready = Waiting(state).release(batch, pl.col("window_end"), progress.now)
-        if not ready.height:
+        before, now, late = progress.before, progress.now, None
+        features, news = split(batch)
+        notices = Notices(state)
+        notices.take(news, before, before)
+        if features.height:
+            behind = pl.col("window_end") <= before
+            late, features = features.filter(behind), features.filter(~behind)
+        ready = Waiting(state).release(features, pl.col("window_end"), now)
+        rules, labels = notices.in_force(), notices.due(before, now)
+        notices.save(now)
+        if not ready.height and not labels:
             return Results(pl.DataFrame(), late)
         believed, stored = self.detection.new_state(), state.get("logs")
         if stored:
             believed.fill(unpack(stored))
         text = pl.col("entity", "metric", "template").cast(pl.String)
-        verdicts = self.detection.process(ready.with_columns(text), believed)
+        verdicts = self.detection.process(ready.with_columns(text), believed, rules, labels)
         state.put("logs", pack(believed.to_frames()))
+        if verdicts.height:
+            verdicts = applied(rules, verdicts)
         if self.emit == "novel" and verdicts.height:
-            verdicts = verdicts.filter(~pl.col("kind").is_in(["normal", "learning"]))
+            verdicts = verdicts.filter(~pl.col("kind").is_in(QUIET_KINDS))
         return Results(told(verdicts) if verdicts.height else verdicts, late)

@@ -21,7 +21,7 @@ from pipelines.normalizer.json_lines import JsonDecoder
 from pipelines.normalizer.rsyslog import RsyslogDecoder
 from pipelines.records import Log, LogFeatures, Novelty
 from pipelines.settings import Settings
-from pipelines.wiring import bounds, columnar, dead, internal, watermark
+from pipelines.wiring import bounds, columnar, dead, internal, notices, watermark
 
 
 def log_normalizer(settings: Settings) -> Job:
@@ -52,8 +52,8 @@ def templates(settings: Settings) -> Job:
 
 def log_detector(settings: Settings) -> Job:
     """`features.logs` → `novelties`: what is novel of each machine's log."""
-    source = internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end")
+    features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
+    stream = features.merge(Stream.read(notices(settings, refuses=False))).key_by("entity", "metric")
     process = LogDetectorProcess(settings.detector, duration_ms(settings.window.size))
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
-    stream = Stream.read(source).key_by("entity", "metric").process(process)
-    return stream.write("log_detector", novelties, dead(settings))
+    return stream.process(process).write("log_detector", novelties, dead(settings))

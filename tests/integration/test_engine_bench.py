@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from deploy.embedded.endpoints import Endpoints
 from pipelines.cli.bench import module
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark]
 
 
 def test_a_process_is_faster_than_row_mode_and_sliding_windows_cost_little_more(

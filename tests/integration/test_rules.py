@@ -67,7 +67,7 @@ def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_
         return found
 
     pipeline.wait("verdicts", lambda: ("plain", REVISED + 5) in verdicts())
-    send("plain", at(REVISED) + 2, 500.0)
+    send("plain", at(REVISED) + 2, 2000.0)
     producer.flush()
     pipeline.wait("the amended verdict", lambda: verdicts()["plain", REVISED]["revision"] > 0)
     found = verdicts()
@@ -82,7 +82,7 @@ def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_
     assert told[0] == plain[0]
     assert told[1] < plain[1]
     amended = found["plain", REVISED]
-    assert (amended["revision"], amended["actual"]) == (1, (500.0 + _values()[2, REVISED]) / 2)
+    assert (amended["revision"], amended["actual"]) == (1, (2000.0 + _values()[2, REVISED]) / 2)
     assert amended["kind"] == "anomaly"
     dead = [orjson.loads(message.value()) for message in pipeline.read(topics.DEADLETTER)]
     assert [letter["error.code"] for letter in dead] == ["RULE_INVALID"], "once, although all shards read the rules"

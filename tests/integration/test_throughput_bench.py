@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from deploy.embedded.endpoints import Endpoints
 from pipelines.cli.bench import module
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark]
 
 
 def test_a_hand_written_spark_job_gives_the_same_windows(endpoints: Endpoints, tmp_path: Path) -> None:

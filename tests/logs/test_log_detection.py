@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 from engine.processor import Progress
 from engine.state import DictSegments, ShardState
 from pipelines.logs.detector import LogDetectorProcess
+from pipelines.records import Label, Rule
 from pipelines.settings import DetectorSettings
 from tests.logs.site import START, WINDOW
 
@@ -51,9 +52,14 @@ def _features(windows: int, change: dict[int, dict[str, dict[str, float]]], seed
     return pl.concat(frames)
 
 
-def _judged(features: pl.DataFrame, cuts: list[int], seed: int = 0) -> pl.DataFrame:
+def _judged(
+    features: pl.DataFrame, cuts: list[int], seed: int = 0, said: tuple[Rule | Label, ...] = ()
+) -> pl.DataFrame:
     """Verdicts of the streaming processor, in micro-batches cut at some windows, rows in any order."""
     segments, verdicts, before = DictSegments(), [], -(2**60)
+    told = [{type(one).__name__.lower(): one.to_json().decode(), "window_end": one.said} for one in said]
+    notices = pl.DataFrame(told, {"rule": pl.String, "label": pl.String, "window_end": pl.Int64})
+    features = pl.concat([features, notices], how="diagonal")
     edges = [START, *(START + cut * WINDOW for cut in sorted(cuts)), 2**60]
     for low, high in pairwise(edges):
         part = features.filter((pl.col("window_end") > low) & (pl.col("window_end") <= high))
@@ -62,7 +68,7 @@ def _judged(features: pl.DataFrame, cuts: list[int], seed: int = 0) -> pl.DataFr
         state.save()
         before = high
         verdicts += [made.records] if made.records.height else []
-    return pl.concat(verdicts)
+    return pl.concat(verdicts, how="diagonal")
 
 
 def _news(verdicts: pl.DataFrame, entity: str) -> list[tuple[int, str]]:
@@ -138,9 +144,46 @@ def test_a_log_that_is_silent_most_of_the_time_is_not_absent() -> None:
     assert _news(verdicts, "d") == []
 
 
+def _upgrade(begin: int, end: int, **effects: bool) -> Rule:
+    times = {"time": START + begin * WINDOW, "end": START + end * WINDOW}
+    return Rule(id="upgrade", entity="b", metric="logs", **times, **effects)
+
+
+def test_what_a_rule_skips_is_neither_reported_nor_learned_and_the_others_do_not_notice() -> None:
+    loud = {100: {"b": {"slow": 300.0}}, 160: {"b": RATES}, 180: {"b": RATES | {"slow": 30.0}}, 181: {"b": RATES}}
+    features, rule = _features(190, loud), _upgrade(100, 160, skip_result=True, skip_learning=True)
+    ruled, plain = _judged(features, [130], said=(rule,)), _judged(features, [])
+    assert [kind for _, kind in _news(plain, "b")].count("state_change") == 1
+    assert _news(ruled, "b")[0] == (180, "anomaly")
+    within = ruled.filter((pl.col("entity") == "b") & pl.col("rules").is_not_null())
+    assert within.height == 60
+    assert within["record_score"].max() == 0
+    others = (some.filter(pl.col("entity") != "b").drop("rules", strict=False) for some in (ruled, plain))
+    assert_frame_equal(*others, check_exact=True)
+
+
+def test_with_skip_learning_alone_it_is_seen_all_the_time() -> None:
+    loud = _features(140, {100: {"b": RATES | {"slow": 30.0}}})
+    seen = _judged(loud, [], said=(_upgrade(100, 140, skip_learning=True),))
+    assert [number for number, kind in _news(seen, "b") if kind == "anomaly"] == [*range(100, 140)]
+
+
+def test_a_label_on_a_log_changes_what_its_evidence_is_worth_from_then_on() -> None:
+    features = _features(202, {100: {"b": RATES | {"slow": 6.0}}, 101: {"b": RATES}, 200: {"b": RATES | {"slow": 6.0}}})
+    at = START + 110 * WINDOW
+    label = Label(entity="b", metric="logs", start=at, end=at, time=at, verdict="false_alarm")
+    plain, told = (
+        some.filter((pl.col("entity") == "b") & (pl.col("window_end") == START + 201 * WINDOW))["record_score"][0]
+        for some in (_judged(features, []), _judged(features, [111, 150], said=(label,)))
+    )
+    weight = 2 / 3 * plain / (100 - plain)
+    assert abs(told - 100 * weight / (1 + weight)) < 0.05  # what was said fades a little
+
+
 @hypothesis(deadline=None, max_examples=6)
 @given(st.lists(st.integers(1, 119), max_size=4), st.integers(0, 1000))
 def test_verdicts_are_the_same_whatever_the_batches_and_restarts(cuts: list[int], seed: int) -> None:
     events = {60: {"a": RATES | {"lost": 2.0}}, 70: {"a": RATES, "d": {"get": 0.0}}, 90: {"d": RATES}}
-    features = _features(120, events)
-    assert_frame_equal(_judged(features, cuts, seed), _judged(features, []), check_exact=True)
+    features, said = _features(120, events), (_upgrade(80, 95, skip_learning=True, skip_result=True),)
+    found, whole = _judged(features, cuts, seed, said), _judged(features, [], said=said)
+    assert_frame_equal(found.select(whole.columns), whole, check_exact=True)

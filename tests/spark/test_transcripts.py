@@ -32,7 +32,7 @@ def chosen(scenarios: Iterable[Scenario]) -> dict[str, Scenario]:
         return {s.name: s for s in found}
     short = [s for s in found if len(s.stream.batches) <= BATCHES and _crashes(s) <= CRASHES]
     crashing = [s for s in short if _crashes(s)]
-    plain = [s for s in short if not _crashes(s) and f"{s.name} / killed and restarted" not in {c.name for c in short}]
+    plain = [s for s in short if not _crashes(s) and s.name + operators.KILLED not in {c.name for c in short}]
     crashing = crashing[::2] if isinstance(found[0], windows.Scenario) else crashing
     return {s.name: s for s in [*crashing, *plain[::EVERY]]}
 

@@ -28,6 +28,7 @@ from tests.engine.ordered.test_examples import Silence
 from tests.engine.ordered.test_inputs import Countdown
 from tests.engine.ordered.test_operators_match_reference import Longest
 
+KILLED = " / killed and restarted"
 TIMES = {"time", "left_time", "right_time", "a_time", "b_time", "window_start", "window_end"}
 
 
@@ -44,7 +45,7 @@ class Totals(Logic):
 
 @dataclass(frozen=True)
 class Scenario:
-    """One input, and what must come out."""
+    """One input, and what must come out; ``final``: as bounded input."""
 
     name: str
     job: Job
@@ -52,6 +53,7 @@ class Scenario:
     show: list[str]
     expect: list[str]
     late: list[str]
+    final: list[str]
 
     def shown(self, some: Run) -> list[str]:
         """Results in the notation of the transcript."""
@@ -63,9 +65,10 @@ def scenarios(file: Path) -> Iterator[Scenario]:
     for case in yaml.safe_load(file.read_text()):
         job = job_of(_stream(case["stream"]), late=Missed)
         expect, late = (sorted(_split(case.get(name, ""), "|")) for name in ("expect", "late"))
+        final = sorted(_split(case["final"], "|")) if "final" in case else expect
         plain = _input(case["input"], job)
-        for label, stream in (("", plain), (" / killed and restarted", killed(plain))):
-            yield Scenario(case["case"] + label, job, stream, case["show"].split(), expect, late)
+        for label, stream in (("", plain), (KILLED, killed(plain))):
+            yield Scenario(case["case"] + label, job, stream, case["show"].split(), expect, late, final)
 
 
 def killed(stream: TestStream) -> TestStream:

@@ -1,4 +1,4 @@
-"""Each scenario of an operator gives its results by the specification and on the operator, killed and restarted too."""
+"""Each operator scenario: by the specification, on the operator, killed and restarted too, and as bounded input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.testing import run
-from tests.transcripts.operators.reader import Scenario, scenarios, shown_late
+from tests.transcripts.operators.reader import KILLED, Scenario, scenarios, shown_late
 
 ALL = list(scenarios(Path(__file__).parent / "operators.yaml"))
 pytestmark = pytest.mark.transcripts
@@ -19,3 +19,10 @@ def test_results(scenario: Scenario, on: str) -> None:
     got = run(scenario.job, scenario.stream, on, shards=2)
     assert scenario.shown(got) == scenario.expect
     assert shown_late(got) == scenario.late
+
+
+@pytest.mark.parametrize("scenario", [s for s in ALL if not s.name.endswith(KILLED)], ids=lambda s: s.name)
+def test_bounded(scenario: Scenario) -> None:
+    got = run(scenario.job, scenario.stream, "bounded", shards=2)
+    assert scenario.shown(got) == scenario.final
+    assert got.late == []
