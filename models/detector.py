@@ -41,6 +41,19 @@ _TRACE = 1e-100
 """A bound below this is a trace of the prior of a series that was always 0: it is 0."""
 
 
+_UNLEARNED = tuple(
+    f"{part}.{name}"
+    for part, names in {
+        "level": ("count", "mean", "squares", "log_weight"),
+        "log_level": ("count", "mean", "squares", "log_weight"),
+        "hour": ("log_weight",),
+        "record": ("low", "high"),
+    }.items()
+    for name in names
+)
+"""What is again as it was before an incident once that is over: an outage is not learned."""
+
+
 @dataclass(frozen=True)
 class _Judgement:
     """A verdict and all that learning wants of the way to it."""
@@ -111,6 +124,7 @@ class Detector:
         columns |= prefixed("record.", self.record.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
+        columns |= prefixed("before.", {name: columns[name].copy() for name in _UNLEARNED})
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
     def score(
@@ -274,7 +288,8 @@ class Detector:
         self._learn_all(state, rows, judged)
 
     def _learn_all(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
-        step, mixture = judged.step, judged.mixture
+        step, mixture, after = judged.step, judged.mixture, judged.decision.after
+        _copy(state, "", "before.", rows[after.at[after.begins]])
         lower, middle, upper = judged.band
         # what was lived through is plausible: else a series that began constant would never learn how it varies
         reach_low = np.minimum(middle - self.config.reach * (middle - lower), judged.lived.low)
@@ -309,9 +324,16 @@ class Detector:
         record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
+        _copy(state, "before.", "", rows[after.at[after.returned]])
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time
+
+
+def _copy(state: Columns, source: str, target: str, rows: Ints) -> None:
+    if len(rows):
+        for name in _UNLEARNED:
+            state[target + name][rows] = state[source + name][rows]
 
 
 def _rarity(channels: dict[str, Array]) -> Array:

@@ -29,7 +29,9 @@ class _Next(NamedTuple):
 
     at: Ints
     stays: Flags
+    begins: Flags
     gone: Flags
+    returned: Flags
     given_up: Flags
     switch: Flags
     slot: Ints
@@ -144,8 +146,9 @@ class Regimes:
         shift = np.where(recalled, known.shift[here, best], present + challenger.mean)
         incident = incident._replace(told=incident.told | changed)
         gone = news.was & ~stays
+        returned = news.was & ~is_open & (challenger.number >= config.lasting)
         return (
-            _Next(at, stays, gone, given_up, switch, slot, shift, known._replace(back=back), incident),
+            _Next(at, stays, ~news.was & stays, gone, returned, given_up, switch, slot, shift, known._replace(back=back), incident),
             kind,
             since,
             quiet,
