@@ -24,13 +24,31 @@ from models.verdicts import Kind
 _LONG_AGO = -1e9
 
 
-class _Next(NamedTuple):
-    """What becomes of the rows ``at``."""
+class Next(NamedTuple):
+    """What becomes of some incidents.
+
+    Args:
+        at: Which of the n values they are of, shape (m,), as all others.
+        kind: Codes of `Kind`; -1: no news.
+        since: Onset; -1: there is none.
+        quiet: Whether it has been announced as a change: it is no longer an anomaly.
+        begins: Whether it begins with this value.
+        stays: Whether it is open after it.
+        returned: Whether it was one of some windows, and is over since values are again as expected.
+        given_up: Whether it is over since it lasts too long.
+        switch: Whether another regime holds from the next value on: ``slot``, at ``shift``.
+        slot: See there.
+        shift: See there.
+        known: The kept regimes.
+        incident: The incident.
+    """
 
     at: Ints
-    stays: Flags
+    kind: Ints
+    since: Ints
+    quiet: Flags
     begins: Flags
-    gone: Flags
+    stays: Flags
     returned: Flags
     given_up: Flags
     switch: Flags
@@ -57,7 +75,7 @@ class Decision(NamedTuple):
     explained: Flags
     told: Expected
     at_place: Array
-    after: _Next
+    after: Next
 
 
 class Regimes:
@@ -98,18 +116,14 @@ class Regimes:
         surprising = np.abs(told.off) >= config.trigger * told.scale
         is_open = state["weight"] > 0
         at = np.flatnonzero(found.valid & (surprising & (found.seen >= config.young) | is_open))
-        next_, kind_at, since_at, quiet_at = self._incidents(state, at, found, told, at_place, threshold)
-
+        after = self._go_on(state, at, found, told, at_place, threshold)
         kind, since = np.full(n, -1), np.full(n, NEVER)
-        kind[at], since[at] = kind_at, since_at
-        settling = is_open | (found.seen - state["settling"] < config.settling)
-        explained = settling & ~surprising
-        explained[at] |= quiet_at
-        return Decision(kind, since, explained, told, at_place, next_)
+        kind[at], since[at] = after.kind, after.since
+        explained = ~surprising & (is_open | (found.seen - state["settling"] < config.settling))
+        explained[at] |= after.quiet
+        return Decision(kind, since, explained, told, at_place, after)
 
-    def _incidents(
-        self, state: Rows, at: Ints, found: Found, told: Expected, at_place: Array, threshold: float
-    ) -> tuple[_Next, Ints, Ints, Flags]:
+    def _go_on(self, state: Rows, at: Ints, found: Found, told: Expected, at_place: Array, threshold: float) -> Next:
         config, some = self.config, Rows(state.state, state.rows[at], state.prefix)
         part = Found(*(array[at] for array in found))  # type: ignore[arg-type]
         own = Expected(*(array[..., at] for array in told))  # type: ignore[arg-type]
@@ -137,21 +151,25 @@ class Regimes:
         kind = np.where(news.was & ~is_open & loud, Kind.RECOVERED.code, -1)
         kind = np.where(changed & strong, Kind.STATE_CHANGE.code, kind)
         kind = np.where((accepted & strong) | recalled, Kind.NEW_NORMAL.code, kind)
-        since = np.where(news.was | is_open, incident.onset, NEVER)
-        quiet = is_open & (incident.told | changed | switch)
-
         here = np.arange(len(at))
         present = known.shift[here, known.active]
         slot = np.where(recalled, best, self.kept.place_for_new(known))
         shift = np.where(recalled, known.shift[here, best], present + challenger.mean)
         incident = incident._replace(told=incident.told | changed)
-        gone = news.was & ~stays
-        returned = news.was & ~is_open & (challenger.number >= config.lasting)
-        return (
-            _Next(at, stays, ~news.was & stays, gone, returned, given_up, switch, slot, shift, known._replace(back=back), incident),
-            kind,
-            since,
-            quiet,
+        return Next(
+            at=at,
+            kind=kind,
+            since=np.where(news.was | is_open, incident.onset, NEVER),
+            quiet=is_open & (incident.told | switch),
+            begins=~news.was & stays,
+            stays=stays,
+            returned=news.was & ~is_open & (challenger.number >= config.lasting),
+            given_up=given_up,
+            switch=switch,
+            slot=slot,
+            shift=shift,
+            known=known._replace(back=back),
+            incident=incident,
         )
 
     def learn(self, state: Rows, found: Found, decision: Decision) -> None:
@@ -170,7 +188,8 @@ class Regimes:
             some[name] = np.where(after.stays, column, NEVER if name == "onset" else 0)
         some["back"] = np.where(after.stays[:, None], after.known.back, 0.0)
         seen = found.seen[after.at]
-        some["settling"] = np.where(after.switch | after.gone, seen, some["settling"])
+        over = ~after.stays & (after.since != NEVER)
+        some["settling"] = np.where(over, seen, some["settling"])
         if after.given_up.any():
             self.reference.move(some, np.where(after.given_up, after.incident.challenger.latest, 0.0))
         if after.switch.any():
