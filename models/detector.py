@@ -22,10 +22,11 @@ from models.evidence.window import WindowMean
 from models.experts.base import Expert, Lesson, Step
 from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
-from models.experts.log_level import LogLevel
+from models.experts.log_level import LogLevel, unit_of
 from models.families.base import Predictive
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
+from models.regimes.axis import finest, place
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Found
 from models.regimes.regimes import Decision, Regimes
@@ -217,7 +218,9 @@ class Detector:
         repeats = Rows(state, rows, "repeats.")
         damped = self.repeats.damp(repeats, weight)
         points = score(damped, self.config.half)
-        found = Found(present, points, resolution, seen, time, gap, valid)
+        unit = Rows(state, rows, "log_level.")["unit"]
+        unit = np.where(unit > 0, unit, unit_of(present))
+        found = Found(place(present, unit), points, finest(resolution, present, unit), seen, time, gap, valid)
         decision = self.regimes.decide(Rows(state, rows, "regime."), found, self.config.threshold)
         strange = valid & (points >= self.config.threshold) & ~decision.explained
         kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)

@@ -17,8 +17,6 @@ class RegimesConfig:
         hour_forget: Share of an hour's visits forgotten a visit, for visits five minutes apart.
         spread_forget: Share of the spread forgotten a value.
         young: Values of a series before which no regime is told from another.
-        mature: Milliseconds a series must have lived for a creeping deviation to open an incident; an abrupt one may
-            before that. Until then it may be the first morning that is seen.
         trigger: Standard deviations from what is expected that open an incident.
         jump: Standard deviations from the value before of an abrupt deviation.
         most: What one window adds to the logarithm of the Bayes factor at most: windows that follow on one another say
@@ -48,7 +46,6 @@ class RegimesConfig:
     hour_forget: float = 0.02
     spread_forget: float = 1 / 500
     young: int = 30
-    mature: int = 48 * _HOUR
     trigger: float = 4.0
     jump: float = 3.0
     most: float = 0.25

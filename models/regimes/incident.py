@@ -24,18 +24,18 @@ class Found(NamedTuple):
     """What is known of n values when their kind is asked for; all of shape (n,).
 
     Args:
-        value: The values.
+        place: Where the values lie on the axis.
         score: Their `record_score`.
-        resolution: Differences below this mean nothing.
+        floor: Differences on the axis below this mean nothing.
         seen: Values learned so far.
         time: When, epoch milliseconds.
         gap: Milliseconds since the value before.
         valid: Whether there is a value.
     """
 
-    value: Array
+    place: Array
     score: Array
-    resolution: Array
+    floor: Array
     seen: Array
     time: Ints
     gap: Array
@@ -128,7 +128,7 @@ def go_on(
     return after, News(reference, gain, was)
 
 
-def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expected, at_place: Array) -> Flags:
+def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expected) -> Flags:
     """Whether the present level can be one to live at: not that of something dead or frozen, or for long enough.
 
     Args:
@@ -136,11 +136,10 @@ def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expe
         incident: The incidents after the value.
         found: What is known of the values.
         told: What the reference expected.
-        at_place: Where the values lie on the axis, shape (n,).
     """
     lasts = found.time - incident.onset
-    usual = np.minimum(np.abs(at_place - told.off), _END)
-    dead = np.abs(at_place) <= np.arcsinh(config.dead * np.sinh(usual))
+    usual = np.minimum(np.abs(found.place - told.off), _END)
+    dead = np.abs(found.place) <= np.arcsinh(config.dead * np.sinh(usual))
     varied = told.scale > _VARIED * told.floor
     frozen = (incident.same >= 0.8 * (incident.challenger.number - 1)) & varied
     return (~dead | (lasts >= config.dead_for)) & (~frozen | (lasts >= config.frozen_for))

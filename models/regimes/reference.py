@@ -13,13 +13,17 @@ import numpy as np
 from models.arrays import Array, Columns, Flags, Ints, Rows, clamp
 from models.experts.hour_of_day import HOURS, REFERENCE_GAP
 from models.experts.local_hour import local_ms
-from models.regimes.axis import place
 from models.regimes.config import RegimesConfig
 
 _VAGUE = 0.25
 """Standard deviation before anything is known: of a quarter of the value."""
 
 _FINEST = 1e-6
+_PARTS = 4.0
+"""Visits are kept in quarters, as 16 bits."""
+
+_MOST_VISITS = 16_000.0
+
 _CLIP = 4.0
 
 
@@ -65,35 +69,34 @@ class Reference:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
-        columns: Columns = {name: np.zeros(n) for name in ("level", "drift", "now")}
-        columns |= {name: np.zeros((n, HOURS), np.float32) for name in ("hour", "visits")}
-        return columns | {"spread": np.full(n, _VAGUE)}
+        columns: Columns = {name: np.zeros(n, np.float32) for name in ("level", "drift", "now")}
+        columns |= {"hour": np.zeros((n, HOURS), np.float32), "visits": np.zeros((n, HOURS), np.uint16)}
+        return columns | {"spread": np.full(n, _VAGUE, np.float32)}
 
-    def expect(self, state: Rows, value: Array, unit: Array, time: Ints, resolution: Array, seen: Array) -> Expected:
+    def expect(self, state: Rows, at_place: Array, time: Ints, floor: Array, seen: Array) -> Expected:
         """What was expected of one value each.
 
         Args:
             state: The columns.
-            value: The values, finite, shape (n,).
-            unit: Of the axis, above 0, shape (n,).
+            at_place: Where the value lies on the axis, shape (n,).
             time: When, epoch milliseconds, shape (n,).
-            resolution: Differences of values below this mean nothing, shape (n,).
+            floor: Differences on the axis below this mean nothing, shape (n,).
             seen: Values learned so far, shape (n,).
         """
-        z = place(value, unit) - state["now"]
+        z = at_place - state["now"]
         o_clock = (local_ms(time, self.zone) % 86_400_000) / 3_600_000.0 - 0.5
         below = np.floor(o_clock)
         first = below.astype(np.int64) % HOURS
         bins, later = np.stack([first, (first + 1) % HOURS]), o_clock - below
         shares = np.stack([1 - later, later])
-        weights = shares * np.stack([state.cell("visits", index) for index in bins])
+        weights = shares * np.stack([state.cell("visits", index) for index in bins]) / _PARTS
         means = np.stack([state.cell("hour", index) for index in bins])
         visits = weights[0] + weights[1]
         hour = (weights[0] * means[0] + weights[1] * means[1]) / np.maximum(visits, 1e-12)
         known = visits / (visits + self.config.hour_prior)
         level = np.where(seen > 0, state["level"], z)
         expected = known * (hour + state["drift"]) + (1 - known) * level
-        floor = np.maximum(resolution / np.hypot(value, unit), _FINEST)
+        floor = np.maximum(floor, _FINEST)
         return Expected(z, z - expected, np.maximum(state["spread"], floor), floor, hour, known, bins, shares)
 
     def learn(self, state: Rows, told: Expected, gap: Array, seen: Array, calm: Flags) -> None:
@@ -117,10 +120,15 @@ class Reference:
         forget = np.minimum(config.hour_forget * np.where(gap > 0, gap, REFERENCE_GAP) / REFERENCE_GAP, 0.5)
         for index, share in zip(told.bins, told.shares, strict=True):
             part = np.where(calm, share, 0.0)
-            visits, mean = state.cell("visits", index), state.cell("hour", index)
+            visits, mean = state.cell("visits", index) / _PARTS, state.cell("hour", index)
             after = visits * (1 - forget * part) + part
-            state.set_cell("visits", index, after)
+            state.set_cell("visits", index, np.rint(np.minimum(after, _MOST_VISITS) * _PARTS))
             state.set_cell("hour", index, mean + part / np.maximum(after, 1e-12) * (told.place - mean))
+
+    def is_grown(self, state: Rows) -> Flags:
+        """Whether every hour of the day is known; until then a deviation that comes slowly may be the first morning."""
+        known: Flags = state["visits"].min(axis=1) >= _PARTS * self.config.hour_prior
+        return known
 
     def move(self, state: Rows, by: Array) -> None:
         """Takes what lies so far from the present level, on the axis, for it; shape (n,)."""

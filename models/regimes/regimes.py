@@ -12,9 +12,7 @@ import numpy as np
 from models.arrays import Array, Columns, Flags, Ints, Rows
 from models.evidence.combine import score
 from models.evidence.repeats import NEVER
-from models.experts.log_level import unit_of
 from models.regimes import incident as incidents
-from models.regimes.axis import place
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Found, Incident, News
 from models.regimes.kept import Kept, Known
@@ -66,7 +64,6 @@ class Decision(NamedTuple):
         since: Onset of the incident; -1 where there is none; shape (n,).
         explained: Whether the value is no anomaly, whatever its score, shape (n,).
         told: What the reference expected.
-        at_place: Where the value lies on the axis, shape (n,).
         after: For `Regimes.learn`.
     """
 
@@ -74,7 +71,6 @@ class Decision(NamedTuple):
     since: Ints
     explained: Flags
     told: Expected
-    at_place: Array
     after: Next
 
 
@@ -97,7 +93,7 @@ class Regimes:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
-        columns: Columns = {"unit": np.zeros(n), "last": np.zeros(n), "born": np.full(n, NEVER, np.int64)}
+        columns: Columns = {"last": np.zeros(n, np.float32)}
         columns |= {"settling": np.full(n, _LONG_AGO, np.float32)}
         return columns | self.reference.new_state(n) | incidents.new_state(n) | self.kept.new_state(n)
 
@@ -109,28 +105,26 @@ class Regimes:
             found: What is known of the values.
             threshold: record_score from which a regime or an incident is announced.
         """
-        n, config = len(found.value), self.config
-        unit = _unit(state, found.value)
-        told = self.reference.expect(state, found.value, unit, found.time, found.resolution, found.seen)
-        at_place = place(found.value, unit)
+        n, config = len(found.place), self.config
+        told = self.reference.expect(state, found.place, found.time, found.floor, found.seen)
         surprising = np.abs(told.off) >= config.trigger * told.scale
         is_open = state["weight"] > 0
         at = np.flatnonzero(found.valid & (surprising & (found.seen >= config.young) | is_open))
-        after = self._go_on(state, at, found, told, at_place, threshold)
+        after = self._go_on(state, at, found, told, threshold)
         kind, since = np.full(n, -1), np.full(n, NEVER)
         kind[at], since[at] = after.kind, after.since
         explained = ~surprising & (is_open | (found.seen - state["settling"] < config.settling))
         explained[at] |= after.quiet
-        return Decision(kind, since, explained, told, at_place, after)
+        return Decision(kind, since, explained, told, after)
 
-    def _go_on(self, state: Rows, at: Ints, found: Found, told: Expected, at_place: Array, threshold: float) -> Next:
+    def _go_on(self, state: Rows, at: Ints, found: Found, told: Expected, threshold: float) -> Next:
         config, some = self.config, Rows(state.state, state.rows[at], state.prefix)
         part = Found(*(array[at] for array in found))  # type: ignore[arg-type]
         own = Expected(*(array[..., at] for array in told))  # type: ignore[arg-type]
-        creeping = part.time - some["born"].astype(np.int64) >= config.mature
-        incident, news = incidents.go_on(config, some, part, own, at_place[at] - some["last"], creeping)
+        step = part.place.astype(np.float32) - some["last"]
+        incident, news = incidents.go_on(config, some, part, own, step, self.reference.is_grown(some))
         is_open, challenger = incident.weight > 0, incident.challenger
-        alive = incidents.is_alive(config, incident, part, own, at_place[at])
+        alive = incidents.is_alive(config, incident, part, own)
 
         known = self.kept.read(some)
         back = self.kept.compare(
@@ -175,11 +169,8 @@ class Regimes:
     def learn(self, state: Rows, found: Found, decision: Decision) -> None:
         """Writes what `decide` found, of values that are all there."""
         after = decision.after
-        unit, born = state["unit"], state["born"].astype(np.int64)
-        state["unit"] = np.where(unit > 0, unit, unit_of(found.value))
-        state["born"] = np.where(born != NEVER, born, found.time)
-        state["last"] = np.where(unit > 0, decision.at_place, place(found.value, _unit(state, found.value)))
-        calm = np.ones(len(found.value), np.bool_)
+        state["last"] = found.place
+        calm = np.ones(len(found.place), np.bool_)
         calm[after.at] = ~(after.stays | after.switch | after.given_up)
         self.reference.learn(state, decision.told, found.gap, found.seen, calm)
 
@@ -209,10 +200,3 @@ class Regimes:
         slack = self.config.steady * np.abs(challenger.mean) + told.scale
         steady = np.abs(challenger.latest - challenger.mean) <= slack
         return incident.abrupt & steady & (news.gain > 0)
-
-
-def _unit(state: Rows, value: Array) -> Array:
-    """Of the axis: an eighth of the first value that is not 0; 1 until then."""
-    unit = state["unit"]
-    unit = np.where(unit > 0, unit, unit_of(value))
-    return np.where(unit > 0, unit, 1.0)
