@@ -52,7 +52,10 @@ _UNLEARNED = tuple(
     }.items()
     for name in names
 )
-"""What is again as it was before an incident once that is over: an outage is not learned."""
+"""What is again as it was before an outage once that is over."""
+
+_KEPT = "before."
+"""Where it is kept meanwhile; the first of it is below 0 where nothing is."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,9 @@ class Detector:
         columns |= prefixed("record.", self.record.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
-        columns |= prefixed("before.", {name: columns[name].copy() for name in _UNLEARNED})
+        columns |= {_KEPT + name: columns[name].copy() for name in _UNLEARNED} | {
+            _KEPT + _UNLEARNED[0]: np.full(n, -1.0)
+        }
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
     def score(
@@ -292,7 +297,8 @@ class Detector:
 
     def _learn_all(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
         step, mixture, after = judged.step, judged.mixture, judged.decision.after
-        _copy(state, "", "before.", rows[after.at[after.begins]])
+        at = rows[after.at]
+        _copy(state, "", _KEPT, at[after.dead & (state[_KEPT + _UNLEARNED[0]][at] < 0)])
         lower, middle, upper = judged.band
         # what was lived through is plausible: else a series that began constant would never learn how it varies
         reach_low = np.minimum(middle - self.config.reach * (middle - lower), judged.lived.low)
@@ -327,7 +333,8 @@ class Detector:
         record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
-        _copy(state, "before.", "", rows[after.at[after.returned]])
+        _copy(state, _KEPT, "", at[after.returned & (state[_KEPT + _UNLEARNED[0]][at] >= 0)])
+        state[_KEPT + _UNLEARNED[0]][at[~after.stays]] = -1.0
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time

@@ -28,7 +28,7 @@ class RegimesConfig:
         patience: Windows after which an incident that is no change of state is given up: the level is taken as it is.
         settling: Values after an incident or a switch for which what the regime explains is no anomaly, whatever the
             score: the experts have learned something else meanwhile.
-        lasting: Windows of an incident from which on what the experts learned in it is forgotten when it ends.
+        lasting: Windows of an incident from which on what the experts learned in an outage is forgotten when it ends.
         recall: Logarithm of the Bayes factor of a kept regime against the present one at which it is recalled.
         recall_most: What one window adds to that or takes away at most.
         tolerance: A regime's distance from the present one is known to this share.

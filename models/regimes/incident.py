@@ -128,7 +128,14 @@ def go_on(
     return after, News(reference, gain, was)
 
 
-def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expected) -> Flags:
+def is_dead(config: RegimesConfig, found: Found, told: Expected) -> Flags:
+    """Whether values are next to nothing beside what the reference expected."""
+    usual = np.minimum(np.abs(found.place - told.off), _END)
+    dead: Flags = np.abs(found.place) <= np.arcsinh(config.dead * np.sinh(usual))
+    return dead
+
+
+def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expected, dead: Flags) -> Flags:
     """Whether the present level can be one to live at: not that of something dead or frozen, or for long enough.
 
     Args:
@@ -136,10 +143,9 @@ def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expe
         incident: The incidents after the value.
         found: What is known of the values.
         told: What the reference expected.
+        dead: As from `is_dead`, shape (n,).
     """
     lasts = found.time - incident.onset
-    usual = np.minimum(np.abs(found.place - told.off), _END)
-    dead = np.abs(found.place) <= np.arcsinh(config.dead * np.sinh(usual))
     varied = told.scale > _VARIED * told.floor
     frozen = (incident.same >= 0.8 * (incident.challenger.number - 1)) & varied
     return (~dead | (lasts >= config.dead_for)) & (~frozen | (lasts >= config.frozen_for))

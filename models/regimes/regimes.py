@@ -30,7 +30,7 @@ class Next(NamedTuple):
         kind: Codes of `Kind`; -1: no news.
         since: Onset; -1: there is none.
         quiet: Whether it has been announced as a change: it is no longer an anomaly.
-        begins: Whether it begins with this value.
+        dead: Whether it is open after it and the value is next to nothing.
         stays: Whether it is open after it.
         returned: Whether it was one of some windows, and is over since values are again as expected.
         given_up: Whether it is over since it lasts too long.
@@ -45,7 +45,7 @@ class Next(NamedTuple):
     kind: Ints
     since: Ints
     quiet: Flags
-    begins: Flags
+    dead: Flags
     stays: Flags
     returned: Flags
     given_up: Flags
@@ -124,15 +124,16 @@ class Regimes:
         step = part.place.astype(np.float32) - some["last"]
         incident, news = incidents.go_on(config, some, part, own, step, self.reference.is_grown(some))
         is_open, challenger = incident.weight > 0, incident.challenger
-        alive = incidents.is_alive(config, incident, part, own)
+        dead = incidents.is_dead(config, part, own)
+        alive = incidents.is_alive(config, incident, part, own, dead)
 
         known = self.kept.read(some)
         back = self.kept.compare(
             known._replace(back=np.where(news.was[:, None], known.back, 0.0)), own.off, own.scale, news.reference
         )
         best = back.argmax(axis=1)
-        recalled = is_open & incident.abrupt & alive & (back.max(axis=1) >= config.recall)
         far = np.abs(challenger.mean) >= config.size * own.scale
+        recalled = is_open & far & incident.abrupt & alive & (back.max(axis=1) >= config.recall)
         settled = is_open & far & ~recalled & alive & self._is_level(incident, news, own)
         changed = settled & ~incident.told & (incident.weight >= config.change)
         accepted = settled & incident.told & (incident.weight >= config.accept)
@@ -155,7 +156,7 @@ class Regimes:
             kind=kind,
             since=np.where(news.was | is_open, incident.onset, NEVER),
             quiet=is_open & (incident.told | switch),
-            begins=~news.was & stays,
+            dead=dead & stays,
             stays=stays,
             returned=news.was & ~is_open & (challenger.number >= config.lasting),
             given_up=given_up,
