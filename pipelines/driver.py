@@ -89,7 +89,8 @@ class Driver:
             preload=MODULES,
         )
         beating = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
-        beating += [settings.topic(name) for name in (topics.RULES, topics.LABELS)] if "detector" in self.names else []
+        if {"detector", "log_detector"} & set(self.names):
+            beating += [settings.topic(name) for name in (topics.RULES, topics.LABELS)]
         if beating:
             self.resources.enter_context(Heartbeat(self.runtime.bootstrap, beating))
         for name in self.names:

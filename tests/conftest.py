@@ -22,18 +22,6 @@ hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
 """Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers (``make test``) one gets what needs servers or Spark, first of all; others take files."""
-
-    def heavy(item: pytest.Item) -> bool:
-        return any(item.get_closest_marker(name) for name in ("servers", "spark"))
-
-    items.sort(key=heavy, reverse=True)
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("servers" if heavy(item) else str(item.path)))
-
-
 @pytest.fixture(scope="session")
 def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
     """A real Kafka and a real Elasticsearch for the whole session; name topics and indices so that they are yours."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,9 @@ def test_plain_spark_drops_the_second_partition(spark: SparkSession, tmp_path: P
     """The same micro-batches, watermark and windows by hand: its watermark follows the greatest time of all."""
     for number, batch in enumerate([*outage(), [Arrival("t", 0, T0, event("end", T0 + 20 * HOUR, 0.0))]]):
         table = pa.table({name: [entry.record[name] for entry in batch] for name in ("key", "time")})
-        pq.write_table(table, tmp_path / f"{number}.parquet")
+        file = tmp_path / f"{number}.parquet"
+        pq.write_table(table, file)
+        os.utime(file, (number, number))  # Spark reads them in this order
     found: list[dict[str, Any]] = []
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
     rows = spark.readStream.schema("key string, time bigint").option("maxFilesPerTrigger", 1).parquet(str(tmp_path))
