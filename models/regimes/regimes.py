@@ -133,7 +133,7 @@ class Regimes:
         )
         best = back.argmax(axis=1)
         far = np.abs(challenger.mean) >= config.size * own.scale
-        recalled = is_open & far & incident.abrupt & alive & (back.max(axis=1) >= config.recall)
+        recalled = is_open & incident.abrupt & alive & (back.max(axis=1) >= config.recall)
         settled = is_open & far & ~recalled & alive & self._is_level(incident, news, own)
         changed = settled & ~incident.told & (incident.weight >= config.change)
         accepted = settled & incident.told & (incident.weight >= config.accept)
