@@ -22,15 +22,16 @@ from models.evidence.window import WindowMean
 from models.experts.base import Expert, Lesson, Step
 from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
-from models.experts.log_level import LogLevel
+from models.experts.log_level import LogLevel, unit_of
 from models.families.base import Predictive
 from models.families.choice import Choice, Family
 from models.families.suited import About, Suited
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
 from models.peers import Newcomers
+from models.regimes.axis import finest, place
 from models.regimes.config import RegimesConfig
-from models.regimes.incident import Surprise
+from models.regimes.incident import Found
 from models.regimes.regimes import Decision, Regimes
 from models.verdicts import Kind, SeriesVerdicts
 
@@ -42,6 +43,22 @@ _PERSISTENT, _LASTING = 5.6, 6.9
 
 _TRACE = 1e-100
 """A bound below this is a trace of the prior of a series that was always 0: it is 0."""
+
+
+_UNLEARNED = tuple(
+    f"{part}.{name}"
+    for part, names in {
+        "level": ("count", "mean", "squares", "log_weight"),
+        "log_level": ("count", "mean", "squares", "log_weight"),
+        "hour": ("log_weight",),
+        "record": ("low", "high"),
+    }.items()
+    for name in names
+)
+"""What is again as it was before an outage once that is over."""
+
+_KEPT = "before."
+"""Where it is kept meanwhile; the first of it is below 0 where nothing is."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +78,7 @@ class _Judgement:
     change: tuple[Any, Any]
     weight: Array
     band: tuple[Array, Array, Array]
-    found: Surprise
+    found: Found
     decision: Decision
 
 
@@ -97,7 +114,7 @@ class Detector:
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
-        self.regimes = Regimes(regimes or RegimesConfig(), config.half)
+        self.regimes = Regimes(regimes or RegimesConfig(), config.half, config.timezone)
         self.feedback = Feedback()
         side = 0.5 * (1 - config.band)
         self._ends = ndtri(np.array([[side], [1 - side]]))
@@ -120,6 +137,9 @@ class Detector:
         columns |= prefixed("feedback.", self.feedback.new_state(n))
         columns |= prefixed("family.", self.suited.new_state(n))
         columns |= prefixed("peers.", self.newcomers.new_state(n))
+        columns |= {_KEPT + name: columns[name].copy() for name in _UNLEARNED} | {
+            _KEPT + _UNLEARNED[0]: np.full(n, -1.0)
+        }
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
     def score(
@@ -199,9 +219,7 @@ class Detector:
         own = Rows(state, rows, "")
         seen, valid = own["seen"], np.isfinite(value)
         mean = Rows(state, rows, "level.")["mean"]
-        regime = Rows(state, rows, "regime.")
-        present = self.regimes.to_first(regime, clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST))
-        present = np.where(valid, present, mean)
+        present = np.where(valid, clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST), mean)
         lived = self.record.read(Rows(state, rows, "record."), present, seen)
         size = np.where(seen > 0, np.abs(mean), np.abs(present))
         grain = np.maximum(_COARSE * size, self.config.grain * (lived.high - lived.low))
@@ -226,7 +244,7 @@ class Detector:
         channels = {
             "point": point * trust,
             "window": window * trust,
-            "record": record * trust * self.regimes.at_home(regime, seen),
+            "record": record * trust,
             "change": change * trust,
         }
         weight = weigh(
@@ -239,17 +257,18 @@ class Detector:
         repeats = Rows(state, rows, "repeats.")
         damped = self.repeats.damp(repeats, weight)
         points = score(damped, self.config.half)
-        found = Surprise(present, *band, point, change, points, resolution, seen, time, valid)
-        decision = self.regimes.decide(regime, found, self.config.threshold)
-        strange = valid & (points >= self.config.threshold) & ~decision.told
+        unit = Rows(state, rows, "log_level.")["unit"]
+        unit = np.where(unit > 0, unit, unit_of(present))
+        found = Found(place(present, unit), points, finest(resolution, present, unit), seen, time, gap, valid)
+        decision = self.regimes.decide(Rows(state, rows, "regime."), found, self.config.threshold)
+        strange = valid & (points >= self.config.threshold) & ~decision.explained
         kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(decision.kind >= 0, decision.kind, kind)
         kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
         onset = np.where(decision.since == NEVER, self.repeats.onset(repeats, time), decision.since)
         since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, onset)
         known = valid | (seen > 0)
-        here = (self.regimes.from_first(regime, edge) for edge in band)
-        shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in here)
+        shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
         probability = np.exp(-_rarity(channels))
         verdicts = SeriesVerdicts(
@@ -262,10 +281,7 @@ class Detector:
             since,
             channels,
             experts=self._believed(families["family"], mixture.weights),
-            expected=self._by_name(np.array([self.regimes.from_first(regime, median) for median in medians]))
-            | dict.fromkeys(self.suited.names, np.where(known, typical, 0.0)),
-            plain=present,
-            hold=decision.hold,
+            expected=self._by_name(medians) | dict.fromkeys(self.suited.names, np.where(known, typical, 0.0)),
         )
         return _Judgement(
             verdicts=verdicts,
@@ -336,7 +352,9 @@ class Detector:
         self._learn_all(state, rows, judged)
 
     def _learn_all(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
-        step, mixture = judged.step, judged.mixture
+        step, mixture, after = judged.step, judged.mixture, judged.decision.after
+        at = rows[after.at]
+        _copy(state, "", _KEPT, at[after.dead & (state[_KEPT + _UNLEARNED[0]][at] < 0)])
         lower, middle, upper = judged.band
         # what was lived through is plausible: else a series that began constant would never learn how it varies
         reach_low = np.minimum(middle - self.config.reach * (middle - lower), judged.lived.low)
@@ -349,19 +367,17 @@ class Detector:
         doubt = np.minimum(1.0, self.config.doubt / np.maximum(point, self.config.doubt))
         settled = np.minimum(step.seen / self.config.warm_up, 1.0)
         haste = persists * settled
-        hold, pending = judged.decision.hold, judged.decision.pending
-        haste = np.where(hold < 1, 0.0, haste)
-        lesson = Lesson(harmless, hold * (doubt + (1 - doubt) * haste), haste)
+        lesson = Lesson(harmless, doubt + (1 - doubt) * haste, haste)
 
         weights = reweigh(mixture.log_weights, mixture.each.log_density(harmless), self.config.weight_forget)
         self.suited.learn(Rows(state, rows, "family."), step, lesson, mixture, judged.about)
         for expert, memo, weight in zip(self.experts, judged.memos, weights, strict=True):
             own = Rows(state, rows, f"{expert.name}.")
             expert.learn(own, step, lesson, memo)
-            own["log_weight"] = np.where(pending, own["log_weight"], weight)
+            own["log_weight"] = weight
 
         everything = np.ones(len(rows), dtype=np.bool_)
-        warm = (step.seen >= self.config.warm_up) & (hold >= 1)
+        warm = step.seen >= self.config.warm_up
         self.calibration.learn(Rows(state, rows, "point."), point_memo, warm)
         window = Rows(state, rows, "window.")
         self.calibration.learn(window, window_memo, warm)
@@ -371,24 +387,20 @@ class Detector:
         self.change.learn(Rows(state, rows, "change."), step_memo, everything)
         extent = self.record.learn(judged.lived, step.value, judged.level, step.resolution)
         record = Rows(state, rows, "record.")
-        learned = hold > 0
-        record["low"] = np.where(learned, extent.low, judged.lived.low)
-        record["high"] = np.where(learned, extent.high, judged.lived.high)
+        record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
-        self._settle(state, rows[judged.decision.switched])
+        _copy(state, _KEPT, "", at[after.returned & (state[_KEPT + _UNLEARNED[0]][at] >= 0)])
+        state[_KEPT + _UNLEARNED[0]][at[~after.stays]] = -1.0
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time
 
-    def _settle(self, state: Columns, rows: Ints) -> None:
-        """Another regime holds: what was surprising until now says nothing of it."""
-        if not len(rows):
-            return
-        for prefix, fresh in (("repeats.", self.repeats.new_state), ("window.", self.window.new_state)):
-            for name, column in fresh(len(rows)).items():
-                state[prefix + name][rows] = column
-        state["change.before"][rows] = 0.0
+
+def _copy(state: Columns, source: str, target: str, rows: Ints) -> None:
+    if len(rows):
+        for name in _UNLEARNED:
+            state[target + name][rows] = state[source + name][rows]
 
 
 def _rarity(channels: dict[str, Array]) -> Array:

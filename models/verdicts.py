@@ -69,11 +69,7 @@ class SeriesVerdicts(Verdicts):
     Args:
         experts: How much each expert, or family in place of all of them, was believed, by name; they add up to 1.
         expected: Where each of them expected the value, by name.
-        plain: The values as they would be in the first regime of their series, see `models.regimes`, shape (n,).
-        hold: Share of the usual weight with which they are to be learned, shape (n,).
     """
 
     experts: dict[str, Array]
     expected: dict[str, Array]
-    plain: Array
-    hold: Array

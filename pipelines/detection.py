@@ -21,7 +21,6 @@ from models.evidence.repeats import NEVER
 from models.families.suited import About
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
-from models.regimes.config import RegimesConfig
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.detection_state import DetectionState
 from pipelines.families import about
@@ -86,7 +85,7 @@ class _Turn(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of one turn: rows of entity and series, time, value; what is judged of it, learned, and its weight."""
+    """The values of one turn: rows of entity and series, time, value; what is judged and what is learned of it."""
 
     owner: Ints
     series: Ints
@@ -94,7 +93,6 @@ class _Values(NamedTuple):
     value: Array
     seen: Array | None = None
     learned: Array | None = None
-    weight: Array | None = None
 
 
 class Detection:
@@ -107,7 +105,7 @@ class Detection:
 
     def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None) -> None:
         config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
-        self.detector, self.joined = Detector(config, RegimesConfig(on=settings.regimes)), Joined(config)
+        self.detector, self.joined = Detector(config), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.warm_up))
         self.hearing = Hearing(config.threshold)
         self.family = settings.family
@@ -187,13 +185,13 @@ class Detection:
             if end - start > 1:
                 evidence = combine([verdicts.evidence[name] for name in _COMBINED])
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
-                plain = np.where(np.isfinite(value[part]), verdicts.plain, np.nan)
-                values = _Values(entities[part], series[part], time[part], plain, weight=verdicts.hold)
+                there = np.where(np.isfinite(value[part]), value[part], np.nan)
+                values = _Values(entities[part], series[part], time[part], there)
                 if ruled:
                     muted = ruled.muted(value[part], verdicts.typical)
                     values = values._replace(
-                        seen=np.where(muted, np.nan, plain),
-                        learned=np.where(ruled.skip_learning, np.nan, plain),
+                        seen=np.where(muted, np.nan, there),
+                        learned=np.where(ruled.skip_learning, np.nan, there),
                     )
                     judged &= ~muted
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
@@ -280,7 +278,6 @@ class Detection:
             values.value[rows],
             None if values.seen is None else values.seen[rows],
             None if values.learned is None else values.learned[rows],
-            None if values.weight is None else values.weight[rows],
         )
         columns = state.entities.columns
         unlearned = own[:0] if values.learned is None else np.unique(own[np.isnan(values.learned)])

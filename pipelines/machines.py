@@ -50,7 +50,6 @@ class Machines:
         value: Array,
         seen: Array | None = None,
         learned: Array | None = None,
-        weight: Array | None = None,
     ) -> Together:
         """Judges one window each of some entities with two or more metrics, and learns from it.
 
@@ -62,16 +61,12 @@ class Machines:
             value: NaN: missing, shape (n,).
             seen: What is judged in place of the value, NaN where a rule says so; ``None``: the value, shape (n,).
             learned: The same of what is learned.
-            weight: What each value counts for learning, in [0, 1]; a machine's window counts as its least; shape (n,).
         """
         entities, first, place = np.unique(owner, return_index=True, return_inverse=True)
         column = self._columns(state, owner, series)
         own = state.entities.columns
         widths: Ints = own["machine.width"][entities].astype(np.int64)
         rows: Ints = own["machine.row"][entities].astype(np.int64)
-        least = np.ones(len(entities))
-        if weight is not None:
-            np.minimum.at(least, place, weight)
         evidence, shares = np.zeros(len(entities)), np.zeros(len(owner))
         for width in np.unique(widths).tolist():
             here = np.flatnonzero(widths == width)
@@ -83,10 +78,10 @@ class Machines:
             for matrix, values in zip(matrices, (seen, learned), strict=True):
                 matrix[at[place[in_it]], column[in_it]] = (value if values is None else values)[in_it]
             if seen is None and learned is None:
-                verdicts = model.step(columns, rows[here], when, matrices[0], least[here])
+                verdicts = model.step(columns, rows[here], when, matrices[0])
             else:
                 verdicts = model.score(columns, rows[here], when, matrices[0])
-                model.learn(columns, rows[here], when, matrices[1], least[here])
+                model.learn(columns, rows[here], when, matrices[1])
             evidence[here] = -np.log(verdicts.probability)
             shares[in_it] = verdicts.shares[at[place[in_it]], column[in_it]]
         return Together(evidence, widths > 0, shares)

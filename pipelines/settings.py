@@ -88,10 +88,6 @@ class DetectorSettings(_Section):
         description="families of metrics whose own choice is not wanted, by glob of the metric: `mixture`, `count`, "
         "`ratio` or `categorical`; the first glob that matches holds; see model.md",
     )
-    regimes: bool = Field(
-        False,
-        description="whether lasting changes are told (state_change, new_normal) and learned as regimes; see model.md",
-    )
 
 
 class ConsoleSettings(_Section):

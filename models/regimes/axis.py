@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import LARGEST, Array, clamp
-
-_END = 690.0
-"""asinh of magnitudes beyond this is not told apart: sinh of it is still a float."""
+from models.arrays import Array
 
 
 def place(value: Array, unit: Array) -> Array:
     """Where values lie on the axis.
 
+    Args:
+        value: Finite, shape (n,).
+        unit: Above 0; or 0 where no value but 0 has been seen; shape (n,).
+
     >>> place(np.array([0.0, 1.0, 1000.0]), np.array([1.0, 1.0, 1.0])).round(3)
     array([0.   , 0.881, 7.601])
     """
-    result: Array = np.arcsinh(value / unit)
+    result: Array = np.arcsinh(value / np.where(unit > 0, unit, 1.0))
     return result
 
 
-def moved(value: Array, shift: Array, unit: Array) -> Array:
-    """Values shifted on the axis, and back in their own units.
+def finest(resolution: Array, value: Array, unit: Array) -> Array:
+    """What a small difference of values is on the axis, at these values.
 
-    >>> moved(np.array([100.0, -100.0]), np.log([2.0, 2.0]), np.array([1.0, 1.0])).round(1)
-    array([200., -50.])
+    >>> finest(np.array([0.1, 0.1]), np.array([0.0, 100.0]), np.array([1.0, 1.0])).round(4)
+    array([0.1  , 0.001])
     """
-    there = clamp(place(value, unit) + shift, -_END, _END)
-    return clamp(np.sinh(there) * unit, -LARGEST, LARGEST)
+    result: Array = resolution / np.hypot(value, np.where(unit > 0, unit, 1.0))
+    return result

@@ -1,7 +1,6 @@
 """Which regime a series is in: changes of state, and old states that are back.
 
-A regime is a shift on the axis of `models.regimes.axis`. Values are brought back to the first regime before anything
-else judges them, so that all that was learned holds in every regime, and a return costs nothing.
+Kinds only: what is found here changes neither what the experts learn nor the score.
 """
 
 from __future__ import annotations
@@ -10,26 +9,46 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, clamp
+from models.arrays import Array, Columns, Flags, Ints, Rows
 from models.evidence.combine import score
 from models.evidence.repeats import NEVER
-from models.experts.log_level import unit_of
 from models.regimes import incident as incidents
-from models.regimes.axis import moved
 from models.regimes.config import RegimesConfig
-from models.regimes.incident import Incident, News, Surprise
+from models.regimes.incident import Found, Incident, News
 from models.regimes.kept import Kept, Known
+from models.regimes.reference import Expected, Reference
 from models.verdicts import Kind
 
-_NEW = -1e9
-"""A series is at home in its first regime."""
+_LONG_AGO = -1e9
 
 
-class _Next(NamedTuple):
-    """What becomes of the rows ``at``: where the incident stays open, and where which regime holds from now on."""
+class Next(NamedTuple):
+    """What becomes of some incidents.
+
+    Args:
+        at: Which of the n values they are of, shape (m,), as all others.
+        kind: Codes of `Kind`; -1: no news.
+        since: Onset; -1: there is none.
+        quiet: Whether it has been announced as a change: it is no longer an anomaly.
+        dead: Whether it is open after it and the value is next to nothing.
+        stays: Whether it is open after it.
+        returned: Whether it was one of some windows, and is over since values are again as expected.
+        given_up: Whether it is over since it lasts too long.
+        switch: Whether another regime holds from the next value on: ``slot``, at ``shift``.
+        slot: See there.
+        shift: See there.
+        known: The kept regimes.
+        incident: The incident.
+    """
 
     at: Ints
+    kind: Ints
+    since: Ints
+    quiet: Flags
+    dead: Flags
     stays: Flags
+    returned: Flags
+    given_up: Flags
     switch: Flags
     slot: Ints
     shift: Array
@@ -43,20 +62,16 @@ class Decision(NamedTuple):
     Args:
         kind: Codes of `Kind`, where they are news of a regime or the end of an incident; else -1; shape (n,).
         since: Onset of the incident; -1 where there is none; shape (n,).
-        told: Whether the incident has been announced as a change: it is no longer an anomaly; shape (n,).
-        hold: Share of the usual weight with which a value is to be learned, shape (n,).
-        pending: Whether it is open which expert is right: what a change does to the value says nothing of that; (n,).
-        switched: Whether another regime holds from the next value on, shape (n,).
+        explained: Whether the value is no anomaly, whatever its score, shape (n,).
+        told: What the reference expected.
         after: For `Regimes.learn`.
     """
 
     kind: Ints
     since: Ints
-    told: Flags
-    hold: Array
-    pending: Flags
-    switched: Flags
-    after: _Next
+    explained: Flags
+    told: Expected
+    after: Next
 
 
 class Regimes:
@@ -65,125 +80,124 @@ class Regimes:
     Args:
         config: The constants.
         half: Evidence that scores 50, in nats.
+        zone: IANA name of the time zone in which hours of the day are counted.
 
     Sources: R. E. Kass, A. E. Raftery, Bayes factors, JASA 90 (1995); E. S. Page, Continuous inspection schemes,
     Biometrika 41 (1954).
     """
 
-    def __init__(self, config: RegimesConfig, half: float) -> None:
+    def __init__(self, config: RegimesConfig, half: float, zone: str) -> None:
         self.config, self.half = config, half
         self.kept = Kept(config.recall_most, config.tolerance)
+        self.reference = Reference(config, zone)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
-        columns: Columns = {"now": np.zeros(n, np.float32), "entered": np.full(n, _NEW, np.float32)}
-        columns |= {"unit": np.zeros(n), "born": np.full(n, NEVER, np.int64)}
-        return columns | incidents.new_state(n) | self.kept.new_state(n)
+        columns: Columns = {"last": np.zeros(n, np.float32)}
+        columns |= {"settling": np.full(n, _LONG_AGO, np.float32)}
+        return columns | self.reference.new_state(n) | incidents.new_state(n) | self.kept.new_state(n)
 
-    def to_first(self, state: Rows, value: Array) -> Array:
-        """Values as they would be in the first regime."""
-        return self._moved(state, value, -1.0)
-
-    def from_first(self, state: Rows, value: Array) -> Array:
-        """Inverse of `to_first`."""
-        return self._moved(state, value, 1.0)
-
-    def at_home(self, state: Rows, seen: Array) -> Array:
-        """How far the series has settled in its present regime, in [0, 1]; ``seen``: values learned so far."""
-        return clamp((seen - state["entered"]) / self.config.settling, 0.0, 1.0)
-
-    def decide(self, state: Rows, found: Surprise, threshold: float) -> Decision:
+    def decide(self, state: Rows, found: Found, threshold: float) -> Decision:
         """What kind of news the values are, beyond their score; changes nothing.
 
         Args:
             state: The columns of regimes.
-            found: What the detector found.
+            found: What is known of the values.
             threshold: record_score from which a regime or an incident is announced.
         """
-        n, config = len(found.value), self.config
-        triggered = config.on & found.valid & (found.point >= config.trigger) & (found.seen >= config.young)
-        at = np.flatnonzero(triggered | (found.valid & (state["weight"] > 0)))
-        some = Rows(state.state, state.rows[at], state.prefix)
-        part = Surprise(*(array[at] for array in found))  # type: ignore[arg-type]
-        creeping = part.time - some["born"].astype(np.int64) >= config.mature
-        incident, news = incidents.go_on(config, some, part, _unit(some), triggered[at], creeping)
+        n, config = len(found.place), self.config
+        told = self.reference.expect(state, found.place, found.time, found.floor, found.seen)
+        surprising = np.abs(told.off) >= config.trigger * told.scale
+        is_open = state["weight"] > 0
+        at = np.flatnonzero(found.valid & (surprising & (found.seen >= config.young) | is_open))
+        after = self._go_on(state, at, found, told, threshold)
+        kind, since = np.full(n, -1), np.full(n, NEVER)
+        kind[at], since[at] = after.kind, after.since
+        explained = ~surprising & (is_open | (found.seen - state["settling"] < config.settling))
+        explained[at] |= after.quiet
+        return Decision(kind, since, explained, told, after)
+
+    def _go_on(self, state: Rows, at: Ints, found: Found, told: Expected, threshold: float) -> Next:
+        config, some = self.config, Rows(state.state, state.rows[at], state.prefix)
+        part = Found(*(array[at] for array in found))  # type: ignore[arg-type]
+        own = Expected(*(array[..., at] for array in told))  # type: ignore[arg-type]
+        step = part.place.astype(np.float32) - some["last"]
+        incident, news = incidents.go_on(config, some, part, own, step, self.reference.is_grown(some))
         is_open, challenger = incident.weight > 0, incident.challenger
-        far = np.abs(challenger.mean) >= config.size * news.scale
+        dead = incidents.is_dead(config, part, own)
+        alive = incidents.is_alive(config, incident, part, own, dead)
 
         known = self.kept.read(some)
         back = self.kept.compare(
-            known._replace(back=np.where(news.was[:, None], known.back, 0.0)), news.off, news.scale, news.incumbent
+            known._replace(back=np.where(news.was[:, None], known.back, 0.0)), own.off, own.scale, news.reference
         )
         best = back.argmax(axis=1)
-        recalled = is_open & incident.abrupt & (back.max(axis=1) >= config.recall)
-        settled = is_open & far & ~recalled & self._is_level(incident, news, part)
+        far = np.abs(challenger.mean) >= config.size * own.scale
+        recalled = is_open & incident.abrupt & alive & (back.max(axis=1) >= config.recall)
+        settled = is_open & far & ~recalled & alive & self._is_level(incident, news, own)
         changed = settled & ~incident.told & (incident.weight >= config.change)
         accepted = settled & incident.told & (incident.weight >= config.accept)
         switch = accepted | recalled
-        stays = is_open & ~switch
+        given_up = is_open & ~switch & alive & (challenger.number >= config.patience)
+        stays = is_open & ~switch & ~given_up
 
-        undecided = stays & (challenger.number <= config.patience)
-        kind, since, hold = np.full(n, -1), np.full(n, NEVER), np.ones(n)
-        told, pending, switched = np.zeros((3, n), np.bool_)
-        since[at] = np.where(news.was | is_open, incident.onset, NEVER)
-        told[at] = (incident.told | changed | switch) & is_open
-        hold[at] = np.where(undecided & far & incident.abrupt, config.held, 1.0)
-        hold[at] = np.where((undecided & far & (incident.weight >= config.firm)) | switch, 0.0, hold[at])
-        pending[at] = (undecided & (incident.abrupt | far)) | switch
-        switched[at] = switch
         loud = incident.peak >= threshold
         strong = loud | (score(np.maximum(incident.strength, 0.0), self.half) >= threshold)
-        kind[at] = np.where(news.was & ~is_open & loud, Kind.RECOVERED.code, -1)
-        kind[at] = np.where(changed & strong, Kind.STATE_CHANGE.code, kind[at])
-        kind[at] = np.where((accepted & strong) | recalled, Kind.NEW_NORMAL.code, kind[at])
-
-        present = known.shift[np.arange(len(at)), known.active]
+        kind = np.where(news.was & ~is_open & loud, Kind.RECOVERED.code, -1)
+        kind = np.where(changed & strong, Kind.STATE_CHANGE.code, kind)
+        kind = np.where((accepted & strong) | recalled, Kind.NEW_NORMAL.code, kind)
+        here = np.arange(len(at))
+        present = known.shift[here, known.active]
         slot = np.where(recalled, best, self.kept.place_for_new(known))
-        shift = np.where(recalled, known.shift[np.arange(len(at)), best], present + challenger.mean)
+        shift = np.where(recalled, known.shift[here, best], present + challenger.mean)
         incident = incident._replace(told=incident.told | changed)
-        after = _Next(at, stays, switch, slot, shift, known._replace(back=back), incident)
-        return Decision(kind, since, told, hold, pending, switched, after)
+        return Next(
+            at=at,
+            kind=kind,
+            since=np.where(news.was | is_open, incident.onset, NEVER),
+            quiet=is_open & (incident.told | switch),
+            dead=dead & stays,
+            stays=stays,
+            returned=news.was & ~is_open & (challenger.number >= config.lasting),
+            given_up=given_up,
+            switch=switch,
+            slot=slot,
+            shift=shift,
+            known=known._replace(back=back),
+            incident=incident,
+        )
 
-    def learn(self, state: Rows, found: Surprise, decision: Decision) -> None:
-        """Writes what `decide` found."""
-        unit, born = state["unit"], state["born"]
-        state["unit"] = np.where((unit > 0) | ~found.valid, unit, unit_of(found.value))
-        state["born"] = np.where((born != NEVER) | ~found.valid, born, found.time)
+    def learn(self, state: Rows, found: Found, decision: Decision) -> None:
+        """Writes what `decide` found, of values that are all there."""
         after = decision.after
+        state["last"] = found.place
+        calm = np.ones(len(found.place), np.bool_)
+        calm[after.at] = ~(after.stays | after.switch | after.given_up)
+        self.reference.learn(state, decision.told, found.gap, found.seen, calm)
+
         some = Rows(state.state, state.rows[after.at], state.prefix)
         for name, column in after.incident.columns().items():
             some[name] = np.where(after.stays, column, NEVER if name == "onset" else 0)
         some["back"] = np.where(after.stays[:, None], after.known.back, 0.0)
+        seen = found.seen[after.at]
+        over = ~after.stays & (after.since != NEVER)
+        some["settling"] = np.where(over, seen, some["settling"])
+        if after.given_up.any():
+            self.reference.move(some, np.where(after.given_up, after.incident.challenger.latest, 0.0))
         if after.switch.any():
-            seen = found.seen[after.at]
             self.kept.switch(some, after.known, after.slot, after.shift, seen, after.switch)
             some["now"] = np.where(after.switch, after.shift, some["now"])
-            some["entered"] = np.where(after.switch, seen, some["entered"])
 
     def close(self, state: Rows) -> None:
         """Ends the incidents: what is there is typical by now."""
+        self.reference.move(state, np.where(state["weight"] > 0, state["latest"], 0.0).astype(np.float64))
         for name, column in incidents.new_state(len(state.rows)).items():
             state[name] = column
         state["back"] = np.zeros_like(state["back"])
 
-    def _is_level(self, incident: Incident, news: News, found: Surprise) -> Flags:
+    def _is_level(self, incident: Incident, news: News, told: Expected) -> Flags:
         """Whether values have been at a level of their own since an abrupt onset, and this one is."""
         challenger = incident.challenger
-        slack = self.config.steady * np.abs(challenger.mean) + news.scale
+        slack = self.config.steady * np.abs(challenger.mean) + told.scale
         steady = np.abs(challenger.latest - challenger.mean) <= slack
-        return incident.abrupt & steady & (news.gain > 0) & incidents.is_alive(self.config, incident, found)
-
-    def _moved(self, state: Rows, value: Array, sign: float) -> Array:
-        shift = state["now"]
-        at = np.flatnonzero(shift)
-        if not len(at):
-            return value
-        result = value.copy()
-        unit = _unit(Rows(state.state, state.rows[at], state.prefix))
-        result[at] = moved(value[at], sign * shift[at].astype(np.float64), unit)
-        return result
-
-
-def _unit(state: Rows) -> Array:
-    unit = state["unit"]
-    return np.where(unit > 0, unit, 1.0)
+        return incident.abrupt & steady & (news.gain > 0)

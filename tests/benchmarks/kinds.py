@@ -61,7 +61,7 @@ def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
     incidents = _plan(base, np.random.default_rng(seed))
     config = SimulatorConfig(**{**vars(base), "incidents": incidents})
     truths = [row for incident in incidents for row in incident.rows(config.topology, config.metrics)]
-    detection, made = Detection(load(**{"detector.regimes": True}).detector), []
+    detection, made = Detection(load().detector), []
     state = detection.new_state()
     total = config.steps or 0
     learning: list[pl.DataFrame] = []

@@ -6,32 +6,27 @@ import numpy as np
 import pytest
 
 from models.arrays import Rows
-from models.checks import STEP, Model
+from models.checks import STEP, Model, run
 from models.config import DetectorConfig
 from models.detector import Detector
-from models.regimes.axis import moved
 from models.regimes.checks import CONTRACTS, the_threshold_changes_no_learning
 from models.regimes.config import RegimesConfig
 from models.regimes.kept import SLOTS, Kept
 from models.regimes.silence import NEVER_DUE, Silence
 from models.verdicts import Kind
 
-ON = RegimesConfig(on=True)
-
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
 def test_the_detector_keeps_the_contract(contract: Callable[[Model], None]) -> None:
-    contract(Detector(DetectorConfig(), ON))
+    contract(Detector(DetectorConfig()))
 
 
 def test_the_threshold_is_no_part_of_what_is_learned() -> None:
-    the_threshold_changes_no_learning(
-        Detector(DetectorConfig(threshold=20), ON), Detector(DetectorConfig(threshold=80), ON)
-    )
+    the_threshold_changes_no_learning(Detector(DetectorConfig(threshold=20)), Detector(DetectorConfig(threshold=80)))
 
 
 def _run(values: np.ndarray) -> list[Kind]:
-    detector = Detector(DetectorConfig(), ON)
+    detector = Detector(DetectorConfig())
     state, row = detector.new_state(1), np.array([0])
     verdicts = [detector.step(state, row, np.array([i * STEP]), values[i : i + 1]) for i in range(len(values))]
     return [list(Kind)[int(verdict.kind[0])] for verdict in verdicts]
@@ -46,22 +41,12 @@ def test_a_leak_is_no_new_normal() -> None:
     assert not {Kind.STATE_CHANGE, Kind.NEW_NORMAL} & set(kinds[800:])
 
 
-def test_bounds_are_in_the_units_of_the_regime_that_holds() -> None:
+def test_what_is_found_of_regimes_changes_no_score() -> None:
     rng = np.random.default_rng(0)
-    values = np.concatenate([rng.normal(100, 4, 600), rng.normal(300, 12, 150)])
-    detector = Detector(DetectorConfig(), ON)
-    state, row = detector.new_state(1), np.array([0])
-    for index in range(len(values)):
-        verdict = detector.step(state, row, np.array([index * STEP]), values[index : index + 1])
-    assert 280 < verdict.typical[0] < 320
-    assert verdict.lower[0] < 290
-    assert verdict.upper[0] > 310
-
-
-def test_a_move_on_the_axis_is_undone_by_its_inverse() -> None:
-    value, unit = np.array([-1e9, -3.0, 0.0, 1e-9, 2.0, 1e12]), np.full(6, 4.0)
-    there = moved(value, np.full(6, 0.7), unit)
-    np.testing.assert_allclose(moved(there, np.full(6, -0.7), unit), value, rtol=1e-9, atol=1e-12)
+    values = np.concatenate([rng.normal(100, 4, 400), rng.normal(300, 12, 150), rng.normal(100, 4, 50)])
+    ours, blind = Detector(DetectorConfig()), Detector(DetectorConfig(), RegimesConfig(young=10**9))
+    scores = [[verdict.record_score[0] for verdict in run(model, values[:, None])[0]] for model in (ours, blind)]
+    assert scores[0] == scores[1]
 
 
 def test_the_regime_not_seen_for_longest_makes_place() -> None:
