@@ -45,20 +45,16 @@ _TRACE = 1e-100
 """A bound below this is a trace of the prior of a series that was always 0: it is 0."""
 
 
-_UNLEARNED = tuple(
-    f"{part}.{name}"
-    for part, names in {
-        "level": ("count", "mean", "squares", "log_weight"),
-        "log_level": ("count", "mean", "squares", "log_weight"),
-        "hour": ("log_weight",),
-        "record": ("low", "high"),
-    }.items()
-    for name in names
-)
-"""What is again as it was before an outage once that is over."""
+_UNLEARNED: dict[str, type[np.floating[Any]]] = {
+    **{f"{name}.{column}": np.float64 for name in ("level", "log_level") for column in ("mean", "squares")},
+    **{f"{name}.count": np.float32 for name in ("level", "log_level")},
+    **{f"{name}.log_weight": np.float32 for name in ("level", "log_level", "hour")},
+    **{f"record.{end}": np.float64 for end in ("low", "high")},
+}
+"""What is again as it was before an outage once that is over, and how it is kept meanwhile."""
 
-_KEPT = "before."
-"""Where it is kept meanwhile; the first of it is below 0 where nothing is."""
+_KEPT, _NOTHING = "before.", "before.level.count"
+"""Where it is kept; below 0: nothing is."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +133,8 @@ class Detector:
         columns |= prefixed("feedback.", self.feedback.new_state(n))
         columns |= prefixed("family.", self.suited.new_state(n))
         columns |= prefixed("peers.", self.newcomers.new_state(n))
-        columns |= {_KEPT + name: columns[name].copy() for name in _UNLEARNED} | {
-            _KEPT + _UNLEARNED[0]: np.full(n, -1.0)
-        }
+        columns |= {_KEPT + name: columns[name].astype(kind) for name, kind in _UNLEARNED.items()}
+        columns[_NOTHING][:] = -1.0
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 
     def score(
@@ -354,7 +349,8 @@ class Detector:
     def _learn_all(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
         step, mixture, after = judged.step, judged.mixture, judged.decision.after
         at = rows[after.at]
-        _copy(state, "", _KEPT, at[after.dead & (state[_KEPT + _UNLEARNED[0]][at] < 0)])
+        kept: Flags = Rows(state, at, "")[_NOTHING] >= 0
+        _copy(state, "", _KEPT, at[after.dead & ~kept])
         lower, middle, upper = judged.band
         # what was lived through is plausible: else a series that began constant would never learn how it varies
         reach_low = np.minimum(middle - self.config.reach * (middle - lower), judged.lived.low)
@@ -390,8 +386,8 @@ class Detector:
         record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
-        _copy(state, _KEPT, "", at[after.returned & (state[_KEPT + _UNLEARNED[0]][at] >= 0)])
-        state[_KEPT + _UNLEARNED[0]][at[~after.stays]] = -1.0
+        _copy(state, _KEPT, "", at[after.returned & kept])
+        state[_NOTHING][at[~after.stays]] = -1.0
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time

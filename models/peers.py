@@ -36,7 +36,8 @@ class Newcomers:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series without peers."""
-        return {name: np.zeros(n) for name in ("mean", "strength", "shape", "variance")}
+        small = {name: np.zeros(n, np.float32) for name in ("strength", "shape")}
+        return small | {name: np.zeros(n) for name in ("mean", "variance")}
 
     def new_sums(self, n: int) -> Columns:
         """The columns for n metrics of which nothing is known."""

@@ -74,7 +74,7 @@ class Counts(SeriesFamily):
 
     def new_state(self, n: int) -> Columns:
         """See `SeriesFamily`."""
-        return {name: np.zeros(n) for name in ("events", "exposure", "windows", "excess")}
+        return {name: np.zeros(n, np.float32) for name in ("events", "exposure", "windows", "excess")}
 
     def worth(self, state: Rows) -> Array:
         """See `SeriesFamily`."""
@@ -130,7 +130,7 @@ class Ratios(SeriesFamily):
 
     def new_state(self, n: int) -> Columns:
         """See `SeriesFamily`."""
-        return {name: np.zeros(n) for name in ("successes", "failures", "windows", "excess")}
+        return {name: np.zeros(n, np.float32) for name in ("successes", "failures", "windows", "excess")}
 
     def worth(self, state: Rows) -> Array:
         """See `SeriesFamily`."""
