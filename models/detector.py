@@ -298,7 +298,7 @@ class Detector:
     def _learn_all(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
         step, mixture, after = judged.step, judged.mixture, judged.decision.after
         at = rows[after.at]
-        _copy(state, "", _KEPT, at[after.dead & (state[_KEPT + _UNLEARNED[0]][at] < 0)])
+        _copy(state, "", _KEPT, at[after.dead & (Rows(state, at, _KEPT)[_UNLEARNED[0]] < 0)])
         lower, middle, upper = judged.band
         # what was lived through is plausible: else a series that began constant would never learn how it varies
         reach_low = np.minimum(middle - self.config.reach * (middle - lower), judged.lived.low)
@@ -333,7 +333,7 @@ class Detector:
         record["low"], record["high"] = extent.low, extent.high
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
-        _copy(state, _KEPT, "", at[after.returned & (state[_KEPT + _UNLEARNED[0]][at] >= 0)])
+        _copy(state, _KEPT, "", at[after.returned & (Rows(state, at, _KEPT)[_UNLEARNED[0]] >= 0)])
         state[_KEPT + _UNLEARNED[0]][at[~after.stays]] = -1.0
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
