@@ -101,6 +101,8 @@ def run(
             verdicts = outputs.json_rows(queries.bootstrap, queries.topic("novelties"))
     alone, wanted = _alone(made, own.detector)
     theirs = verdicts.rename({"host.name": "entity", "@timestamp": "window_end"})
+    # behind the end of the load all machines are absent
+    theirs = theirs.filter(pl.col("window_end") <= begin + windows * _STEP)
     by = ["entity", "metric", "window_end"]
     same = outputs.compare(theirs.select(*by, *NUMBERS), wanted, by, NUMBERS)
     figures = {
