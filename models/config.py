@@ -16,6 +16,7 @@ class DetectorConfig:
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
         notable: Weight of evidence that begins an unrest.
+        frozen_half: Evidence of exact repeats, in nats, that is told of at a threshold of 50.
         weight_change: What a nat of change evidence counts beside one of point evidence.
         weight_window: The same of window evidence.
         weight_record: The same of record evidence.
@@ -49,6 +50,7 @@ class DetectorConfig:
     half: float = 28.0
     joined_half: float = 8.0
     notable: float = 7.5
+    frozen_half: float = 13.0
     weight_change: float = 0.6
     weight_window: float = 0.95
     weight_record: float = 2.0

@@ -15,6 +15,7 @@ from models.arrays import LARGEST, SMALLEST, Array, Columns, Flags, Ints, Rows, 
 from models.config import DetectorConfig
 from models.evidence.change import Change
 from models.evidence.combine import combine, score, weigh
+from models.evidence.frozen import Frozen
 from models.evidence.point import compress, series_calibration
 from models.evidence.record import Range, Record
 from models.evidence.repeats import NEVER, Repeats
@@ -109,6 +110,7 @@ class Detector:
         self.change = Change(config.change_forget)
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
+        self.frozen = Frozen(config.frozen_half, config.threshold)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
         self.regimes = Regimes(regimes or RegimesConfig(), config.half, config.timezone)
         self.feedback = Feedback()
@@ -129,6 +131,7 @@ class Detector:
         columns |= prefixed("change.", self.change.new_state(n))
         columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
+        columns |= prefixed("frozen.", self.frozen.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
         columns |= prefixed("family.", self.suited.new_state(n))
@@ -255,8 +258,12 @@ class Detector:
         unit = Rows(state, rows, "log_level.")["unit"]
         unit = np.where(unit > 0, unit, unit_of(present))
         found = Found(place(present, unit), points, finest(resolution, present, unit), seen, time, gap, valid)
-        decision = self.regimes.decide(Rows(state, rows, "regime."), found, self.config.threshold)
+        regime, frozen = Rows(state, rows, "regime."), Rows(state, rows, "frozen.")
+        decision = self.regimes.decide(regime, found, self.config.threshold)
+        same = valid & (seen > 0) & self.regimes.same(regime, found)
+        channels["frozen"] = self.frozen.nats(frozen, same)
         strange = valid & (points >= self.config.threshold) & ~decision.explained
+        strange |= self.frozen.tells(frozen, channels["frozen"])
         kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(decision.kind >= 0, decision.kind, kind)
         kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
@@ -384,6 +391,8 @@ class Detector:
         extent = self.record.learn(judged.lived, step.value, judged.level, step.resolution)
         record = Rows(state, rows, "record.")
         record["low"], record["high"] = extent.low, extent.high
+        frozen, nats = Rows(state, rows, "frozen."), judged.verdicts.evidence["frozen"]
+        self.frozen.learn(frozen, nats > 0, step.seen, nats)
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
         _copy(state, _KEPT, "", at[after.returned & kept])

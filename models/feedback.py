@@ -40,11 +40,11 @@ class Feedback:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing was said."""
-        return {name: np.zeros(n) for name in ("true", "false", "offset")}
+        return {"true": np.zeros(n, np.float32), "false": np.zeros(n, np.float32), "offset": np.zeros(n)}
 
     def worth(self, state: Rows) -> Array:
         """What a nat of evidence counts, shape (n,)."""
-        true, false = state["true"], state["false"]
+        true, false = (state[name].astype(np.float64) for name in ("true", "false"))
         return np.maximum(2 * (1 + true) / (2 + true + false), self.least)
 
     def told(self, state: Rows, true: Flags) -> None:

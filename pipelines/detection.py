@@ -38,7 +38,7 @@ JOINED = "*"
 EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
 """The experts of a metric's mixture, and the families that take its place."""
 
-CHANNELS = ("point", "window", "record", "change", "absence")
+CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
 """Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
 
 _COMBINED = ("point", "window", "record", "change")

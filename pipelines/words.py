@@ -30,6 +30,7 @@ _CHANNELS = {
     "window": "unusual values for some time",
     "record": "a value beyond all seen before",
     "change": "a sudden step",
+    "frozen": "the same value over and over",
     "absence": "windows that did not come",
     "unseen": "a log template not seen before",
     "mix": "another mix of log lines",

@@ -97,6 +97,11 @@ class Regimes:
         columns |= {"settling": np.full(n, _LONG_AGO, np.float32)}
         return columns | self.reference.new_state(n) | incidents.new_state(n) | self.kept.new_state(n)
 
+    def same(self, state: Rows, found: Found) -> Flags:
+        """Whether values are those before, to the precision in which they are remembered, shape (n,)."""
+        result: Flags = found.place.astype(np.float32) == state["last"]
+        return result
+
     def decide(self, state: Rows, found: Found, threshold: float) -> Decision:
         """What kind of news the values are, beyond their score; changes nothing.
 
