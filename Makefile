@@ -29,7 +29,7 @@ demo: setup ## See it work: simulated machines, faults, detections (options: ARG
 	$(BIN)/newnormal demo $(ARGS)
 
 test: check browser ## Everything that CI checks: lint, types, all tests (options for pytest: ARGS="...")
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-servers test-alone
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-servers test-alone
 
 test-servers: setup # what needs Kafka, Elasticsearch or Spark; pytest ends with 5 where ARGS select none of it
 	$(BIN)/python -m pytest -m "servers or spark" $(ARGS) || [ $$? = 5 ]
