@@ -82,6 +82,12 @@ class Pipeline:
         return found
 
 
+@pytest.fixture(autouse=True)
+def brief_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark runs for a minute here: its JVM compiles once and simply, which takes less than it gains."""
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
 @pytest.fixture
 def pipeline(endpoints: Endpoints, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pipeline]:
     """A pipeline with topics, index and state of its own; ended after the test."""
