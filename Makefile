@@ -29,13 +29,17 @@ demo: setup ## See it work: simulated machines, faults, detections (options: ARG
 	$(BIN)/newnormal demo $(ARGS)
 
 test: check browser ## Everything that CI checks: lint, types, all tests (options for pytest: ARGS="...")
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-servers test-alone
+	@log=$$(mktemp); trap 'rm -f '$$log EXIT; \
+	$(MAKE) --no-print-directory test-servers > $$log 2>&1 & servers=$$!; \
+	$(MAKE) --no-print-directory test-alone; alone=$$?; \
+	echo "Waiting for the tests that need Kafka, Elasticsearch or Spark, which ran beside these"; \
+	wait $$servers; servers=$$?; cat $$log; [ $$alone = 0 ] && [ $$servers = 0 ]
 
-test-servers: setup # what needs Kafka, Elasticsearch or Spark; pytest ends with 5 where ARGS select none of it
-	$(BIN)/python -m pytest -m "servers or spark" $(ARGS) || [ $$? = 5 ]
-
-test-alone: setup # all the rest, beside it
+test-alone: setup ## The tests that need no servers (pytest ends with 5 where ARGS select none)
 	$(BIN)/python -m pytest -m "not servers and not spark" $(ARGS) || [ $$? = 5 ]
+
+test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
+	$(BIN)/python -m pytest -m "servers or spark" $(ARGS) || [ $$? = 5 ]
 
 browser: # Chromium for the console's tests; they are skipped where it cannot be had
 	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
