@@ -148,7 +148,8 @@ class Regimes:
 
         loud = incident.peak >= threshold
         strong = loud | (score(np.maximum(incident.strength, 0.0), self.half) >= threshold)
-        kind = np.where(news.was & ~is_open & loud, Kind.RECOVERED.code, -1)
+        usual = np.abs(own.off) < config.trigger * own.scale
+        kind = np.where(news.was & ~is_open & loud & usual, Kind.RECOVERED.code, -1)
         kind = np.where(changed & strong, Kind.STATE_CHANGE.code, kind)
         kind = np.where((accepted & strong) | recalled, Kind.NEW_NORMAL.code, kind)
         here = np.arange(len(at))
