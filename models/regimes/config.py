@@ -17,8 +17,9 @@ class RegimesConfig:
         hour_forget: Share of an hour's visits forgotten a visit, for visits five minutes apart.
         spread_forget: Share of the spread forgotten a value.
         young: Values of a series before which no regime is told from another.
-        trigger: Standard deviations from what is expected that open an incident.
-        jump: Standard deviations from the value before of an abrupt deviation.
+        trigger: Standard deviations from what is expected beyond which no usual value lies.
+        start: Standard deviations from what is expected that open an incident if they come with a jump.
+        jump: Standard deviations from the value before that are a jump.
         most: What one window adds to the logarithm of the Bayes factor at most: windows that follow on one another say
             much the same, and a surprise that ends soon is an anomaly.
         least: What one window takes away at most, as a negative number.
@@ -30,7 +31,10 @@ class RegimesConfig:
             score: the experts have learned something else meanwhile.
         lasting: Windows of an incident from which on what the experts learned in an outage is forgotten when it ends.
         recall: Logarithm of the Bayes factor of a kept regime against the present one at which it is recalled.
-        recall_most: What one window adds to that or takes away at most.
+        recall_most: What one window adds to that or takes away at most. One that adds so much opens an incident if it
+            comes with a jump.
+        recall_size: Standard deviations from what is expected from which on that is asked.
+        recall_jump: Standard deviations from the value before that are a jump to a kept regime.
         tolerance: A regime's distance from the present one is known to this share.
         size: A new level differs from what is expected by at least so many of its standard deviations.
         steady: A new level is steady if its latest values lie no further from its mean than this share of its distance
@@ -47,17 +51,20 @@ class RegimesConfig:
     spread_forget: float = 1 / 500
     young: int = 30
     trigger: float = 4.0
-    jump: float = 3.0
+    start: float = 3.0
+    jump: float = 2.5
     most: float = 0.25
     least: float = -1.0
-    change: float = 8.0
-    accept: float = 10.0
+    change: float = 9.0
+    accept: float = 9.5
     cap: float = 11.0
     patience: int = 150
     settling: int = 300
     lasting: int = 6
     recall: float = 5.0
     recall_most: float = 2.0
+    recall_size: float = 2.5
+    recall_jump: float = 2.0
     tolerance: float = 0.1
     size: float = 3.0
     steady: float = 0.1

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models.arrays import Array, Columns, Flags, Ints, Rows, clamp
+from models.evidence.combine import score
 from models.evidence.repeats import NEVER
 from models.regimes.challenger import Challenger, heavy
 from models.regimes.config import RegimesConfig
@@ -47,11 +48,12 @@ class Incident(NamedTuple):
 
     Args:
         weight: Logarithm of the Bayes factor of the challenger against the reference, tempered; 0: no incident.
-        strength: The same with larger steps: what an operator would call its size.
-        peak: Largest `record_score` so far.
+        strength: The same with larger steps: the evidence that it is one, in nats.
+        peak: Largest `record_score` so far; or, after an abrupt onset, what all of them add up to, if that is more.
         onset: When it began.
         same: How often a value was exactly that before.
         told: Whether a change of state has been announced.
+        serious: Whether a value of it lay where no usual one does.
         abrupt: Whether it began with a jump.
         challenger: Where values have been since.
     """
@@ -62,6 +64,7 @@ class Incident(NamedTuple):
     onset: Ints
     same: Array
     told: Flags
+    serious: Flags
     abrupt: Flags
     challenger: Challenger
 
@@ -89,40 +92,55 @@ def new_state(n: int) -> Columns:
     """The columns for n series without an incident."""
     numbers = ("weight", "strength", "peak", "same", *Challenger._fields)
     columns: Columns = {name: np.zeros(n, np.float32) for name in numbers}
-    columns |= {name: np.zeros(n, np.bool_) for name in ("told", "abrupt")}
+    columns |= {name: np.zeros(n, np.bool_) for name in ("told", "serious", "abrupt")}
     return columns | {"onset": np.full(n, NEVER, np.int64)}
 
 
 def go_on(
-    config: RegimesConfig, state: Rows, found: Found, told: Expected, step: Array, creeping: Flags
+    config: RegimesConfig,
+    half: float,
+    state: Rows,
+    found: Found,
+    told: Expected,
+    step: Array,
+    *,
+    creeping: Flags,
+    reminds: Flags,
 ) -> tuple[Incident, News]:
     """Incidents after one more value each; where none was open one begins, or stays closed.
 
     Args:
         config: The constants.
+        half: Weight of evidence that scores 50.
         state: The columns of these series.
         found: What is known of the values.
         told: What the reference expected.
         step: How far the value is from the one before, on the axis, shape (n,).
         creeping: Whether it may begin an incident without a jump, shape (n,).
+        reminds: Whether a kept regime explains it so much better that it may begin one, shape (n,).
     """
-    triggered = (np.abs(told.off) >= config.trigger * told.scale) & (found.seen >= config.young)
-    jumps = triggered & (np.abs(step) >= config.jump * told.scale)
-    was_abrupt = state["abrupt"] > 0
-    was: Flags = (state["weight"] > 0) & (was_abrupt | ~jumps)  # a jump begins an incident of its own
-    begins = ~was & triggered & (creeping | jumps)
+    away, leap, grown = np.abs(told.off) / told.scale, np.abs(step) / told.scale, found.seen >= config.young
+    surprises = away >= config.trigger
+    jumps = ((away >= config.start) & (leap >= config.jump) | reminds & (leap >= config.recall_jump)) & grown
+    was_open, was_abrupt = state["weight"] > 0, state["abrupt"] > 0
+    was: Flags = was_open & (was_abrupt | ~jumps)  # a jump begins an incident of its own
+    begins = ~was & (jumps | (creeping & grown & (surprises | reminds)))
     before = Challenger(*(state[name].astype(np.float64) for name in Challenger._fields))
     reference = heavy(told.off / told.scale)
     gain = np.where(begins, config.most, before.log_density(told.off, told.scale) - reference)
     weight = np.where(was, state["weight"], 0.0) + clamp(gain, config.least, config.most)
+    strength = np.where(was, state["strength"], 0.0) + clamp(gain, -config.recall_most, config.recall_most)
+    abrupt = np.where(was, was_abrupt, jumps)
+    loudest = np.maximum(found.score, np.where(abrupt, score(np.maximum(strength, 0.0), half), 0.0))
     after = Incident(
         weight=np.where(was | begins, clamp(weight, 0.0, config.cap), 0.0),
-        strength=np.where(was, state["strength"], 0.0) + clamp(gain, -config.recall_most, config.recall_most),
-        peak=np.maximum(np.where(was, state["peak"], 0.0), found.score),
+        strength=strength,
+        peak=np.maximum(np.where(was_open, state["peak"], 0.0), loudest),
         onset=np.where(was, state["onset"].astype(np.int64), found.time),
         same=np.where(was, state["same"] + (step == 0), 0.0),
         told=was & (state["told"] > 0),
-        abrupt=np.where(was, was_abrupt, jumps),
+        serious=(was & (state["serious"] > 0)) | surprises,
+        abrupt=abrupt,
         challenger=before.learn(told.off, config.pace, ~was),
     )
     return after, News(reference, gain, was)

@@ -54,8 +54,8 @@ class Kept:
         shift, used, back = (state[name].astype(np.float64) for name in ("shift", "used", "back"))
         return Known(shift, used, back, state["active"].astype(np.int64))
 
-    def compare(self, known: Known, off: Array, scale: Array, present: Array) -> Array:
-        """The Bayes factors after one more value.
+    def gain(self, known: Known, off: Array, scale: Array, present: Array) -> Array:
+        """What one value adds to the Bayes factors, shape (n, SLOTS); 0 of empty slots and of the present regime.
 
         Args:
             known: See `read`.
@@ -67,7 +67,7 @@ class Kept:
         wide = np.sqrt(scale[:, None] ** 2 + (self.tolerance * away) ** 2)
         gain = heavy((off[:, None] - away) / wide) - np.log(wide / scale[:, None]) - present[:, None]
         others = (known.used >= 0) & (np.arange(SLOTS) != known.active[:, None])
-        return np.where(others, known.back + clamp(gain, -self.most, self.most), 0.0)
+        return np.where(others, clamp(gain, -self.most, self.most), 0.0)
 
     def place_for_new(self, known: Known) -> Ints:
         """The slot for a further regime of each series: the first empty one, else the one not seen for longest."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from models.arrays import Array, Columns, Flags, Ints, Rows
-from models.evidence.combine import score
 from models.evidence.repeats import NEVER
 from models.regimes import incident as incidents
 from models.regimes.config import RegimesConfig
+from models.regimes.challenger import heavy
 from models.regimes.incident import Found, Incident, News
 from models.regimes.kept import Kept, Known
 from models.regimes.reference import Expected, Reference
@@ -31,6 +31,8 @@ class Next(NamedTuple):
         since: Onset; -1: there is none.
         quiet: Whether it has been announced as a change: it is no longer an anomaly.
         dead: Whether it is open after it and the value is next to nothing.
+        serious: Whether a value of it lay where no usual one does.
+        slight: Whether it begins with a value that might be usual.
         stays: Whether it is open after it.
         returned: Whether it was one of some windows, and is over since values are again as expected.
         given_up: Whether it is over since it lasts too long.
@@ -46,6 +48,8 @@ class Next(NamedTuple):
     since: Ints
     quiet: Flags
     dead: Flags
+    serious: Flags
+    slight: Flags
     stays: Flags
     returned: Flags
     given_up: Flags
@@ -114,11 +118,14 @@ class Regimes:
         told = self.reference.expect(state, found.place, found.time, found.floor, found.seen)
         surprising = np.abs(told.off) >= config.trigger * told.scale
         is_open = state["weight"] > 0
-        at = np.flatnonzero(found.valid & (surprising & (found.seen >= config.young) | is_open))
+        notable = np.abs(told.off) >= min(config.start, config.recall_size) * told.scale
+        at = np.flatnonzero(found.valid & (notable & (found.seen >= config.young) | is_open))
         after = self._go_on(state, at, found, told, threshold)
         kind, since = np.full(n, -1), np.full(n, NEVER)
         kind[at], since[at] = after.kind, after.since
-        explained = ~surprising & (is_open | (found.seen - state["settling"] < config.settling))
+        explained = ~surprising & (
+            (is_open & (state["serious"] > 0)) | (found.seen - state["settling"] < config.settling)
+        )
         explained[at] |= after.quiet
         return Decision(kind, since, explained, told, after)
 
@@ -127,15 +134,16 @@ class Regimes:
         part = Found(*(array[at] for array in found))  # type: ignore[arg-type]
         own = Expected(*(array[..., at] for array in told))  # type: ignore[arg-type]
         step = part.place.astype(np.float32) - some["last"]
-        incident, news = incidents.go_on(config, some, part, own, step, self.reference.is_grown(some))
+        known = self.kept.read(some)
+        gain = self.kept.gain(known, own.off, own.scale, heavy(own.off / own.scale))
+        reminds = (gain.max(axis=1) >= config.recall_most) & (np.abs(own.off) >= config.recall_size * own.scale)
+        creeping = self.reference.is_grown(some)
+        incident, news = incidents.go_on(config, self.half, some, part, own, step, creeping=creeping, reminds=reminds)
         is_open, challenger = incident.weight > 0, incident.challenger
         dead = incidents.is_dead(config, part, own)
         alive = incidents.is_alive(config, incident, part, own, dead)
 
-        known = self.kept.read(some)
-        back = self.kept.compare(
-            known._replace(back=np.where(news.was[:, None], known.back, 0.0)), own.off, own.scale, news.reference
-        )
+        back = np.where(news.was[:, None], known.back, 0.0) + gain
         best = back.argmax(axis=1)
         far = np.abs(challenger.mean) >= config.size * own.scale
         recalled = is_open & incident.abrupt & alive & (back.max(axis=1) >= config.recall)
@@ -147,11 +155,12 @@ class Regimes:
         stays = is_open & ~switch & ~given_up
 
         loud = incident.peak >= threshold
-        strong = loud | (score(np.maximum(incident.strength, 0.0), self.half) >= threshold)
         usual = np.abs(own.off) < config.trigger * own.scale
         kind = np.where(news.was & ~is_open & loud & usual, Kind.RECOVERED.code, -1)
-        kind = np.where(changed & strong, Kind.STATE_CHANGE.code, kind)
-        kind = np.where((accepted & strong) | recalled, Kind.NEW_NORMAL.code, kind)
+        adds_up = is_open & loud & (part.score < threshold) & (some["peak"] < threshold)
+        kind = np.where(adds_up, Kind.ANOMALY.code, kind)
+        kind = np.where(changed & loud, Kind.STATE_CHANGE.code, kind)
+        kind = np.where((accepted & loud) | recalled, Kind.NEW_NORMAL.code, kind)
         here = np.arange(len(at))
         present = known.shift[here, known.active]
         slot = np.where(recalled, best, self.kept.place_for_new(known))
@@ -163,6 +172,8 @@ class Regimes:
             since=np.where(news.was | is_open, incident.onset, NEVER),
             quiet=is_open & (incident.told | switch),
             dead=dead & stays,
+            serious=incident.serious | (some["serious"] > 0),
+            slight=~news.was & usual,
             stays=stays,
             returned=news.was & ~is_open & (challenger.number >= config.lasting),
             given_up=given_up,
@@ -178,7 +189,7 @@ class Regimes:
         after = decision.after
         state["last"] = found.place
         calm = np.ones(len(found.place), np.bool_)
-        calm[after.at] = ~(after.stays | after.switch | after.given_up)
+        calm[after.at] = after.slight | ~(after.stays | after.switch | after.given_up)
         self.reference.learn(state, decision.told, found.gap, found.seen, calm)
 
         some = Rows(state.state, state.rows[after.at], state.prefix)
@@ -186,7 +197,7 @@ class Regimes:
             some[name] = np.where(after.stays, column, NEVER if name == "onset" else 0)
         some["back"] = np.where(after.stays[:, None], after.known.back, 0.0)
         seen = found.seen[after.at]
-        over = ~after.stays & (after.since != NEVER)
+        over = ~after.stays & (after.since != NEVER) & (after.serious | after.switch | after.given_up)
         some["settling"] = np.where(over, seen, some["settling"])
         if after.given_up.any():
             self.reference.move(some, np.where(after.given_up, after.incident.challenger.latest, 0.0))
