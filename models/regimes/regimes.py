@@ -12,8 +12,8 @@ import numpy as np
 from models.arrays import Array, Columns, Flags, Ints, Rows
 from models.evidence.repeats import NEVER
 from models.regimes import incident as incidents
-from models.regimes.config import RegimesConfig
 from models.regimes.challenger import heavy
+from models.regimes.config import RegimesConfig
 from models.regimes.incident import Found, Incident, News
 from models.regimes.kept import Kept, Known
 from models.regimes.reference import Expected, Reference
