@@ -34,7 +34,8 @@ class RegimesConfig:
         recall_most: What one window adds to that or takes away at most. One that adds so much opens an incident if it
             comes with a jump.
         recall_size: Standard deviations from what is expected from which on that is asked.
-        recall_jump: Standard deviations from the value before that are a jump to a kept regime.
+        recall_fit: Standard deviations by which the mean of an incident may lie from the regime that is recalled, beside
+            ``tolerance``.
         tolerance: A regime's distance from the present one is known to this share.
         size: A new level differs from what is expected by at least so many of its standard deviations.
         steady: A new level is steady if its latest values lie no further from its mean than this share of its distance
@@ -64,7 +65,7 @@ class RegimesConfig:
     recall: float = 5.0
     recall_most: float = 2.0
     recall_size: float = 2.5
-    recall_jump: float = 2.0
+    recall_fit: float = 2.0
     tolerance: float = 0.1
     size: float = 3.0
     steady: float = 0.1

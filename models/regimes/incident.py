@@ -121,7 +121,7 @@ def go_on(
     """
     away, leap, grown = np.abs(told.off) / told.scale, np.abs(step) / told.scale, found.seen >= config.young
     surprises = away >= config.trigger
-    jumps = ((away >= config.start) & (leap >= config.jump) | reminds & (leap >= config.recall_jump)) & grown
+    jumps = ((away >= config.start) | reminds) & (leap >= config.jump) & grown
     was_open, was_abrupt = state["weight"] > 0, state["abrupt"] > 0
     was: Flags = was_open & (was_abrupt | ~jumps)  # a jump begins an incident of its own
     begins = ~was & (jumps | (creeping & grown & (surprises | reminds)))

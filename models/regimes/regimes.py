@@ -146,7 +146,11 @@ class Regimes:
         back = np.where(news.was[:, None], known.back, 0.0) + gain
         best = back.argmax(axis=1)
         far = np.abs(challenger.mean) >= config.size * own.scale
-        recalled = is_open & incident.abrupt & alive & (back.max(axis=1) >= config.recall)
+        here = np.arange(len(at))
+        present = known.shift[here, known.active]
+        miss = np.abs(present + challenger.mean - known.shift[here, best])
+        fits = miss <= config.recall_fit * own.scale + config.tolerance * np.abs(challenger.mean)
+        recalled = is_open & incident.abrupt & alive & fits & (back[here, best] >= config.recall)
         settled = is_open & far & ~recalled & alive & self._is_level(incident, news, own)
         changed = settled & ~incident.told & (incident.weight >= config.change)
         accepted = settled & incident.told & (incident.weight >= config.accept)
@@ -161,8 +165,6 @@ class Regimes:
         kind = np.where(adds_up, Kind.ANOMALY.code, kind)
         kind = np.where(changed & loud, Kind.STATE_CHANGE.code, kind)
         kind = np.where((accepted & loud) | recalled, Kind.NEW_NORMAL.code, kind)
-        here = np.arange(len(at))
-        present = known.shift[here, known.active]
         slot = np.where(recalled, best, self.kept.place_for_new(known))
         shift = np.where(recalled, known.shift[here, best], present + challenger.mean)
         incident = incident._replace(told=incident.told | changed)
