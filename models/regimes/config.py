@@ -34,7 +34,7 @@ class RegimesConfig:
         recall_most: What one window adds to that or takes away at most. One that adds so much opens an incident if it
             comes with a jump.
         recall_size: Standard deviations from what is expected from which on that is asked.
-        recall_fit: Standard deviations by which the mean of an incident may lie from the regime that is recalled, beside
+        recall_fit: Standard deviations by which the mean of an incident may lie from the recalled regime, beside
             ``tolerance``.
         tolerance: A regime's distance from the present one is known to this share.
         size: A new level differs from what is expected by at least so many of its standard deviations.

@@ -82,3 +82,29 @@ def test_what_often_loses_windows_is_missed_later() -> None:
 def test_a_higher_bar_waits_longer() -> None:
     every = (np.arange(500) * 60_000).tolist()
     assert _due(every, bar=20.0) > _due(every, bar=10.0)
+
+
+def _many(*parts: tuple[int, float], regimes: RegimesConfig | None = None) -> np.ndarray:
+    """Kinds of 20 series of noise, part after part so many windows and standard deviations away: (20, windows)."""
+    shift = np.concatenate([np.full(windows, away) for windows, away in parts])
+    values = 100 + 2 * (np.random.default_rng(3).normal(size=(20, len(shift))) + shift)
+    detector, rows = Detector(DetectorConfig(), regimes), np.arange(20)
+    state = detector.new_state(20)
+    return np.stack([detector.step(state, rows, np.full(20, i * STEP), v).kind for i, v in enumerate(values.T)], axis=1)
+
+
+def test_small_deviations_that_add_up_are_told_and_are_over_when_they_end() -> None:
+    parts = (600, 0.0), (24, 3.7), (40, 0.0)
+    after, blind = _many(*parts)[:, 600:], _many(*parts, regimes=RegimesConfig(young=10**9))[:, 600:]
+    told, scored = ((kinds[:, :24] == Kind.ANOMALY.code).any(axis=1) for kinds in (after, blind))
+    over = (after[:, 24:] == Kind.RECOVERED.code).sum(axis=1) == 1
+    assert told.mean() >= scored.mean() + 0.3
+    assert over[told].mean() >= 0.7
+    assert not np.isin(after, (Kind.STATE_CHANGE.code, Kind.NEW_NORMAL.code)).any()
+
+
+def test_a_small_change_is_accepted_and_known_when_it_comes_again() -> None:
+    new = _many((600, 0.0), (150, 4.5), (150, 0.0), (60, 4.5))[:, 600:] == Kind.NEW_NORMAL.code
+    assert new[:, :60].any(axis=1).mean() >= 0.9
+    assert new[:, 150:155].any(axis=1).mean() >= 0.8
+    assert new[:, 300:305].any(axis=1).mean() >= 0.8
