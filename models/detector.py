@@ -266,7 +266,7 @@ class Detector:
         strange |= self.frozen.tells(frozen, channels["frozen"])
         kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(decision.kind >= 0, decision.kind, kind)
-        kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
+        kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
         onset = np.where(decision.since == NEVER, self.repeats.onset(repeats, time), decision.since)
         since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, onset)
         known = valid | (seen > 0)
