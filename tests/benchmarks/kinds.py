@@ -191,7 +191,8 @@ def _figures(
         t for t in truths if t.type == "outage" and len(t.metrics) == config.metrics and t.entity.startswith("vm")
     ]
     relearned = [_alarms_at_return(back.get(t.entity), t) for t in outages]
-    learned = first.filter(pl.col("kind") == "learning").group_by("entity", "metric").len()["len"].max()
+    learning = first.filter(pl.col("kind") == "learning", pl.col("actual").is_not_null())
+    learned = learning.group_by("entity", "metric").len()["len"].max()
     return {
         "machines": config.size,
         "weeks": (config.duration or 0) / (7 * DAY),
@@ -214,7 +215,7 @@ def _figures(
         "machines: at most two alerts": _share(o.alerts <= 2 for o in changes if o.found),
         "machines: no news after 5 windows, regime known": _share(o.accepted <= settling.PROMPT for o in again),
         "outages of 2 h after which the old normal alarms": _share(relearned),
-        "windows learned before the first score": float(learned or 0),  # type: ignore[arg-type]
+        "values learned before the first score": float(learned or 0),  # type: ignore[arg-type]
         "types": {
             name: {
                 "incidents": len(own),
