@@ -15,7 +15,7 @@ class DetectorConfig:
         warm_up: Values of a series before it is judged; its kind is *learning* until then.
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
-        notable: Weight of evidence that begins an unrest.
+        notable: Weight of evidence that begins an unrest, and from which it ranks; below, surprise that lingers does.
         frozen_half: Evidence of exact repeats, in nats, that is told of at a threshold of 50.
         weight_change: What a nat of change evidence counts beside one of point evidence.
         weight_window: The same of window evidence.
@@ -37,6 +37,7 @@ class DetectorConfig:
         window_clip: Evidence of one point counts at most this there.
         record_tolerance: Share of the range by which a record must exceed it to count in full.
         record_most: Excess of a record counts at most this many ranges.
+        record_settled: Values until a record counts in full, without peers: the range of few is soon left.
         record_leak: Share by which the range draws in a step.
         rest: Steps for which the strongest evidence is remembered.
         damping: Share taken off evidence that does not exceed it.
@@ -71,6 +72,7 @@ class DetectorConfig:
     window_clip: float = 11.0
     record_tolerance: float = 0.09
     record_most: float = 2.5
+    record_settled: float = 100.0
     record_leak: float = 1 / 40000
     rest: int = 240
     damping: float = 0.3
