@@ -58,7 +58,7 @@ class DetectorConfig:
     band: float = 0.999
     level_forget: float = 1 / 4000
     hurry: float = 0.02
-    hour_forget: float = 0.02
+    hour_forget: float = 0.0125
     hour_forget_most: float = 0.15
     weight_forget: float = 0.01
     calibration_forget: float = 1 / 6500
@@ -74,7 +74,7 @@ class DetectorConfig:
     record_most: float = 2.5
     record_settled: float = 100.0
     record_leak: float = 1 / 40000
-    rest: int = 240
+    rest: int = 120
     damping: float = 0.3
     calm: int = 30
     doubt: float = 8.0
