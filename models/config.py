@@ -40,6 +40,7 @@ class DetectorConfig:
         record_settled: Values until a record counts in full, without peers: the range of few is soon left.
         record_leak: Share by which the range draws in a step.
         rest: Steps for which the strongest evidence is remembered.
+        joined_rest: The same of joined verdicts.
         damping: Share taken off evidence that does not exceed it.
         calm: Quiet steps that end an unrest.
         doubt: Point evidence from which a value is learned with less weight.
@@ -75,6 +76,7 @@ class DetectorConfig:
     record_settled: float = 100.0
     record_leak: float = 1 / 40000
     rest: int = 120
+    joined_rest: int = 240
     damping: float = 0.3
     calm: int = 30
     doubt: float = 8.0
