@@ -12,7 +12,8 @@ class DetectorConfig:
     Args:
         threshold: record_score from which a value is an anomaly. Changes verdicts, never what is learned.
         timezone: IANA name of the zone in which hours of the day are counted.
-        warm_up: Values of a series before it is judged; its kind is *learning* until then.
+        learning: Values of a series before it is judged; its kind is *learning* until then.
+        warm_up: Values until its evidence counts in full.
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
         notable: Weight of evidence that begins an unrest, and from which it ranks; below, surprise that lingers does.
@@ -37,7 +38,6 @@ class DetectorConfig:
         window_clip: Evidence of one point counts at most this there.
         record_tolerance: Share of the range by which a record must exceed it to count in full.
         record_most: Excess of a record counts at most this many ranges.
-        record_settled: Values until a record counts in full, without peers: the range of few is soon left.
         record_leak: Share by which the range draws in a step.
         rest: Steps for which the strongest evidence is remembered.
         joined_rest: The same of joined verdicts.
@@ -48,6 +48,7 @@ class DetectorConfig:
 
     threshold: float = 50.0
     timezone: str = "UTC"
+    learning: int = 8
     warm_up: int = 10
     half: float = 28.0
     joined_half: float = 8.0
@@ -73,7 +74,6 @@ class DetectorConfig:
     window_clip: float = 11.0
     record_tolerance: float = 0.09
     record_most: float = 2.5
-    record_settled: float = 100.0
     record_leak: float = 1 / 40000
     rest: int = 120
     joined_rest: int = 240

@@ -25,11 +25,22 @@ def judged() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_surprise_orders_what_is_below_notable_evidence_and_never_reaches_it() -> None:
-    surprise = np.array([0.0, 1.0, 10.0, 1e6])
-    ranked = LINGERING.rank(np.array([8.0, 7.0, 1.0, 0.0]), surprise)
+    surprise, seen = np.array([0.0, 1.0, 10.0, 1e6]), np.full(4, 1000.0)
+    ranked = LINGERING.rank(np.array([8.0, 7.0, 1.0, 0.0]), surprise, seen)
     assert (np.diff(ranked) > 0).all()
     assert ranked[-1] < LINGERING.notable
-    assert LINGERING.rank(np.array([8.1]), surprise[-1:])[0] == 8.1
+    assert LINGERING.rank(np.array([8.1]), surprise[-1:], seen[-1:])[0] == 8.1
+
+
+def test_of_a_new_series_stronger_evidence_is_asked_but_none_that_a_threshold_of_50_would_miss() -> None:
+    config, seen = DetectorConfig(), np.array([0.0, 100.0, 200.0])
+    lingering = Lingering(config.notable)
+    asked = [
+        next(e for e in np.arange(0, 40, 0.1) if lingering.rank(np.array([e]), np.zeros(1), s[None])[0] > 0)
+        for s in seen
+    ]
+    np.testing.assert_allclose(asked, config.notable * np.array([3.0, 2.0, 1.0]), atol=0.11)
+    assert max(asked) < config.half
 
 
 def test_it_fades_and_a_missing_value_changes_nothing() -> None:
