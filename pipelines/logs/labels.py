@@ -46,7 +46,6 @@ class LogLabels:
         named = self._named(state, label)
         if not len(machine) or not named.any():
             return
-        entities = state.entities.columns
         owner: Ints = state.pairs.columns["owner"][: len(state.pairs)].astype(np.int64)
         rows = np.unique(owner[named])
         pairs = np.flatnonzero(np.isin(owner, rows))
