@@ -121,7 +121,8 @@ class TailCalibration:
         known = memo.shape * memo.shape / (self._spread * learned)
         inside = np.minimum(memo.statistic / memo.edge, 1.0) * -np.log(self.tail)
         excess = np.maximum(memo.statistic - memo.edge, 0.0)
-        return inside + known * np.log1p(excess / (mean_excess * known))
+        rarity: Array = inside + known * np.log1p(excess / (mean_excess * known))
+        return rarity
 
     def learn(self, state: Rows, memo: _Memo, valid: Flags) -> None:
         """Adds the statistic to the history where it is valid."""

@@ -141,7 +141,8 @@ class Templates:
         events = np.maximum(rate * windows[owner], np.minimum(known.events, config.trace))
         here = Rows(tables.pairs, pairs[moved], "")
         write(here, _worth(read(here), events[moved], windows[owner[moved]]))
-        write(own, _worth(read(own, "lines."), np.bincount(owner, rate, len(rows)) * windows, windows), "lines.")
+        lines = np.bincount(owner, rate, len(rows)).astype(np.float64) * windows
+        write(own, _worth(read(own, "lines."), lines, windows), "lines.")
         own["unrest"], own["quiet"] = np.zeros(len(rows)), np.zeros(len(rows))
 
     def _judge(self, tables: TemplateTables, window: LogWindow) -> _Judgement:
