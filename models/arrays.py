@@ -40,18 +40,32 @@ class Rows:
         self.state, self.rows, self.prefix = state, rows, prefix
 
     def __getitem__(self, name: str) -> Array:
-        return self.state[self.prefix + name].take(self.rows, axis=0)  # type: ignore[return-value]
+        column = self.state[self.prefix + name]
+        return column.take(self.rows, axis=0) if column.flags.c_contiguous else column[self.rows]  # type: ignore[return-value]
 
     def __setitem__(self, name: str, value: NDArray[np.generic]) -> None:
         self.state[self.prefix + name][self.rows] = value
 
     def cell(self, name: str, column: Ints) -> Array:
-        """One cell of each row of a two-dimensional column: shape (n,)."""
-        return self.state[self.prefix + name][self.rows, column]  # type: ignore[return-value]
+        """One cell of each row of a column as from `cells`: shape (n,)."""
+        flat, place = self._place(name, column)
+        return flat.take(place)  # type: ignore[return-value]
 
     def set_cell(self, name: str, column: Ints, value: Array) -> None:
         """Writes what `cell` reads."""
-        self.state[self.prefix + name][self.rows, column] = value
+        flat, place = self._place(name, column)
+        flat[place] = value
+
+    def _place(self, name: str, column: Ints) -> tuple[NDArray[np.generic], Ints]:
+        table = self.state[self.prefix + name]
+        if table.flags.c_contiguous:
+            return table.reshape(-1), self.rows * table.shape[1] + column
+        return table.T.reshape(-1), column * len(table) + self.rows
+
+
+def cells(n: int, width: int, kind: type[np.generic] = np.float64) -> NDArray[np.generic]:
+    """Zeros, shape (n, width), of which one cell a row is read at a time: the same one of most rows, so by columns."""
+    return np.zeros((n, width), kind, order="F")
 
 
 def prefixed(prefix: str, columns: Columns) -> Columns:

@@ -186,11 +186,11 @@ def state_is_bounded(model: Model, values: Array) -> None:
 
 
 def learning_comes_first(model: Model, values: Array) -> None:
-    """The first ten values (or windows with any value) of a series are *learning*, and no later one is."""
+    """The first eight values (or windows with any value) of a series are *learning*, and no later one is."""
     present: Flags = np.isfinite(values).reshape(*values.shape[:2], -1).max(axis=2)
     for index, verdict in enumerate(run(model, values)[0]):
         learned = present[:index].sum(axis=0)
-        np.testing.assert_array_equal(verdict.kind == Kind.LEARNING.code, learned < 10)
+        np.testing.assert_array_equal(verdict.kind == Kind.LEARNING.code, learned < 8)
 
 
 CONTRACTS: list[Callable[[Model, Array], None]] = [

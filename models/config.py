@@ -12,7 +12,8 @@ class DetectorConfig:
     Args:
         threshold: record_score from which a value is an anomaly. Changes verdicts, never what is learned.
         timezone: IANA name of the zone in which hours of the day are counted.
-        warm_up: Values of a series before it is judged; its kind is *learning* until then.
+        learning: Values of a series before it is judged; its kind is *learning* until then.
+        warm_up: Values until its evidence counts in full.
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
         notable: Weight of evidence that begins an unrest.
@@ -46,6 +47,7 @@ class DetectorConfig:
 
     threshold: float = 50.0
     timezone: str = "UTC"
+    learning: int = 8
     warm_up: int = 10
     half: float = 28.0
     joined_half: float = 8.0

@@ -24,8 +24,8 @@ from models.experts.base import Expert, Lesson, Step
 from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
 from models.experts.log_level import LogLevel, unit_of
-from models.families.base import Predictive
 from models.families.choice import Choice, Family
+from models.families.stack import Part, Stack
 from models.families.suited import About, Suited
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
@@ -115,8 +115,8 @@ class Detector:
         self.regimes = Regimes(regimes or RegimesConfig(), config.half, config.timezone)
         self.feedback = Feedback()
         side = 0.5 * (1 - config.band)
-        self._ends = ndtri(np.array([[side], [1 - side]]))
         ends = ndtri(np.array([[side], [0.5], [1 - side]]))
+        self._edge = float(ends[-1, 0])
         self.newcomers = Newcomers()
         self.suited = Suited(Choice(), ends, config.level_forget, config.hurry)
 
@@ -266,7 +266,7 @@ class Detector:
         strange |= self.frozen.tells(frozen, channels["frozen"])
         kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(decision.kind >= 0, decision.kind, kind)
-        kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
+        kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
         onset = np.where(decision.since == NEVER, self.repeats.onset(repeats, time), decision.since)
         since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, onset)
         known = valid | (seen > 0)
@@ -307,7 +307,7 @@ class Detector:
         self, families: Rows, mixture: Mixture, medians: Array, value: Array, lived: Range, about: About
     ) -> tuple[Array, tuple[Array, Array, Array]]:
         """Surprise of the values and the band, by the family of each series."""
-        lower, upper = mixture.quantile(self._ends)
+        lower, upper = mixture.band(self._edge)
         lower = np.where(lived.low >= 0, np.maximum(lower, 0.0), lower)
         band = (lower, clamp(total(mixture.weights * medians), lower, upper), upper)
         surprise = mixture.surprise(value)
@@ -329,7 +329,7 @@ class Detector:
         return {expert.name: row for expert, row in zip(self.experts, rows, strict=True)}
 
     def _predict(self, state: Columns, rows: Ints, step: Step) -> tuple[Mixture, list[Any]]:
-        parts: list[Predictive] = []
+        parts: list[Part] = []
         memos: list[Any] = []
         weights: list[Array] = []
         for expert in self.experts:
@@ -338,7 +338,7 @@ class Detector:
             parts.append(part)
             memos.append(memo)
             weights.append(own["log_weight"])
-        return Mixture(parts, np.array(weights)), memos
+        return Mixture(Stack(parts), np.array(weights)), memos
 
     def _learn(self, state: Columns, rows: Ints, judged: _Judgement) -> None:
         if not judged.valid.all():
@@ -372,7 +372,7 @@ class Detector:
         haste = persists * settled
         lesson = Lesson(harmless, doubt + (1 - doubt) * haste, haste)
 
-        weights = reweigh(mixture.log_weights, mixture.each.log_density(harmless), self.config.weight_forget)
+        weights = reweigh(mixture.log_weights, mixture.parts.log_density(harmless), self.config.weight_forget)
         self.suited.learn(Rows(state, rows, "family."), step, lesson, mixture, judged.about)
         for expert, memo, weight in zip(self.experts, judged.memos, weights, strict=True):
             own = Rows(state, rows, f"{expert.name}.")

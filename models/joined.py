@@ -128,7 +128,7 @@ class Joined:
         damped = self.repeats.damp(repeats, both)
         points = score(damped, self.config.joined_half)
         kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
-        kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
+        kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
         times = time[first]
         since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, times), NEVER)
 

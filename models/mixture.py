@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from scipy.special import ndtr, ndtri
 
-from models.arrays import LARGEST, Array, Ints, clamp, log_sum_exp, total
-from models.families.base import Predictive
-from models.families.each import Each
-from models.families.log_like import LogLike
-from models.families.student_t import StudentT
+from models.arrays import LARGEST, Array, Flags, Ints, clamp, log_sum_exp, total
+from models.families.stack import Stack
+from models.normal import log_beyond, z_beyond
 
 LEAST_WEIGHT = 1e-6
 """No expert's weight falls below about this, so that each can come back."""
@@ -22,7 +17,9 @@ _STEP = 1.0
 _TURNS = 1
 """Steps of the root finder after the ends are known (test: how right the probability then is)."""
 
-_ALMOST_ALL = 1 - 1e-9
+_REMOTE = 1e-280
+_LOG_HALF = float(np.log(0.5))
+_OUTWARDS = np.array([[1.0], [-1.0]])
 
 
 def reweigh(log_weights: Array, log_density: Array, forget: Array | float) -> Array:
@@ -46,7 +43,7 @@ def reweigh(log_weights: Array, log_density: Array, forget: Array | float) -> Ar
     return kept - log_sum_exp(kept)
 
 
-class Mixture(Predictive):
+class Mixture:
     """The experts' predictives, weighted.
 
     Args:
@@ -56,37 +53,38 @@ class Mixture(Predictive):
     >>> from models.families.student_t import StudentT
     >>> one = np.ones(1)
     >>> parts = [StudentT(0 * one, one, 50 * one), StudentT(10 * one, one, 50 * one)]
-    >>> two = Mixture(parts, np.log([one / 2, one / 2]))
-    >>> two.cdf(np.array([5.0]))
-    array([0.5])
-    >>> two.quantile(ndtri(np.array([[0.0005], [0.9995]]))).round(1)
-    array([[-3.3],
-           [13.3]])
+    >>> two = Mixture(Stack(parts), np.log([one / 2, one / 2]))
+    >>> two.cdf(np.array([[5.0]]))
+    array([[0.5]])
+    >>> [end.round(1) for end in two.band(3.29)]
+    [array([-3.3]), array([13.3])]
     """
 
-    def __init__(self, parts: Sequence[Predictive], log_weights: Array) -> None:
+    def __init__(self, parts: Stack, log_weights: Array) -> None:
         self.parts, self.log_weights = parts, log_weights
-        self.each, self.weights = Each(parts), np.exp(log_weights)
-        self._by_row = self.weights[:, None]
+        self.weights = np.exp(log_weights)
 
     def log_density(self, value: Array) -> Array:
-        """See `Predictive`; values of shape (n,)."""
-        return log_sum_exp(self.log_weights + self.each.log_density(value))
-
-    def log_tails(self, value: Array) -> tuple[Array, Array]:
-        """See `Predictive`; values of shape (n,)."""
-        below, above = self.each.log_tails(value)
-        return log_sum_exp(self.log_weights + below), log_sum_exp(self.log_weights + above)
+        """Natural logarithm of the density at values of shape (n,)."""
+        return log_sum_exp(self.log_weights + self.parts.log_density(value))
 
     def surprise(self, value: Array) -> Array:
-        """-ln of the two-sided tail probability of the value, at least 0."""
-        below, above = self.log_tails(value)
-        rarity: Array = np.maximum(-np.log(2.0) - np.minimum(below, above), 0.0)
-        return rarity
+        """-ln of the two-sided tail probability of the values, at least 0; shape (n,)."""
+        t = self.parts.deviation(value[None])[:, 0]
+        far, below = log_beyond(self.parts.square(t[:, None])[:, 0]), t < 0
+        mass = np.exp(far)
+        up_to = total(self.weights * np.where(below, mass, 1.0 - mass))
+        least = np.minimum(up_to, total(self.weights * np.where(below, 1.0 - mass, mass)))
+        remote = np.flatnonzero(least < _REMOTE)
+        rarity: Array = -np.log(np.maximum(least, _REMOTE))
+        if len(remote):  # all parts have them on one side: there sums would underflow
+            rarity[remote] = -log_sum_exp(self.log_weights[:, remote] + far[:, remote])
+        return clamp(rarity - np.log(2.0), 0.0, np.inf)
 
     def cdf(self, value: Array) -> Array:
-        """See `Predictive`."""
-        return total(self.each.cdf(value) * (self._by_row if value.ndim > 1 else self.weights))
+        """P(X ≤ value) of values of shape (m, n)."""
+        t = self.parts.deviation(value)
+        return self._sum(t >= 0, t)
 
     def log_mass(self, value: Array, width: Array) -> Array:
         """Log of the probability of an interval round the value, shape (n,): to compare with that of an atom."""
@@ -95,61 +93,62 @@ class Mixture(Predictive):
         return mass
 
     def part(self, rows: Ints) -> Mixture:
-        """That of some of the series; of Student-t's, plain or on a log-like axis."""
-        return Mixture([_taken(part, rows) for part in self.parts], self.log_weights[:, rows])
+        """That of some of the series."""
+        return Mixture(self.parts.part(rows), self.log_weights[:, rows])
 
     def medians(self) -> Array:
         """Where each expert expects the value, shape (k, n)."""
-        return self.each.median()
+        return self.parts.median()
 
     def typical(self) -> Array:
         """The experts' medians, weighted: where the value is expected; shape (n,)."""
         return total(self.weights * self.medians())
 
-    def quantile(self, normal: Array) -> Array:
-        """See `Predictive`; ``normal`` of shape (m, 1), in the tails: near the middle the root finder may stop early.
+    def band(self, z: float) -> tuple[Array, Array]:
+        """The values below and above which lies the mass that a standard normal has beyond z > 0; shape (n,) each.
 
-        A root by secants between bounds that are close in the tails: a mixture of k parts of weights w
-        has mass p in its lower tail no further out than the outermost of the parts' quantiles at p / (k w), no further
-        in than the outermost of those at p / w, and nowhere outside of the parts' quantiles at p.
+        A root by secants, both ends at once and measured outwards, between bounds that are close in the tails: a
+        mixture of k parts of weights w has the mass p beyond a value no further out than the outermost of the parts'
+        ends of mass p / (k w), no further in than the outermost of those of p / w, and nowhere outside of those of p.
         """
-        low, high = self._bounds(normal)
-        count = len(normal)
-        misses = self._miss(np.concatenate([low, high]), np.concatenate([normal, normal]))
-        miss_low, miss_high = misses[:count], misses[count:]
+        wanted = float(log_beyond(np.array([z * z]))[0])
+        low, high = self._bracket(z, wanted)
+        misses = self._miss(np.concatenate([low, high]), wanted)
+        miss_low, miss_high = misses[:2], misses[2:]
         for _ in range(_TURNS):
             middle = _secant(low, high, miss_low, miss_high)
-            miss = self._miss(middle, normal)
+            miss = self._miss(middle, wanted)
             under = miss < 0
             low, miss_low = np.where(under, middle, low), np.where(under, miss, miss_low)
             high, miss_high = np.where(under, high, middle), np.where(under, miss_high, miss)
-        return _secant(low, high, miss_low, miss_high)
+        above, below = _secant(low, high, miss_low, miss_high)
+        return -below, above
 
-    def _bounds(self, normal: Array) -> tuple[Array, Array]:
-        side = np.where(normal > 0, -1.0, 1.0)
-        count, rows = len(normal), len(self.parts)
-        inner = ndtr(-np.abs(normal)) / self._by_row
-        asked = np.empty((rows, 3 * count, inner.shape[-1]))
-        asked[:, :count] = normal
-        asked[:, count : 2 * count] = side * ndtri(np.minimum(inner, _ALMOST_ALL))
-        asked[:, 2 * count :] = side * ndtri(np.minimum(inner / rows, _ALMOST_ALL))
-        told = clamp(self.each.quantile(asked), -LARGEST, LARGEST)
-        ends, outward = told[:, :count], side * told[:, count:].reshape(rows, 2, count, -1)
-        inside, outside = side * outward.min(axis=0)
-        low = np.maximum(np.minimum(inside, outside), ends.min(axis=0))
-        high = np.minimum(np.maximum(inside, outside), ends.max(axis=0))
+    def _bracket(self, z: float, wanted: float) -> tuple[Array, Array]:
+        """Bounds of the ends, outwards, the upper end first: shape (2, n) each."""
+        own = wanted - self.log_weights
+        inner, outer = own, own - np.log(len(own))
+        asked = np.stack([z_beyond(inner), z_beyond(outer), np.full_like(own, z)])
+        ends = clamp(self.parts.around(asked) * _OUTWARDS, -LARGEST, LARGEST)
+        # of a part with a mass of less than that in all nothing follows
+        inside = np.where(inner < _LOG_HALF, ends[0].swapaxes(0, 1), -LARGEST).max(axis=1)
+        outside = np.where(outer < 0, ends[1].swapaxes(0, 1), -LARGEST).max(axis=1)
+        low = np.maximum(inside, ends[2].min(axis=0))
+        high = np.minimum(outside, ends[2].max(axis=0))
         return low, np.maximum(low, high)
 
-    def _miss(self, value: Array, normal: Array) -> Array:
-        miss: Array = ndtri(clamp(self.cdf(value), 1e-300, 1 - 1e-16)) - normal
+    def _miss(self, outwards: Array, wanted: float) -> Array:
+        """By how much values lie too far out, in about standard deviations; shape (2 j, n), upper ends first."""
+        sides = np.resize(_OUTWARDS, (len(outwards), 1))
+        t = self.parts.deviation(outwards * sides) * sides
+        mass = self._sum(t < 0, t)
+        miss: Array = np.sqrt(-2 * np.log(clamp(mass, 1e-300, 1.0))) - np.sqrt(-2 * wanted)
         return miss
 
-
-def _taken(part: Predictive, rows: Ints) -> Predictive:
-    if isinstance(part, LogLike):
-        return LogLike(_taken(part.inner, rows), part.unit[rows])
-    assert isinstance(part, StudentT)
-    return StudentT(part.location[rows], part.scale[rows], part.dof[rows])
+    def _sum(self, most: Flags, deviation: Array) -> Array:
+        """Mass on the far side of values, or where ``most`` on their other side; of (k, m, n) shape (m, n)."""
+        far = np.exp(log_beyond(self.parts.square(deviation)))
+        return total(np.where(most, 1.0 - far, far) * self.weights[:, None])
 
 
 def _secant(low: Array, high: Array, miss_low: Array, miss_high: Array) -> Array:

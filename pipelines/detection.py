@@ -106,7 +106,7 @@ class Detection:
     def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None) -> None:
         config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
         self.detector, self.joined = Detector(config), Joined(config)
-        self.machines = Machines(MultivariateConfig(warm_up=config.warm_up))
+        self.machines = Machines(MultivariateConfig(warm_up=config.learning))
         self.hearing = Hearing(config.threshold)
         self.family = settings.family
 

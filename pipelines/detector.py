@@ -114,10 +114,10 @@ class _Turn:
         ]
         cuts += [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None)
-        said = verdicts.select(*IDENTITY, "revision", "at").with_columns(self._mark(verdicts))
-        self.history.write(ready, said)
-        verdicts = verdicts.select(*SCHEMA)
-        return verdicts.filter(~pl.col("kind").is_in(QUIET_KINDS)) if self.novel_only else verdicts
+        if self.novel_only:
+            verdicts = verdicts.filter(~pl.col("kind").is_in(QUIET_KINDS))
+        self.history.write(ready, verdicts.select(*IDENTITY, "revision", "at", mark(verdicts)))
+        return verdicts.select(*SCHEMA)
 
     def again(
         self,
@@ -195,10 +195,11 @@ class _Turn:
         """Verdicts that are not what was said, with the next revision; retractions of those that are no more."""
         verdicts = verdicts.with_columns(self._mark(verdicts))
         if not said.height:
-            return verdicts
+            return verdicts.filter(pl.col("mark") != 0) if self.novel_only else verdicts
         before = said.rename({"revision": "_revision", "mark": "_mark"})
         found = verdicts.join(before.drop("at"), on=IDENTITY, how="left", maintain_order="left")
-        new = found.filter(pl.col("_mark").is_null() | (pl.col("_mark") != pl.col("mark")))
+        unsaid = pl.lit(0 if self.novel_only else None, pl.UInt32)
+        new = found.filter(pl.col("mark").ne_missing(pl.coalesce("_mark", unsaid)))
         new = new.with_columns(revision=(pl.col("_revision") + 1).fill_null(0)).drop("_mark", "_revision")
         gone = before.join(verdicts, on=IDENTITY, how="anti", maintain_order="left").filter(pl.col("_mark") != 0)
         if not gone.height:
@@ -234,7 +235,7 @@ def judged(features: pl.DataFrame) -> pl.DataFrame:
 
 def newest(rows: pl.DataFrame) -> pl.DataFrame:
     """The highest revision of each window."""
-    if not rows.height:
+    if not rows.height or rows.select(pl.struct(IDENTITY).hash().n_unique()).item() == rows.height:
         return rows
     ordered = rows.sort("revision", "value", maintain_order=True, nulls_last=False)
     return ordered.unique(IDENTITY, keep="last", maintain_order=True)

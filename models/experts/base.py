@@ -9,6 +9,7 @@ from typing import Any
 from models.arrays import Array, Columns, Flags, Ints, Rows
 from models.families.base import Predictive
 from models.families.normal_inverse_gamma import Prior
+from models.families.stack import Part
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Expert(ABC):
         """The expert's columns for n series of which nothing is known."""
 
     @abstractmethod
-    def predict(self, state: Rows, step: Step, level: Predictive | None) -> tuple[Predictive, Any]:
+    def predict(self, state: Rows, step: Step, level: Predictive | None) -> tuple[Part, Any]:
         """The predictive distribution, and whatever the expert wants handed back in `learn`; changes nothing.
 
         Args:

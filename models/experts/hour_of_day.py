@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import SMALLEST, Array, Columns, Ints, Rows, clamp
+from models.arrays import SMALLEST, Array, Columns, Ints, Rows, cells, clamp
 from models.experts.base import Expert, Lesson, Step
 from models.experts.level import shorten
 from models.experts.local_hour import is_weekend, local_ms
@@ -62,7 +62,7 @@ class HourOfDay(Expert):
 
     def new_state(self, n: int) -> Columns:
         """See `Expert`."""
-        bins: Columns = {name: np.zeros((n, BINS)) for name in ("count", "mean", "squares")}
+        bins: Columns = {name: cells(n, BINS) for name in ("count", "mean", "squares")}
         return bins | {"pool_count": np.zeros(n), "pool_squares": np.zeros(n)}
 
     def predict(self, state: Rows, step: Step, level: Predictive | None) -> tuple[StudentT, _Memo]:

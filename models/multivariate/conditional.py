@@ -102,24 +102,39 @@ class Conditional:
         state["age"] = np.where(due, 0.0, age)
         if not due.any():
             return
-        chosen = Rows(state.state, state.rows[due], state.prefix)
-        matrix, w = self.moments.matrix, self.moments.width
-        held = chosen["count"]
+        held = state["count"]
+        used = np.where(due, self.moments.width - (held > 0)[:, ::-1].argmax(axis=1), 0)
+        for columns in np.unique(used[due]).tolist():
+            at = np.flatnonzero(used == columns)
+            self._renew(Rows(state.state, state.rows[at], state.prefix), held[at], columns)
+
+    def _renew(self, state: Rows, held: Array, columns: int) -> None:
+        """Renews the regressions; of columns beyond the last one in use there is nothing new.
+
+        Args:
+            state: The columns of these machines.
+            held: Windows that the moments hold of each metric, shape (n, w).
+            columns: How many are in use.
+        """
+        w, part = self.moments.width, (slice(None), slice(columns), slice(columns))
+        held = held[:, :columns]
         shared = np.minimum(held[:, :, None], held[:, None, :])
         trust = shared / (shared + self.prior)
-        own = np.eye(w)
-        now = matrix(chosen, "now")
+        own = np.eye(columns)
+        now, then = (self.moments.matrix(state, name)[part] for name in ("now", "then"))
         diagonal = np.diagonal(now, axis1=1, axis2=2)
         covariance = now * np.where(own > 0, 1.0, trust) + own * self.noise
         blank = self.prior / (held + self.prior) * np.maximum(1 - diagonal, 0.0)
         covariance += own * blank[:, :, None]
-        then = matrix(chosen, "then") * trust
+        then = then * trust
         static = np.linalg.inv(covariance)
         transition = then @ static
         error = covariance - transition @ then.swapaxes(1, 2)
         dynamic = np.linalg.inv(0.5 * (error + error.swapaxes(1, 2)))
         for name, result in (("static", static), ("dynamic", dynamic), ("transition", transition)):
-            chosen[name] = result.astype(np.float32).reshape(-1, w * w)
+            whole = state[name].reshape(-1, w, w)
+            whole[part] = result
+            state[name] = whole.reshape(-1, w * w)
 
 
 def _marginal(precision: Array, present: Flags) -> Array:

@@ -26,7 +26,7 @@ class MultivariateConfig:
     """
 
     threshold: float = 50.0
-    warm_up: int = 10
+    warm_up: int = 8
     half: float = 8.0
     forget: float = 1 / 5000
     clip: float = 1000.0

@@ -108,15 +108,21 @@ class Moments:
         linked = there * window.linked[:, None]
         before = window.before * scale / scaled
         share = (1 / np.maximum(after, 1.0)).astype(np.float32)
+        used = slice(int((after > 0).any(axis=0).nonzero()[0].max(initial=-1)) + 1)  # of the others all is 0
+        units, share, z, before = units[:, used], share[:, used], z[:, used], before[:, used]
         pace = np.maximum(share[:, :, None], share[:, None, :])
-        self._mix(state, "now", units, (z, z), pace * _outer(there, window.present.astype(np.float64)))
-        self._mix(state, "then", units, (z, before), pace * linked.astype(np.float32)[:, :, None])
+        both = _outer(there[:, used], window.present[:, used].astype(np.float64))
+        self._mix(state, "now", units, (z, z), pace * both)
+        self._mix(state, "then", units, (z, before), pace * linked.astype(np.float32)[:, used, None])
         state["count"], state["mean"], state["variance"] = after, located, spread
         state["before"] = np.where(count > 0, window.z * scale / scaled, 0.0)
 
     def _mix(self, state: Rows, name: str, units: Single, pair: tuple[Array, Array], gain: Single) -> None:
-        old = state[name].reshape(gain.shape) * (units[:, :, None] * units[:, None, :])
-        state[name] = (old + gain * (_outer(*pair) - old)).reshape(len(old), -1)
+        whole, used = state[name], slice(units.shape[1])
+        part = whole.reshape(-1, self.width, self.width)[:, used, used]
+        old = part * (units[:, :, None] * units[:, None, :])
+        part[...] = old + gain * (_outer(*pair) - old)
+        state[name] = whole
 
 
 def _scale(mean: Array, variance: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, clamp
+from models.arrays import Array, Columns, Flags, Ints, Rows, cells, clamp
 from models.experts.hour_of_day import HOURS, REFERENCE_GAP
 from models.experts.local_hour import local_ms
 from models.regimes.config import RegimesConfig
@@ -70,7 +70,7 @@ class Reference:
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
         columns: Columns = {name: np.zeros(n, np.float32) for name in ("level", "drift", "now")}
-        columns |= {"hour": np.zeros((n, HOURS), np.float32), "visits": np.zeros((n, HOURS), np.uint16)}
+        columns |= {"hour": cells(n, HOURS, np.float32), "visits": cells(n, HOURS, np.uint16)}
         return columns | {"spread": np.full(n, _VAGUE, np.float32)}
 
     def expect(self, state: Rows, at_place: Array, time: Ints, floor: Array, seen: Array) -> Expected:

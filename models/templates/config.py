@@ -30,7 +30,7 @@ class TemplateConfig:
     """
 
     forget: float = 1 / 2000
-    warm_up: int = 10
+    warm_up: int = 8
     half: float = 12.5
     weight_unseen: float = 2.0
     calibration_forget: float = 1 / 5000

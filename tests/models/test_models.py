@@ -9,6 +9,7 @@ from models.config import DetectorConfig
 from models.detector import Detector
 from models.families.log_like import LogLike
 from models.families.normal_inverse_gamma import NormalInverseGamma
+from models.families.stack import Stack
 from models.families.student_t import StudentT
 from models.mixture import Mixture
 from models.verdicts import Kind, Verdicts
@@ -58,8 +59,8 @@ def test_the_ends_of_the_band_have_the_stated_mass_outside() -> None:
     location, scale, dof = rng.normal(0, 3, shape), np.exp(rng.normal(0, 1, shape)), np.exp(rng.uniform(1, 7, shape))
     parts = [StudentT(*triple) for triple in zip(location, scale, dof, strict=True)]
     weights = rng.dirichlet([0.3] * 3, n).T * 0.999 + 0.001 / 3
-    mixture, ends = Mixture(parts, np.log(weights)), ndtri(np.array([[0.0005], [0.9995]]))
-    miss = np.abs(ndtri(mixture.cdf(mixture.quantile(ends))) - ends)
+    mixture, end = Mixture(Stack(parts), np.log(weights)), float(ndtri(0.9995))
+    miss = np.abs(ndtri(mixture.cdf(np.array(mixture.band(end)))) - np.array([[-end], [end]]))
     assert np.quantile(miss, 0.95) < 0.05, "in standard deviations"
     assert miss.max() < 0.4
 
