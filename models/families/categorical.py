@@ -40,13 +40,10 @@ class Spikes(Predictive):
     step: Array
 
     def log_rarity(self, value: Array) -> Array:
-        """Log of the chance of a rarer value, with half of that of one as likely as this one (mid-p), shape (n,).
-
-        An unseen value has the whole reserve.
-        """
+        """Log of the chance of a value that is at most as likely as this one: 0 for the likeliest, shape (n,)."""
         own = self._chance(value)[:, None]
-        share = np.where(self.chances < own, 1.0, np.where(self.chances == own, 0.5, 0.0))
-        log: Array = np.log(np.minimum((self.chances * share).sum(axis=1) + self.reserve, 1.0))
+        rarer = np.where(self.chances <= own, self.chances, 0.0).sum(axis=1)
+        log: Array = np.log(np.minimum(rarer + self.reserve, 1.0))
         return log
 
     def log_density(self, value: Array) -> Array:

@@ -21,14 +21,14 @@ def test_a_constant_series_that_changes_is_novel_and_the_longer_it_was_constant_
         news = [-p.log_rarity(np.array([value]))[0] for p in (short, long)]
         assert news[0] > 3.5
         assert news[1] > 8
-    assert -long.log_rarity(np.array([5.0]))[0] <= np.log(2)
+    assert long.log_rarity(np.array([5.0]))[0] == 0
 
 
 def test_a_quantised_series_does_not_alarm_at_its_steps() -> None:
     values = np.random.default_rng(0).choice([0.0, 25.0, 50.0, 75.0], (3000, 200), p=[0.1, 0.2, 0.3, 0.4])
     predictive = _learned(values).predictive()
     for value in (0.0, 25.0, 50.0, 75.0):
-        assert (-predictive.log_rarity(np.full(200, value)) < 3.3).all()
+        assert (-predictive.log_rarity(np.full(200, value)) < 3).all()
     assert (-predictive.log_rarity(np.full(200, 60.0)) > 6.5).all(), "an unseen value between two others"
     assert (-predictive.log_tails(np.full(200, 100.0))[1] > 6.5).all()
 
