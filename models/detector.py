@@ -272,10 +272,10 @@ class Detector:
         known = valid | (seen > 0)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
-        probability = np.exp(-_rarity(channels))
+        rarity = combine([self.calibration.rarity(memo) * trust for memo in (point_memo, window_memo)])
         verdicts = SeriesVerdicts(
             points,
-            probability,
+            np.exp(-rarity),
             typical,
             lower,
             upper,
@@ -424,9 +424,3 @@ def _copy(state: Columns, source: str, target: str, rows: Ints) -> None:
     if len(rows):
         for name in _UNLEARNED:
             state[target + name][rows] = state[source + name][rows]
-
-
-def _rarity(channels: dict[str, Array]) -> Array:
-    """-ln of `probability`: not of change, as steps of a skewed series have longer tails than calibration learns."""
-    rarity: Array = np.maximum(combine([channels["point"], channels["window"]]), channels["record"] - np.log(2.0))
-    return rarity
