@@ -90,6 +90,40 @@ class TailCalibration:
         inside = np.minimum(statistic / edge, 1.0) * -np.log(self.tail)
         return inside + shape * np.log1p(excess / rate), _Memo(statistic, edge, shape, rate)
 
+    @cached_property
+    def _spread(self) -> float:
+        """Sampling variance of the mean excess learned, in its square, by faded excess: what fades counts in part."""
+        cut = math.exp(-self.most)
+        of_one = (1 - 2 * self.most * cut - cut * cut) / (1 - cut) ** 2
+        return of_one * (1 + self.early) / (1 + 2 * self.early)
+
+    def rarity(self, memo: _Memo) -> Array:
+        """-ln of the chance of a statistic at least so high, as often as it says so; `evidence` is more careful.
+
+        As a gamma mixture of exponentials whose rate is as uncertain as the mean excess learned really is: of faded
+        observations the effective number is (Σ w)² / Σ w², more than the sum of weights that `evidence` counts, and an
+        excess that is cut off varies less.
+
+        Args:
+            memo: As from `evidence`.
+
+        Source: L. Kish, Survey Sampling (1965), 8.2.
+
+        >>> calibration = TailCalibration(edge=3.912, scale=1.0)
+        >>> view = Rows(calibration.new_state(1), np.array([0]), "")
+        >>> view["shape"], view["rate"] = np.array([25.0]), np.array([25.0])  # after twenty excesses with the mean 1
+        >>> evidence, memo = calibration.evidence(view, np.array([10.0]))
+        >>> evidence.round(3), calibration.rarity(memo).round(3)
+        (array([9.361]), array([9.583]))
+        """
+        mean_excess = memo.rate / memo.shape
+        learned = np.maximum(memo.shape - self.strength, 1e-9)
+        known = memo.shape * memo.shape / (self._spread * learned)
+        inside = np.minimum(memo.statistic / memo.edge, 1.0) * -np.log(self.tail)
+        excess = np.maximum(memo.statistic - memo.edge, 0.0)
+        rarity: Array = inside + known * np.log1p(excess / (mean_excess * known))
+        return rarity
+
     def learn(self, state: Rows, memo: _Memo, valid: Flags) -> None:
         """Adds the statistic to the history where it is valid."""
         count = state["count"] + 1

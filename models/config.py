@@ -16,7 +16,7 @@ class DetectorConfig:
         warm_up: Values until its evidence counts in full.
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
-        notable: Weight of evidence that begins an unrest.
+        notable: Weight of evidence that begins an unrest, and from which it ranks; below, surprise that lingers does.
         frozen_half: Evidence of exact repeats, in nats, that is told of at a threshold of 50.
         weight_change: What a nat of change evidence counts beside one of point evidence.
         weight_window: The same of window evidence.
@@ -40,6 +40,7 @@ class DetectorConfig:
         record_most: Excess of a record counts at most this many ranges.
         record_leak: Share by which the range draws in a step.
         rest: Steps for which the strongest evidence is remembered.
+        joined_rest: The same of joined verdicts.
         damping: Share taken off evidence that does not exceed it.
         calm: Quiet steps that end an unrest.
         doubt: Point evidence from which a value is learned with less weight.
@@ -59,7 +60,7 @@ class DetectorConfig:
     band: float = 0.999
     level_forget: float = 1 / 4000
     hurry: float = 0.02
-    hour_forget: float = 0.02
+    hour_forget: float = 0.0125
     hour_forget_most: float = 0.15
     weight_forget: float = 0.01
     calibration_forget: float = 1 / 6500
@@ -74,7 +75,8 @@ class DetectorConfig:
     record_tolerance: float = 0.09
     record_most: float = 2.5
     record_leak: float = 1 / 40000
-    rest: int = 240
+    rest: int = 120
+    joined_rest: int = 240
     damping: float = 0.3
     calm: int = 30
     doubt: float = 8.0

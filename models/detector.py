@@ -16,6 +16,7 @@ from models.config import DetectorConfig
 from models.evidence.change import Change
 from models.evidence.combine import combine, score, weigh
 from models.evidence.frozen import Frozen
+from models.evidence.lingering import Lingering
 from models.evidence.point import compress, series_calibration
 from models.evidence.record import Range, Record
 from models.evidence.repeats import NEVER, Repeats
@@ -74,6 +75,7 @@ class _Judgement:
     window: tuple[Array, Any]
     change: tuple[Any, Any]
     weight: Array
+    lingering: Array
     band: tuple[Array, Array, Array]
     found: Found
     decision: Decision
@@ -112,6 +114,7 @@ class Detector:
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
         self.frozen = Frozen(config.frozen_half, config.threshold)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
+        self.lingering = Lingering(config.notable)
         self.regimes = Regimes(regimes or RegimesConfig(), config.half, config.timezone)
         self.feedback = Feedback()
         side = 0.5 * (1 - config.band)
@@ -132,6 +135,7 @@ class Detector:
         columns |= prefixed("change.tail.", self.calibration.new_state(n))
         columns |= prefixed("record.", self.record.new_state(n))
         columns |= prefixed("frozen.", self.frozen.new_state(n))
+        columns |= prefixed("lingering.", self.lingering.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
         columns |= prefixed("family.", self.suited.new_state(n))
@@ -207,6 +211,7 @@ class Detector:
         window = Rows(state, rows, "window.")
         window["mean"] = np.ones(len(rows))
         self.repeats.close(Rows(state, rows, "repeats."))
+        state["lingering.surprise"][rows] = 0.0
         self.regimes.close(Rows(state, rows, "regime."))
         return offset
 
@@ -229,14 +234,16 @@ class Detector:
         mixture, memos = self._predict(state, rows, step)
         medians, families = mixture.medians(), Rows(state, rows, "family.")
         surprise, band = self._foresee(families, mixture, medians, present, lived, about)
-        point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), compress(surprise))
+        surprise = compress(surprise)
+        point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), surprise)
         calibration = Rows(state, rows, "window.")
         mean_point = self.window.mean(self.window.read(calibration), point)
         window, window_memo = self.calibration.evidence(calibration, compress(self.window.surprise(mean_point)))
         record = self.record.evidence(lived, present, seen, resolution)
         steps = Rows(state, rows, "change.")
         jump, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
-        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), compress(jump))
+        jump = compress(jump)
+        change, change_memo = self.calibration.evidence(Rows(state, rows, "change.tail."), jump)
 
         trust = np.where(valid, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
         channels = {
@@ -245,16 +252,8 @@ class Detector:
             "record": record * trust,
             "change": change * trust,
         }
-        weight = weigh(
-            channels["point"],
-            self.config.weight_change * channels["change"],
-            self.config.weight_window * channels["window"],
-            self.config.weight_record * channels["record"],
-        )
-        weight = weight * self.feedback.worth(Rows(state, rows, "feedback."))
-        repeats = Rows(state, rows, "repeats.")
-        damped = self.repeats.damp(repeats, weight)
-        points = score(damped, self.config.half)
+        weight, lingering, points = self._rank(state, rows, channels, step, np.where(valid, surprise + jump, 0.0))
+        points = np.where(valid, points, 0.0)
         unit = Rows(state, rows, "log_level.")["unit"]
         unit = np.where(unit > 0, unit, unit_of(present))
         found = Found(place(present, unit), points, finest(resolution, present, unit), seen, time, gap, valid)
@@ -267,15 +266,16 @@ class Detector:
         kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(decision.kind >= 0, decision.kind, kind)
         kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
-        onset = np.where(decision.since == NEVER, self.repeats.onset(repeats, time), decision.since)
+        onset = self.repeats.onset(Rows(state, rows, "repeats."), time)
+        onset = np.where(decision.since == NEVER, onset, decision.since)
         since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, onset)
         known = valid | (seen > 0)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
-        probability = np.exp(-_rarity(channels))
+        rarity = combine([self.calibration.rarity(memo) * trust for memo in (point_memo, window_memo)])
         verdicts = SeriesVerdicts(
             points,
-            probability,
+            np.exp(-rarity),
             typical,
             lower,
             upper,
@@ -298,10 +298,27 @@ class Detector:
             window=(mean_point, window_memo),
             change=(step_memo, change_memo),
             weight=weight,
+            lingering=lingering,
             band=band,
             found=found,
             decision=decision,
         )
+
+    def _rank(
+        self, state: Columns, rows: Ints, channels: dict[str, Array], step: Step, surprise: Array
+    ) -> tuple[Array, Array, Array]:
+        """Weight of evidence, the surprise that lingers, and the score."""
+        weight = weigh(
+            channels["point"],
+            self.config.weight_change * channels["change"],
+            self.config.weight_window * channels["window"],
+            self.config.weight_record * channels["record"],
+        )
+        worth = self.feedback.worth(Rows(state, rows, "feedback."))
+        weight = weight * worth
+        damped = self.repeats.damp(Rows(state, rows, "repeats."), weight)
+        lingering = self.lingering.surprise(Rows(state, rows, "lingering."), surprise, step.seen)
+        return weight, lingering, score(self.lingering.rank(damped, worth * lingering, step.seen), self.config.half)
 
     def _foresee(
         self, families: Rows, mixture: Mixture, medians: Array, value: Array, lived: Range, about: About
@@ -394,6 +411,7 @@ class Detector:
         frozen, nats = Rows(state, rows, "frozen."), judged.verdicts.evidence["frozen"]
         self.frozen.learn(frozen, nats > 0, step.seen, nats)
         self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
+        self.lingering.learn(Rows(state, rows, "lingering."), judged.lingering, everything)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
         _copy(state, _KEPT, "", at[after.returned & kept])
         state[_NOTHING][at[~after.stays]] = -1.0
@@ -406,9 +424,3 @@ def _copy(state: Columns, source: str, target: str, rows: Ints) -> None:
     if len(rows):
         for name in _UNLEARNED:
             state[target + name][rows] = state[source + name][rows]
-
-
-def _rarity(channels: dict[str, Array]) -> Array:
-    """-ln of `probability`: not of change, as steps of a skewed series have longer tails than calibration learns."""
-    rarity: Array = np.maximum(combine([channels["point"], channels["window"]]), channels["record"] - np.log(2.0))
-    return rarity

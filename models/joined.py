@@ -73,7 +73,7 @@ class Joined:
     def __init__(self, config: DetectorConfig) -> None:
         self.config = config
         self.calibration = nats_calibration(config.calibration_forget)
-        self.repeats = Repeats(0.75 * config.joined_half, config.rest, config.damping, config.calm)
+        self.repeats = Repeats(0.75 * config.joined_half, config.joined_rest, config.damping, config.calm)
         self.feedback = Feedback()
 
     def new_state(self, n: int) -> Columns:

@@ -32,7 +32,8 @@ class Repeats:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
-        return {"rest": np.zeros(n), "peak": np.zeros(n), "quiet": np.zeros(n), "onset": np.full(n, NEVER, np.int64)}
+        counts: Columns = {name: np.zeros(n, np.float32) for name in ("rest", "quiet")}
+        return counts | {"peak": np.zeros(n), "onset": np.full(n, NEVER, np.int64)}
 
     def close(self, state: Rows) -> None:
         """Ends the incident and the unrest."""

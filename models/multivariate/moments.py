@@ -108,7 +108,7 @@ class Moments:
         linked = there * window.linked[:, None]
         before = window.before * scale / scaled
         share = (1 / np.maximum(after, 1.0)).astype(np.float32)
-        used = slice(int((after > 0).any(axis=0).nonzero()[0].max(initial=-1)) + 1)  # of the others all is 0
+        used = slice(int(np.flatnonzero((after > 0).any(axis=0)).max(initial=-1)) + 1)  # of the others all is 0
         units, share, z, before = units[:, used], share[:, used], z[:, used], before[:, used]
         pace = np.maximum(share[:, :, None], share[:, None, :])
         both = _outer(there[:, used], window.present[:, used].astype(np.float64))

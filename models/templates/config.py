@@ -24,6 +24,9 @@ class TemplateConfig:
         hurry: Share forgotten a window once the unusual has persisted.
         lost: Evidence, in nats, of windows without any line from which an entity is absent.
         faint: A template with fewer (faded) lines may be dropped from the state.
+        present: Weight of the newest window in the mean that is the present rate of a template.
+        few: Windows that what is known of an entity's rates is worth once an operator has accepted the present ones.
+        trace: Lines of a template that are remembered at least when its present rate is accepted.
     """
 
     forget: float = 1 / 2000
@@ -39,3 +42,6 @@ class TemplateConfig:
     hurry: float = 0.05
     lost: float = 20.0
     faint: float = 1e-3
+    present: float = 0.3
+    few: float = 20.0
+    trace: float = 0.1

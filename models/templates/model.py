@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from models.arrays import Array, Flags, Rows, clamp
+from models.arrays import Array, Flags, Ints, Rows, clamp
 from models.evidence.combine import combine, score
 from models.evidence.point import compress, nats_calibration
 from models.families.gamma_poisson import GammaPoisson
@@ -118,6 +118,33 @@ class Templates:
         self._learn(tables, window, judged)
         return judged.verdicts
 
+    def accept(self, tables: TemplateTables, rows: Ints, pairs: Ints, owner: Ints, named: Flags) -> None:
+        """Takes the present rates of some entities' templates for typical; changes those rows of the tables.
+
+        Where all of an entity are named they count as few windows from then on. One that is named alone counts as much
+        as the others, which stay as they were: else their shares could not be compared. The present rate of an entity
+        that is absent is 0.
+
+        Args:
+            tables: The tables.
+            rows: Distinct rows of the entities, shape (m,).
+            pairs: Rows of all their pairs, shape (r,).
+            owner: Place in ``rows`` of the entity of each pair, shape (r,).
+            named: Whether the pair takes its present rate, shape (r,).
+        """
+        config, own, pair = self.config, Rows(tables.entities, rows, ""), Rows(tables.pairs, pairs, "")
+        known, all_named = read(pair), np.bincount(owner, ~named, len(rows)) == 0
+        windows = np.where(all_named, np.minimum(own["windows"], config.few), own["windows"])
+        present = np.where(own["quiet"][owner] >= config.lost, 0.0, pair["recent"])
+        moved = named & (pair["born"] >= 0)
+        rate = np.where(moved, present, known.events / np.maximum(known.exposure, 1e-12))
+        events = np.maximum(rate * windows[owner], np.minimum(known.events, config.trace))
+        here = Rows(tables.pairs, pairs[moved], "")
+        write(here, _worth(read(here), events[moved], windows[owner[moved]]))
+        lines = np.bincount(owner, rate, len(rows)).astype(np.float64) * windows
+        write(own, _worth(read(own, "lines."), lines, windows), "lines.")
+        own["unrest"], own["quiet"] = np.zeros(len(rows)), np.zeros(len(rows))
+
     def _judge(self, tables: TemplateTables, window: LogWindow) -> _Judgement:
         config, m = self.config, len(window.rows)
         own, pair = Rows(tables.entities, window.rows, ""), Rows(tables.pairs, window.pairs, "")
@@ -193,6 +220,7 @@ class Templates:
         write(pair, _learned(judged.known, bounded, by_pair, forget[window.owner], config.forget))
         write(own, _learned(judged.lines, verdicts.lines, weight, forget, config.forget), "lines.")
         pair["born"] = np.where((born < 0) & (count > 0), windows[window.owner], born)
+        pair["recent"] = pair["recent"] + np.where(born < 0, 1.0, config.present) * (count - pair["recent"])
 
         one, early = np.ones(len(window.rows)), np.maximum(config.forget, config.early / (10 + windows))
         write(own, judged.local.learn(judged.elsewhere, one, 1.0, early), "strangers.")
@@ -229,6 +257,12 @@ def _arrival(strangers: GammaPoisson, arrivals: Array) -> Array:
     ahead = strangers.predictive(np.ones(len(arrivals)))
     nats: Array = np.where(arrivals > 0, -ahead.log_tails(arrivals)[1], 0.0)
     return nats
+
+
+def _worth(known: GammaPoisson, events: Array, windows: Array) -> GammaPoisson:
+    """Another rate, known from so many windows; what is known of the dispersion is worth no more than they are."""
+    left = np.minimum(windows / np.maximum(known.windows, 1e-12), 1.0)
+    return GammaPoisson(events, windows, known.windows * left, known.excess * left)
 
 
 def _learned(known: GammaPoisson, count: Array, weight: Array, forget: Array, usual: float) -> GammaPoisson:

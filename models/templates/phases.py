@@ -51,6 +51,11 @@ class Phases:
         columns: Columns = {"phase": np.zeros(n, np.int64), "rest": np.zeros(n), "usual": np.zeros(n)}
         return columns | {name: np.full(n, NEVER, np.int64) for name in ("onset", "began")}
 
+    def close(self, state: Rows) -> None:
+        """Ends the incidents."""
+        for name, column in self.new_state(len(state.rows)).items():
+            state[name] = column
+
     def step(
         self, state: Rows, start: Ints, alarm: Flags, unusual: Flags, strange: Flags, persists: Array, absent: Flags
     ) -> tuple[np.ndarray, Ints]:

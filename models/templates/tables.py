@@ -108,4 +108,4 @@ def new_templates(n: int) -> Columns:
 
 def new_pairs(n: int) -> Columns:
     """The columns for n pairs of entity and template that come for the first time."""
-    return counted(n) | {"born": np.full(n, -1.0)}
+    return counted(n) | {"born": np.full(n, -1.0), "recent": np.zeros(n)}

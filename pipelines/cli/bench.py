@@ -133,6 +133,18 @@ def kinds(
     module("kinds").run(out, entities, weeks, seed)
 
 
+@app.command()
+def calibration(
+    series: Annotated[int, typer.Option(help="Series of each family.")] = 500,
+    windows: Annotated[int, typer.Option(help="Windows of each that count.")] = 2000,
+    warm: Annotated[int, typer.Option(help="Windows of each before those.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the values.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+) -> None:
+    """On stationary series of each family: how often are windows as improbable as is said?"""
+    _report(module("calibration").run(series, windows, warm, seed), out)
+
+
 def module(name: str) -> ModuleType:
     """A benchmark of tests/benchmarks; Spark's Python workers find it too."""
     if not (_CHECKOUT / "tests" / "benchmarks" / f"{name}.py").exists():

@@ -19,14 +19,11 @@ from models.templates.config import TemplateConfig
 from models.templates.model import CHANNELS, Templates, TemplateVerdicts
 from models.templates.phases import Phases
 from models.templates.tables import LogWindow
-from pipelines.logs.detection_state import SEVERITIES, TEMPLATES, LogState
+from pipelines.logs.detection_state import METRIC, SEVERITIES, TEMPLATES, LogState
+from pipelines.logs.labels import LogLabels
 from pipelines.notices import LabelDue, RuleInForce
-from pipelines.records import Label
 from pipelines.rules import Effects, effects
 from pipelines.settings import DetectorSettings
-
-METRIC = "logs"
-"""The metric of the verdicts on a machine's log."""
 
 INFLUENCERS = 5
 """Templates and severities that are named with a verdict at the most."""
@@ -58,6 +55,7 @@ class LogDetection:
     def __init__(self, settings: DetectorSettings, size: int, config: TemplateConfig | None = None) -> None:
         self.threshold, self.size = settings.threshold, size
         self.model, self.phases, self.feedback = Templates(config or TemplateConfig()), Phases(), Feedback()
+        self.labels = LogLabels(self.model, self.phases, self.feedback)
 
     def new_state(self) -> LogState:
         """The state before anything was seen."""
@@ -91,22 +89,15 @@ class LogDetection:
             if state.judged is not None and state.listens():  # else nobody is missed
                 end = min(end, state.judged + self.size)
             while dues and dues[0].at < end:
-                self._tell(state, dues.pop(0).label)
+                self.labels.tell(state, dues.pop(0).label)
             pieces.append(self._window(parts.pop(end, rows.clear()), state, end, rules))
             state.judged = end
             if end // self.size % EVERY == 0:
                 state.tidy(self.model.faint(state.tables()), end)
         for due in dues:
-            self._tell(state, due.label)
+            self.labels.tell(state, due.label)
         made = [piece for piece in pieces if piece.height]
         return pl.concat(made) if made else pl.DataFrame()
-
-    def _tell(self, state: LogState, label: Label) -> None:
-        """A label on a machine's log: its evidence is worth less, or more; other labels say nothing of logs."""
-        if label.metric == METRIC and label.verdict in ("false_alarm", "true"):
-            rows = state.machines.find([(label.entity,)])
-            told = np.full(len(rows), label.verdict == "true")
-            self.feedback.told(Rows(state.machines.columns, rows, "feedback."), told)
 
     def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> pl.DataFrame:
         pairs = state.take(part)

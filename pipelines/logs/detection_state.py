@@ -14,6 +14,9 @@ from models.templates.tables import TemplateTables, new_fleets, new_pairs, new_t
 from pipelines.detection_state import Table
 from pipelines.logs.mining import SEVERITY
 
+METRIC = "logs"
+"""The metric of the verdicts on a machine's log."""
+
 VIEWS = ("template", "severity")
 TEMPLATES, SEVERITIES = range(2)
 _KEPT_MS = 7 * 86_400_000

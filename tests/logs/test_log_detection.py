@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
@@ -178,6 +179,39 @@ def test_a_label_on_a_log_changes_what_its_evidence_is_worth_from_then_on() -> N
     )
     weight = 2 / 3 * plain / (100 - plain)
     assert abs(told - 100 * weight / (1 + weight)) < 0.05  # what was said fades a little
+
+
+def _new_normal(at: int, metric: str = "logs") -> Label:
+    time = START + at * WINDOW
+    return Label(entity="b", metric=metric, start=time - WINDOW, end=time, time=time, verdict="new_normal")
+
+
+@pytest.mark.parametrize("metric", ["logs", "log.template.slow", "*"])
+def test_a_burst_that_an_operator_calls_a_new_normal_is_news_no_more_and_its_end_is(metric: str) -> None:
+    loud = _features(110, {60: {"b": RATES | {"slow": 30.0}}, 90: {"b": RATES}})
+    plain, told = _judged(loud, []), _judged(loud, [65], said=(_new_normal(65, metric),))
+    kinds = _news(told, "b")
+    assert (66, "anomaly") in _news(plain, "b")
+    assert [number for number, _ in kinds if number <= 90] == [60, 61, 62, 63, 64, 90]
+    typical = told.filter((pl.col("entity") == "b") & (pl.col("window_end") == START + 66 * WINDOW))["typical"][0]
+    assert 45 < typical < 75
+    others = (some.filter(pl.col("entity") != "b") for some in (plain, told))
+    assert_frame_equal(*others, check_exact=True)
+
+
+def test_a_label_on_one_template_leaves_the_others_news() -> None:
+    loud = _features(70, {60: {"b": RATES | {"slow": 30.0, "login": 30.0}}})
+    told = _judged(loud, [], said=(_new_normal(65, "log.template.slow"),))
+    assert _news(told, "b")[:7] == [(number, "anomaly") for number in range(60, 67)]
+    unknown = _judged(loud, [], said=(_new_normal(65, "log.template.nobody"),))
+    assert_frame_equal(unknown, _judged(loud, []), check_exact=True)
+
+
+def test_a_silence_that_an_operator_calls_a_new_normal_is_over_and_its_end_is_news() -> None:
+    features = _features(110, {60: {"b": {"get": 0.0}}, 90: {"b": RATES}})
+    told = _judged(features, [65], said=(_new_normal(65),))
+    assert _news(told, "b")[:2] == [(60, "absence"), (90, "anomaly")]
+    assert _news(_judged(features, []), "b") == [(60, "absence"), (90, "recovered")]
 
 
 @hypothesis(deadline=None, max_examples=6)

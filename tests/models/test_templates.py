@@ -154,6 +154,54 @@ def test_a_lasting_change_is_learned_within_a_hundred_windows_and_a_short_one_is
     assert (verdict.record_score < 50).all()
 
 
+def _accept(site: _Site, named: np.ndarray) -> None:
+    flat = np.tile(named, site.n)
+    site.model.accept(site.tables, np.arange(site.n), np.arange(len(flat)), site.owner, flat)
+
+
+def test_accepted_rates_are_typical_at_once_and_those_not_named_stay_as_they_were() -> None:
+    other = np.array([40.0, 90.0, 5.0, 30.0, 0.1, 0.02])
+    for named in (np.ones(6, np.bool_), np.arange(6) == 1):
+        site = _Site(50, len(RATES))
+        site.settle(400)
+        for _ in range(8):
+            before = site.step(site.usual(other))
+        _accept(site, named)
+        after = site.step(site.usual(other))
+        assert (before.record_score >= 50).all()
+        typical = np.median(after.typical.reshape(50, 6), axis=0)
+        wanted = np.where(named, other, RATES)
+        np.testing.assert_allclose(typical[:4], wanted[:4], rtol=0.3)
+        loud = (after.record_score >= 50).mean()
+        assert loud == 0 if named.all() else loud > 0.9
+        if named.all():
+            late = [(site.step(site.usual(other)).record_score >= 50).mean() for _ in range(40)]
+            assert np.mean(late) < 2e-3
+            assert (site.step(site.usual()).evidence["silence"] > 12).all(), "what it was before is news now"
+
+
+def test_a_template_whose_end_was_accepted_is_still_known() -> None:
+    site = _Site(50, len(RATES))
+    site.settle(400)
+    ended = np.where(np.arange(6) == 1, 0.0, RATES)
+    for _ in range(30):
+        site.step(site.usual(ended))
+    _accept(site, np.ones(6, np.bool_))
+    assert not site.model.faint(site.tables).any()
+    assert not site.step(site.usual()).unseen.any()
+
+
+def test_an_accepted_absence_is_no_absence() -> None:
+    site = _Site(50, 1)
+    for _ in range(400):
+        site.step(site.rng.poisson(20.0, (50, 1)))
+    assert (site.step(np.zeros((50, 1))).evidence["silence"] > 20 - 5).all()
+    site.step(np.zeros((50, 1)))
+    _accept(site, np.ones(1, np.bool_))
+    nats = np.array([site.step(np.zeros((50, 1))).evidence["silence"] for _ in range(300)])
+    assert nats.max() < 20
+
+
 def test_windows_without_a_line_add_up_to_silence() -> None:
     site = _Site(50, 1)
     for _ in range(400):

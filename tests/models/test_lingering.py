@@ -1,0 +1,77 @@
+"""Lingering surprise: it ranks the values of a series below notable evidence, and says nothing above."""
+
+import numpy as np
+import pytest
+
+from models.arrays import Rows
+from models.config import DetectorConfig
+from models.detector import Detector
+from models.evidence.combine import score
+from models.evidence.lingering import Lingering
+
+LINGERING = Lingering(notable=8.0)
+STEP, SPIKES = 300_000, np.arange(400, 1000, 50)
+
+
+@pytest.fixture(scope="module")
+def judged() -> tuple[np.ndarray, np.ndarray]:
+    """Score and point evidence of noise: with nothing in it, with one spike, with one every 50 steps; (1000, 3)."""
+    values = np.random.default_rng(3).normal(50, 2, (1000, 3))
+    values[700, 1], values[SPIKES, 2] = 75.0, 62.0
+    detector, rows = Detector(DetectorConfig()), np.arange(3)
+    state = detector.new_state(3)
+    verdicts = [detector.step(state, rows, np.full(3, k * STEP), row) for k, row in enumerate(values)]
+    return np.array([v.record_score for v in verdicts]), np.array([v.evidence["point"] for v in verdicts])
+
+
+def test_surprise_orders_what_is_below_notable_evidence_and_never_reaches_it() -> None:
+    surprise, seen = np.array([0.0, 1.0, 10.0, 1e6]), np.full(4, 1000.0)
+    ranked = LINGERING.rank(np.array([8.0, 7.0, 1.0, 0.0]), surprise, seen)
+    assert (np.diff(ranked) > 0).all()
+    assert ranked[-1] < LINGERING.notable
+    assert LINGERING.rank(np.array([8.1]), surprise[-1:], seen[-1:])[0] == 8.1
+
+
+def test_of_a_new_series_stronger_evidence_is_asked_but_none_that_a_threshold_of_50_would_miss() -> None:
+    config, seen = DetectorConfig(), np.array([0.0, 100.0, 200.0])
+    lingering = Lingering(config.notable)
+    asked = [
+        next(e for e in np.arange(0, 40, 0.1) if lingering.rank(np.array([e]), np.zeros(1), s[None])[0] > 0)
+        for s in seen
+    ]
+    np.testing.assert_allclose(asked, config.notable * np.array([3.0, 2.0, 1.0]), atol=0.11)
+    assert max(asked) < config.half
+
+
+def test_it_fades_and_a_missing_value_changes_nothing() -> None:
+    columns = LINGERING.new_state(2)
+    view, seen = Rows(columns, np.arange(2), ""), np.array([1000.0, 25.0])
+    told = LINGERING.surprise(view, np.array([40.0, 40.0]), seen)
+    np.testing.assert_array_equal(told, [40.0, 20.0])
+    LINGERING.learn(view, told, np.array([True, False]))
+    np.testing.assert_allclose(LINGERING.surprise(view, np.zeros(2), seen), [36.0, 0.0])
+    np.testing.assert_array_equal(LINGERING.surprise(view, np.array([50.0, 0.0]), seen), [50.0, 0.0])
+
+
+def test_what_follows_a_spike_ranks_above_the_quiet_before_it_and_raises_no_alarm(
+    judged: tuple[np.ndarray, np.ndarray],
+) -> None:
+    scores = judged[0][:, 1]
+    assert scores[700] >= 50
+    assert scores[701:704].min() > np.quantile(scores[300:700], 0.9)
+    assert scores[701:].max() < 50
+    assert np.median(scores[760:]) < 1.5 * np.median(scores[300:700])
+
+
+def test_equal_spikes_far_apart_rank_alike_although_the_series_has_grown_used_to_them(
+    judged: tuple[np.ndarray, np.ndarray],
+) -> None:
+    scores, point = (each[:, 2] for each in judged)
+    assert point[SPIKES[-1]] < 0.8 * point[SPIKES[0]]  # calibration has numbed it
+    assert scores[SPIKES].min() > np.quantile(np.delete(scores, SPIKES)[100:], 0.95)
+
+
+def test_notable_evidence_scores_by_itself(judged: tuple[np.ndarray, np.ndarray]) -> None:
+    config = DetectorConfig()
+    scores, point = (each[:, 1] for each in judged)
+    assert scores[700] >= score(point[700:701], config.half)[0] > score(np.array([config.notable]), config.half)[0]
