@@ -116,6 +116,9 @@ class Choice:
         ):
             state[name] = np.maximum(state[name] * keep, broken)
         state["varied"] = state["varied"] * keep
+        if not possible[1:].any():
+            state["likelihood"], state["family"] = np.zeros(likelihood.T.shape), np.zeros(len(seen))
+            return
         news = np.where(seen >= self.settled, np.clip(likelihood, -self.most, self.most), 0.0)
         told = np.where(possible, state["likelihood"].T * keep + news, 0.0)
         state["likelihood"] = told.T

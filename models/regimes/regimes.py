@@ -94,6 +94,7 @@ class Regimes:
         self.config, self.half = config, half
         self.kept = Kept(config.recall_most, config.tolerance)
         self.reference = Reference(config, zone)
+        self._nothing = self._of_none()
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
@@ -120,7 +121,7 @@ class Regimes:
         is_open = state["weight"] > 0
         notable = np.abs(told.off) >= min(config.start, config.recall_size) * told.scale
         at = np.flatnonzero(found.valid & (notable & (found.seen >= config.young) | is_open))
-        after = self._go_on(state, at, found, told, threshold)
+        after = self._go_on(state, at, found, told, threshold) if len(at) else self._nothing
         kind, since = np.full(n, -1), np.full(n, NEVER)
         kind[at], since[at] = after.kind, after.since
         explained = ~surprising & (
@@ -128,6 +129,12 @@ class Regimes:
         )
         explained[at] |= after.quiet
         return Decision(kind, since, explained, told, after)
+
+    def _of_none(self) -> Next:
+        state, none = Rows(self.new_state(1), np.zeros(0, np.int64), ""), np.zeros(0)
+        found = Found(none, none, none, none, state.rows, none, none > 0)
+        told = self.reference.expect(state, none, state.rows, none, none)
+        return self._go_on(state, state.rows, found, told, 0.0)
 
     def _go_on(self, state: Rows, at: Ints, found: Found, told: Expected, threshold: float) -> Next:
         config, some = self.config, Rows(state.state, state.rows[at], state.prefix)
@@ -193,6 +200,8 @@ class Regimes:
         calm = np.ones(len(found.place), np.bool_)
         calm[after.at] = after.slight | ~(after.stays | after.switch | after.given_up)
         self.reference.learn(state, decision.told, found.gap, found.seen, calm)
+        if not len(after.at):
+            return
 
         some = Rows(state.state, state.rows[after.at], state.prefix)
         for name, column in after.incident.columns().items():
