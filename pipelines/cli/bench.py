@@ -81,12 +81,12 @@ def model(
 @app.command()
 def detector(
     keys: Annotated[int, typer.Option(help="Series, ten of each machine.")] = 10_000,
-    windows: Annotated[int, typer.Option(help="Windows of each series.")] = 150,
+    windows: Annotated[int, typer.Option(help="Windows of each series.")] = 240,
     out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
-    """The detector on Spark, columnar features to verdicts, beside the models alone; outputs compared."""
+    """The detector on Spark, columnar features to verdicts (all, novelties only), beside the models alone; compared."""
     _report(module("detector").run(keys, windows, kafka, state_dir), out)
 
 

@@ -26,7 +26,7 @@ from tests.benchmarks.queries import Queries, say, session
 
 _METRICS = 10
 _STEP = 10_000
-_BATCH = 200_000
+_BATCH = 400_000
 _END = 1_000_000
 _OUTLIERS = 0.001
 _EMIT = ("all", "novel")
@@ -83,7 +83,7 @@ def _frame(names: pl.DataFrame, start: int, mean: np.ndarray) -> pl.DataFrame:
 
 def run(
     keys: int = 10_000,
-    windows: int = 150,
+    windows: int = 240,
     kafka: str | None = None,
     state_dir: Path | None = None,
     warm_up: int = 30,
