@@ -109,11 +109,10 @@ class _Turn:
 
     def on(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
         """Judges the windows in (before, now]; what is to be said of them."""
-        cuts = [
-            (time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(ready, models, before, now)
-        ]
+        strangers = self.peers.strangers(ready, models)
+        cuts = [(time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(strangers, before, now)]
         cuts += [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
-        verdicts = self._run(models, ready, before, now, cuts, None)
+        verdicts = self._run(models, ready, before, now, cuts, None, strangers)
         if self.novel_only:
             verdicts = verdicts.filter(~pl.col("kind").is_in(QUIET_KINDS))
         self.history.write(ready, verdicts.select(*IDENTITY, "revision", "at", mark(verdicts)))
@@ -143,7 +142,7 @@ class _Turn:
         past = self.history.read(entities, time)
         inputs = newest(together(past.inputs, late))
         cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.history.snapshots_after(time)]
-        verdicts = self._run(part, inputs, time, before, cuts, entities)
+        verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.strangers(inputs, part))
         models.replace(part, entities)
         changed = self._changed(verdicts, past.said)
         self.history.write(late, changed.select(*IDENTITY, "revision", "at", "mark"))
@@ -157,6 +156,7 @@ class _Turn:
         until: int,
         cuts: Sequence[tuple[int, Callable[[], None]]],
         entities: Collection[str] | None,
+        strangers: pl.DataFrame,
     ) -> pl.DataFrame:
         """Judges windows in order of event time; labels take effect, and snapshots are taken, in between."""
         rules, verdicts, done = self.notices.in_force(), [], after
@@ -165,8 +165,9 @@ class _Turn:
         stops += [(cut, 1, action) for cut, action in cuts]
         for stop, _, action in [*sorted(stops, key=lambda s: s[:2]), (until, 2, None)]:
             ends = pl.col("window_end")
-            some = frame.filter((ends > done) & (ends <= stop)) if frame.height else frame
-            self.peers.greet(models, some)
+            now = (ends > done) & (ends <= stop)
+            some = frame.filter(now) if frame.height else frame
+            self.peers.greet(models, strangers.filter(now))
             found = self.detection.process(some, models, rules, stop)[0]
             verdicts.append(found.with_columns(at=pl.when(ends <= done).then(stop).otherwise(ends)))
             done = stop

@@ -31,12 +31,11 @@ class PeersKept:
         self.state, self.horizon, self.newcomers = state, horizon, newcomers
         self.times: list[int] = state.notes.setdefault("peers", [])
 
-    def wanted(self, frame: pl.DataFrame, models: DetectionState, before: int, now: int) -> list[int]:
-        """The instants in (before, now] at which to keep sums."""
+    def wanted(self, new: pl.DataFrame, before: int, now: int) -> list[int]:
+        """The instants in (before, now] at which to keep sums; ``new`` as from `strangers`."""
         every = self.horizon
         last = range(max(before, now - _KEPT * every) // every + 1, now // every + 1)
         times = {number * every for number in last}
-        new = self._new(frame, models)
         if new.height:
             times |= {time for time in new["time"].to_list() if before < time <= now}
         return sorted(times)
@@ -51,9 +50,8 @@ class PeersKept:
         elif time in self.times:
             self._drop(time)
 
-    def greet(self, models: DetectionState, frame: pl.DataFrame) -> None:
-        """Lets the series of a frame that have not been met start from their peers."""
-        new = self._new(frame, models)
+    def greet(self, models: DetectionState, new: pl.DataFrame) -> None:
+        """Lets series that have not been met start from their peers; ``new`` as from `strangers`."""
         for time in sorted(set(new["time"].to_list()) & set(self.times)) if new.height else []:
             sums = unpack(self.state.get(f"peers/{time}") or b"[]\n")["peers"].with_row_index("place")
             here = new.filter(pl.col("time") == time).join(sums.select("metric", "place"), on="metric")
@@ -72,14 +70,15 @@ class PeersKept:
         self.state.remove(f"peers/{time}")
         self.times.remove(time)
 
-    def _new(self, frame: pl.DataFrame, models: DetectionState) -> pl.DataFrame:
-        """Series that have not been met, and the time of the sums from which each starts."""
+    def strangers(self, frame: pl.DataFrame, models: DetectionState) -> pl.DataFrame:
+        """Series that have not been met, their first ``window_end``, and the ``time`` of the sums each starts from."""
+        none = pl.DataFrame(schema={"window_end": pl.Int64, "time": pl.Int64})
         if not frame.height:
-            return pl.DataFrame()
+            return none
         keys = frame.select("entity", "metric").unique(maintain_order=True)
         met = models.series.has(keys.iter_rows())
         if met.all():
-            return pl.DataFrame()
+            return none
         first = frame.join(keys.filter(~pl.Series(met)), on=["entity", "metric"], how="semi")
         first = first.group_by("entity", "metric").agg(pl.col("window_end").min())
         return first.with_columns(time=((pl.col("window_end") - 1) // self.horizon - 1) * self.horizon)
