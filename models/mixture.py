@@ -6,7 +6,7 @@ import numpy as np
 
 from models.arrays import LARGEST, Array, Flags, Ints, clamp, log_sum_exp, total
 from models.families.stack import Stack
-from models.normal import log_beyond, z_beyond
+from models.normal import LOG_HALF, log_beyond, z_beyond
 
 LEAST_WEIGHT = 1e-6
 """No expert's weight falls below about this, so that each can come back."""
@@ -18,7 +18,6 @@ _TURNS = 1
 """Steps of the root finder after the ends are known (test: how right the probability then is)."""
 
 _REMOTE = 1e-280
-_LOG_HALF = float(np.log(0.5))
 _OUTWARDS = np.array([[1.0], [-1.0]])
 
 
@@ -64,14 +63,10 @@ class Mixture:
         self.parts, self.log_weights = parts, log_weights
         self.weights = np.exp(log_weights)
 
-    def log_density(self, value: Array) -> Array:
-        """Natural logarithm of the density at values of shape (n,)."""
-        return log_sum_exp(self.log_weights + self.parts.log_density(value))
-
     def surprise(self, value: Array) -> Array:
         """-ln of the two-sided tail probability of the values, at least 0; shape (n,)."""
-        t = self.parts.deviation(value[None])[:, 0]
-        far, below = log_beyond(self.parts.square(t[:, None])[:, 0]), t < 0
+        t = self.parts.deviation(value[None])
+        far, below = log_beyond(self.parts.square(t))[:, 0], t[:, 0] < 0
         mass = np.exp(far)
         up_to = total(self.weights * np.where(below, mass, 1.0 - mass))
         least = np.minimum(up_to, total(self.weights * np.where(below, 1.0 - mass, mass)))
@@ -100,10 +95,6 @@ class Mixture:
         """Where each expert expects the value, shape (k, n)."""
         return self.parts.median()
 
-    def typical(self) -> Array:
-        """The experts' medians, weighted: where the value is expected; shape (n,)."""
-        return total(self.weights * self.medians())
-
     def band(self, z: float) -> tuple[Array, Array]:
         """The values below and above which lies the mass that a standard normal has beyond z > 0; shape (n,) each.
 
@@ -131,7 +122,7 @@ class Mixture:
         asked = np.stack([z_beyond(inner), z_beyond(outer), np.full_like(own, z)])
         ends = clamp(self.parts.around(asked) * _OUTWARDS, -LARGEST, LARGEST)
         # of a part with a mass of less than that in all nothing follows
-        inside = np.where(inner < _LOG_HALF, ends[0].swapaxes(0, 1), -LARGEST).max(axis=1)
+        inside = np.where(inner < LOG_HALF, ends[0].swapaxes(0, 1), -LARGEST).max(axis=1)
         outside = np.where(outer < 0, ends[1].swapaxes(0, 1), -LARGEST).max(axis=1)
         low = np.maximum(inside, ends[2].min(axis=0))
         high = np.minimum(outside, ends[2].max(axis=0))

@@ -10,7 +10,7 @@ _SHARE = 0.34354
 """Of the square root in the bound; it makes the largest relative error, 0.33 %, as small as can be."""
 
 _SLOPE, _CURVE = np.sqrt(2 * np.pi) * (1 - _SHARE), 2 * np.pi * _SHARE**2
-_LOG_HALF = float(np.log(0.5))
+LOG_HALF = float(np.log(0.5))
 
 
 def log_beyond(square: Array) -> Array:
@@ -56,7 +56,7 @@ def z_beyond(log_mass: Array) -> Array:
     >>> z_beyond(np.log([0.5, 0.001])).round(2)  # exact: 0, 3.09
     array([0.  , 3.09])
     """
-    t = np.sqrt(-2 * np.minimum(log_mass, _LOG_HALF))
+    t = np.sqrt(-2 * np.minimum(log_mass, LOG_HALF))
     over = (0.010328 * t + 0.802853) * t + 2.515517
     under = ((0.001308 * t + 0.189269) * t + 1.432788) * t + 1.0
     z: Array = np.maximum(t - over / under, 0.0)
