@@ -72,7 +72,7 @@ services-status: setup ## Show what runs
 bench: setup ## Measure speed and accuracy (tests/benchmarks)
 	$(BIN)/newnormal bench $(ARGS)
 
-docs: setup ## Write docs/records.md and docs/settings.md anew from the code
+docs: setup ## Write docs/errors.md, docs/records.md and docs/settings.md anew from the code
 	$(BIN)/newnormal docs $(ARGS)
 
 clean: ## Remove what can be made again: caches, build output; not .venv, not the servers' data

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from engine.errors import registered
 from engine.record import Instant, Keyword, Record
 
 PAYLOAD_BYTES = 1024
@@ -33,3 +34,15 @@ def payload_text(raw: bytes | None) -> str:
     '{"a": \\xff}'
     """
     return (raw or b"")[:PAYLOAD_BYTES].decode("utf-8", "backslashreplace")
+
+
+def dead_letter(
+    job: str, code: str, reason: str, raw: bytes | None, *, time: int, topic: str, partition: int, offset: int
+) -> DeadLetter:
+    """The dead letter of a message.
+
+    Raises:
+        LookupError: If the code is not registered.
+    """
+    place = {"topic": topic, "partition": partition, "offset": offset}
+    return DeadLetter(time=time, job=job, code=registered(code), reason=reason, payload=payload_text(raw), **place)

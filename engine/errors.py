@@ -1,17 +1,79 @@
-"""Errors that a user can act on: a stable code, what is wrong, where, what is accepted, and what happens now."""
+"""Errors that a user can act on: a stable code, what is wrong, where, what is accepted, and what happens now.
+
+Each package registers its codes in its ``codes.py``, which its ``__init__`` imports: whoever can raise a code has it
+registered, in Spark's workers too. docs/errors.md is made of them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Code:
+    """A code of errors or dead letters.
+
+    Attributes:
+        name: In UPPER_SNAKE case; scripts may match on it, so it never changes meaning.
+        means: What happened, for a reader of docs/errors.md.
+        do: What the reader can do about it.
+        section: Heading of the page that it stands under.
+    """
+
+    name: str
+    means: str
+    do: str
+    section: str
+
+
+REGISTRY: dict[str, Code] = {}
+"""All codes that the packages imported so far may use, by name."""
+
+
+def section(title: str) -> Callable[[str, str, str], None]:
+    """A function that registers codes under one heading of docs/errors.md: name, what it means, what to do.
+
+    >>> section("Settings")("SETTING_INVALID", "another meaning", "nothing")
+    Traceback (most recent call last):
+        ...
+    LookupError: SETTING_INVALID is registered already, with another meaning: a code has one
+    """
+
+    def register(name: str, means: str, do: str) -> None:
+        code = Code(name, means, do, title)
+        if REGISTRY.setdefault(name, code) != code:
+            raise LookupError(f"{name} is registered already, with another meaning: a code has one")
+
+    return register
+
+
+def registered(name: str) -> str:
+    """The code itself.
+
+    Raises:
+        LookupError: If no package that is imported has registered it.
+    """
+    if name not in REGISTRY:
+        raise LookupError(
+            f"{name} is no registered code: add a line with what it means and what to do to codes.py of the package "
+            "that raises it, then run: newnormal docs"
+        )
+    return name
 
 
 class NewnormalError(Exception):
     """An error whose text tells a user all that is needed to mend it; shown without a stack trace.
 
     Args:
-        code: Stable identifier in UPPER_SNAKE case; scripts may match on it, so it never changes meaning.
+        code: A registered code.
         what: What is wrong, with the offending value.
         where: The setting, file, topic or command it was found in.
         accepted: What would have been accepted.
         now: What happens as a consequence.
+
+    Raises:
+        LookupError: If the code is not registered.
 
     >>> print(NewnormalError("SETTING_INVALID", "'10 parsecs' is no duration", "window.size", "10s, 5m", "not started"))
     SETTING_INVALID: '10 parsecs' is no duration
@@ -21,9 +83,17 @@ class NewnormalError(Exception):
     """
 
     def __init__(self, code: str, what: str, where: str = "", accepted: str = "", now: str = "") -> None:
-        self.code, self.what, self.where, self.accepted, self.now = code, what, where, accepted, now
+        self.code, self.what, self.where, self.accepted, self.now = registered(code), what, where, accepted, now
         details = {"where": where, "accepted": accepted, "now": now}
         super().__init__("\n".join([f"{code}: {what}", *(f"  {k}: {v}" for k, v in details.items() if v)]))
 
-    def __reduce__(self) -> tuple[type, tuple[str, ...]]:
-        return type(self), (self.code, self.what, self.where, self.accepted, self.now)
+    def __reduce__(self) -> tuple[Callable[..., NewnormalError], tuple[object, ...]]:
+        """Made again without asking the registry: the other process need not have imported who raised it."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[NewnormalError], args: tuple[object, ...], fields: dict[str, object]) -> NewnormalError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine import columnar
-from engine.deadletters import DeadLetter, payload_text
+from engine.deadletters import DeadLetter, dead_letter
 from engine.errors import NewnormalError
 from engine.heartbeat import HEARTBEAT
 from engine.partitioning import slots
@@ -231,15 +231,10 @@ class Source:
         return records.filter(pa.array(~bad)), [(row, code, why) for (row, code), why in refused.items()]
 
     def _dead(self, job: str, messages: Messages, row: int, code: str, reason: str) -> DeadLetter:
-        return DeadLetter(
-            time=int(messages.arrived[row]),
-            job=job,
-            code=code,
-            reason=reason,
-            topic=messages.topic,
-            partition=messages.partition,
-            offset=int(messages.offsets[row]),
-            payload=payload_text(messages.values[row].as_py()),
+        time, offset = int(messages.arrived[row]), int(messages.offsets[row])
+        raw = messages.values[row].as_py()
+        return dead_letter(
+            job, code, reason, raw, time=time, topic=messages.topic, partition=messages.partition, offset=offset
         )
 
 

@@ -34,6 +34,11 @@ class Notice(Record):
     label: str | None = None
 
 
+def invalid_code(record: type[Record]) -> str:
+    """The code of what is no rule, or no label."""
+    return "RULE_INVALID" if issubclass(record, Rule) else "LABEL_INVALID"
+
+
 @dataclass(frozen=True)
 class NoticeDecoder(Decoder):
     """JSON objects of one type, checked whole; refused are ``JSON_MALFORMED``, ``RULE_INVALID``, ``LABEL_INVALID``.
@@ -53,7 +58,7 @@ class NoticeDecoder(Decoder):
             try:
                 said = self.record.model_validate(orjson.loads(value or b""))
             except ValidationError as error:
-                refused.append((row, f"{name.upper()}_INVALID", explain(error)))
+                refused.append((row, invalid_code(self.record), explain(error)))
             except ValueError as error:
                 refused.append((row, JSON_MALFORMED, str(error)))
             else:

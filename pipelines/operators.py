@@ -17,6 +17,7 @@ from engine.kafka_admin import ensure_topics
 from engine.record import Record
 from engine.time import duration_ms, epoch_ms
 from pipelines import topics
+from pipelines.notices import invalid_code
 from pipelines.records import Label, Rule
 from pipelines.settings import Settings
 
@@ -36,7 +37,7 @@ def checked(record: type[R], fields: Mapping[str, object]) -> R:
     except ValidationError as error:
         wrong = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, ")) for e in error.errors()]
         what = "; ".join(f"{where}: {why}" if where else why for where, why in wrong)
-        code, now = f"{name.upper()}_INVALID", "nothing was written"
+        code, now = invalid_code(record), "nothing was written"
         raise NewnormalError(code, what, name.lower(), "see docs/rules.md", now) from None
 
 

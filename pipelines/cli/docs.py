@@ -8,17 +8,24 @@ from typing import Annotated
 
 import typer
 
+import dashboards.codes  # noqa: F401  the page of error codes holds those of all packages
+import datagen.codes  # noqa: F401
+import deploy.codes  # noqa: F401
 from engine.errors import NewnormalError
-from pipelines.schemas.markdown import records_page, settings_page
+from pipelines.schemas.markdown import errors_page, records_page, settings_page
 
-PAGES: dict[str, Callable[[], str]] = {"records.md": records_page, "settings.md": settings_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "errors.md": errors_page,
+    "records.md": records_page,
+    "settings.md": settings_page,
+}
 
 
 def docs(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a page is stale.")] = False,
     folder: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs"),
 ) -> None:
-    """Generate docs/records.md and docs/settings.md from the definitions in the code."""
+    """Generate docs/errors.md, docs/records.md and docs/settings.md from the definitions in the code."""
     stale = [name for name, page in PAGES.items() if _read(folder / name) != page()]
     if check:
         for name in stale:

@@ -32,7 +32,7 @@ def score(
         write_csv(verdicts, out)
     except OSError as error:
         accepted = "a file in a directory that exists and may be written to"
-        raise NewnormalError("OUTPUT_UNWRITABLE", str(error), "--out", accepted, "nothing was written") from None
+        raise NewnormalError("OUTPUT_NOT_WRITABLE", str(error), "--out", accepted, "nothing was written") from None
     console = Console(stderr=True)
     console.print(_input_table(report))
     console.print(_verdict_table(verdicts))

@@ -121,7 +121,7 @@ class BulkWriter:
                 if error.status_code not in (400, 413):
                     raise self._patience.refused(str(error)) from None
                 if len(part) == 1:
-                    code = "too_large" if error.status_code == 413 else error.error
+                    code = "TOO_LARGE" if error.status_code == 413 else "DOCUMENT_REFUSED"
                     done.rejected.append(Rejected(part[0].document, code, str(error)))
                 else:
                     parts.extendleft([part[len(part) // 2 :], part[: len(part) // 2]])
@@ -157,5 +157,5 @@ class BulkWriter:
             internal[action.id] = internal.get(action.id, 1) + 1
             return True
         else:
-            done.rejected.append(Rejected(action.document, code, reason))
+            done.rejected.append(Rejected(action.document, "DOCUMENT_REFUSED", f"{code}: {reason}"))
         return False

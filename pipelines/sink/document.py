@@ -24,8 +24,8 @@ class Rejected:
 
     Attributes:
         document: The document as it was handed in.
-        code: Stable identifier: ``invalid_json``, ``invalid_record``, ``time_out_of_range``, ``too_large``, or the type
-            of Elasticsearch's error (``document_parsing_exception``, …).
+        code: ``INVALID_JSON``, ``INVALID_RECORD``, ``TIME_OUT_OF_RANGE``, ``TOO_LARGE``, or ``DOCUMENT_REFUSED``: then
+            the reason begins with the type of Elasticsearch's error.
         reason: What is wrong, in words.
     """
 

@@ -67,9 +67,9 @@ def parse(raw: bytes, record: type[Record]) -> Record:
     try:
         tree: Any = orjson.loads(raw)
     except (orjson.JSONDecodeError, TypeError) as error:
-        raise UnusableError("invalid_json", str(error)) from None
+        raise UnusableError("INVALID_JSON", str(error)) from None
     try:
         return record.model_validate(tree)
     except ValidationError as error:
         wrong = [f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}" for e in error.errors(include_input=False)]
-        raise UnusableError("invalid_record", "; ".join(wrong)) from None
+        raise UnusableError("INVALID_RECORD", "; ".join(wrong)) from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from engine.deadletters import DeadLetter, payload_text
+from engine.deadletters import dead_letter
 from engine.ledger import TransactionalWriter
 from engine.operator.messages import Outgoing
 from engine.spark.query import Runtime, checkpoint_id
@@ -59,17 +59,10 @@ class SinkJob:
         letters = []
         for rejected in outcome.rejected:
             row = at[rejected.document.origin]
+            place = {name: rows[name][row].as_py() for name in ("topic", "partition", "offset")}
+            time_ = rows["arrived"][row].as_py()
             letters.append(
-                DeadLetter(
-                    time=rows["arrived"][row].as_py(),
-                    job="sink",
-                    code=rejected.code.upper(),
-                    reason=rejected.reason,
-                    topic=rows["topic"][row].as_py(),
-                    partition=rows["partition"][row].as_py(),
-                    offset=rows["offset"][row].as_py(),
-                    payload=payload_text(rejected.document.raw),
-                )
+                dead_letter("sink", rejected.code, rejected.reason, rejected.document.raw, time=time_, **place)
             )
         runtime = self.runtime
         epoch = checkpoint_id(runtime, "sink")

@@ -140,10 +140,10 @@ class Sink:
         at = int(getattr(record, time_field(self._record)))
         index = partition.index(at)
         if index is None:
-            raise UnusableError("time_out_of_range", f"{at} ms is before 1970 or after {iso(4_102_444_800_000)}")
+            raise UnusableError("TIME_OUT_OF_RANGE", f"{at} ms is before 1970 or after {iso(4_102_444_800_000)}")
         if "ingested" in self._record.model_fields and getattr(record, "ingested") is None:  # noqa: B009
             record = record.model_copy(update={"ingested": now})
         body = record.to_json()
         if len(body) > self._largest:
-            raise UnusableError("too_large", f"{len(body)} bytes; at most {self._largest} are stored")
+            raise UnusableError("TOO_LARGE", f"{len(body)} bytes; at most {self._largest} are stored")
         return Action(document, index, document_id(record), version(record), at, body)

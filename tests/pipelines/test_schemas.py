@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from engine.record import Record
 from pipelines.cli.docs import docs
 from pipelines.records import ALL, Log, Novelty
-from pipelines.schemas import mapping, records_page, settings_page, spark_schema
+from pipelines.schemas import errors_page, mapping, records_page, settings_page, spark_schema
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,5 +75,6 @@ def test_a_stale_page_fails_the_check_until_it_is_written(tmp_path: Path) -> Non
 
 
 def test_the_pages_of_this_repository_are_up_to_date() -> None:
+    assert (ROOT / "docs/errors.md").read_text(encoding="utf-8") == errors_page(), "run: newnormal docs"
     assert (ROOT / "docs/records.md").read_text(encoding="utf-8") == records_page(), "run: newnormal docs"
     assert (ROOT / "docs/settings.md").read_text(encoding="utf-8") == settings_page(), "run: newnormal docs"

@@ -174,17 +174,17 @@ def test_any_interleaving_of_revisions_over_batches_ends_with_the_last(
 
 
 POISON: dict[str, tuple[SinkDocument, str]] = {
-    "not a number": (SinkDocument(b'{"record_score": NaN}'), "invalid_json"),
-    "not text": (SinkDocument(b"\xff\xfe\x00"), "invalid_json"),
-    "empty": (SinkDocument(b""), "invalid_json"),
-    "half a record": (SinkDocument(b'{"host.name": "a"'), "invalid_json"),
-    "no object": (SinkDocument(b"[1]"), "invalid_record"),
-    "unknown field": (novelty("x", typo=1), "invalid_record"),
-    "wrong type": (novelty("x", record_score="high"), "invalid_record"),
-    "infinite score": (SinkDocument(novelty("x").raw.replace(b"80.0", b"1e999")), "invalid_json"),
-    "integer beyond 64 bits": (novelty("x", revision=2**70), "invalid_record"),
-    "far future": (novelty("x", at=2**52), "time_out_of_range"),
-    "nameless evidence": (novelty("x", evidence={"": 1.0}), "document_parsing_exception"),
+    "not a number": (SinkDocument(b'{"record_score": NaN}'), "INVALID_JSON"),
+    "not text": (SinkDocument(b"\xff\xfe\x00"), "INVALID_JSON"),
+    "empty": (SinkDocument(b""), "INVALID_JSON"),
+    "half a record": (SinkDocument(b'{"host.name": "a"'), "INVALID_JSON"),
+    "no object": (SinkDocument(b"[1]"), "INVALID_RECORD"),
+    "unknown field": (novelty("x", typo=1), "INVALID_RECORD"),
+    "wrong type": (novelty("x", record_score="high"), "INVALID_RECORD"),
+    "infinite score": (SinkDocument(novelty("x").raw.replace(b"80.0", b"1e999")), "INVALID_JSON"),
+    "integer beyond 64 bits": (novelty("x", revision=2**70), "INVALID_RECORD"),
+    "far future": (novelty("x", at=2**52), "TIME_OUT_OF_RANGE"),
+    "nameless evidence": (novelty("x", evidence={"": 1.0}), "DOCUMENT_REFUSED"),
     "negative revision": (novelty("x", revision=-7), "action_request_validation_exception"),
 }  # fmt: skip
 
@@ -245,7 +245,7 @@ def test_a_document_too_large_for_a_request_is_rejected_alone(config: SinkConfig
     big = novelty("big", influencers={f"{i}-{'m' * 1_000}": 1.0 for i in range(11_000)})
     outcome = Sink(config).write([novelty("a"), big, novelty("b")])
     assert outcome.indexed == 2
-    assert [rejected.code for rejected in outcome.rejected] == ["too_large"]
+    assert [rejected.code for rejected in outcome.rejected] == ["TOO_LARGE"]
 
 
 @servers

@@ -1,0 +1,9 @@
+"""Error codes of the console. A line each: name, what it means, what to do."""
+
+from __future__ import annotations
+
+import pipelines.codes  # noqa: F401  what is beneath
+from engine.errors import section
+
+file = section("Files and ports")
+file("PORT_TAKEN", "the console finds no free port, or the address is not of this machine", "`console.port`, `.host`")

@@ -1,0 +1,11 @@
+"""Error codes of what feeds the pipeline. A line each: name, what it means, what to do."""
+
+from __future__ import annotations
+
+import pipelines.codes  # noqa: F401  what is beneath
+from engine.errors import section
+
+source = section("Input")
+source("SIMULATOR_INVALID", "an option of the simulator is out of range, or a fast run has no end", "see the message")
+source("START_AHEAD", "with this `--start` event time would run ahead of the clock", "an earlier start")
+source("DELIVERY_FAILED", "`simulate`, `agent` or `play` could not deliver records", "see that the broker answers")
