@@ -18,6 +18,7 @@ from rich.text import Text
 
 from dashboards.status import JobStatus, PipelineStatus
 from engine.time import iso
+from pipelines.records.novelty import JOINED
 
 _STYLES = {
     "anomaly": "bold red",
@@ -132,7 +133,7 @@ def _novelties(status: PipelineStatus, now: int) -> RenderableType:
         table.add_column(name, justify="right", no_wrap=True)
     for it in status.novelties[:12]:
         kind = str(it.get("kind", ""))
-        metric = "all metrics" if it.get("metric") == "*" else str(it.get("metric"))
+        metric = "all metrics" if it.get("metric") == JOINED else str(it.get("metric"))
         style = _STYLES.get(kind, "dim")
         table.add_row(  # Text, not str: a name that looks like markup is shown as it is
             clock_time(int(it["@timestamp"]), now),

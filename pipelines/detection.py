@@ -27,13 +27,10 @@ from pipelines.families import about
 from pipelines.hearing import Hearing, Silent
 from pipelines.machines import Machines, new_columns, new_slots
 from pipelines.notices import RuleInForce
-from pipelines.records.novelty import QUIET_KINDS
+from pipelines.records.novelty import JOINED, QUIET_KINDS
 from pipelines.rules import Effects, applied, effects
 from pipelines.settings import DetectorSettings
 from pipelines.turns import turns
-
-JOINED = "*"
-"""The metric of the joined verdict on an entity."""
 
 EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
 """The experts of a metric's mixture, and the families that take its place."""
@@ -143,8 +140,8 @@ class Detection:
     ) -> tuple[pl.DataFrame, DetectionState]:
         """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
 
-        An entity with two or more metrics at a window end gets a joined verdict there, metric `*`. A window that was
-        expected and did not come gets a verdict of kind *absence*, once, at the first such window; see `Hearing`.
+        An entity with two or more metrics at a window end gets a joined verdict there, metric `JOINED`. A window that
+        was expected and did not come gets a verdict of kind *absence*, once, at the first such window; see `Hearing`.
 
         Args:
             frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there

@@ -1,8 +1,8 @@
 """Who has fallen silent: absence of series and of whole machines, and that they are back.
 
 A series' clock is its machine: it is absent if its machine still sends other windows. A machine's clock is the
-watermark: if all of it is silent, that is one absence, of metric `*` (of its only metric if it has but one), however
-many metrics it has. Both are decided by event time alone, so that it makes no difference how the stream is cut into
+watermark: if all of it is silent, that is one absence, of metric `_machine` (of its only metric if it has but one),
+however many metrics it has. Both are decided by event time alone, so that it makes no difference how the stream is cut into
 batches.
 """
 
@@ -32,7 +32,7 @@ KNOWN, FORGET = 10.0, 1 / 5000
 class Silent(NamedTuple):
     """Absences: of series, by their rows, and of machines, by theirs; onset, length of a window, evidence in nats.
 
-    Rows of machines stand in ``entity``, with -1 in ``series`` for metric `*`.
+    Rows of machines stand in ``entity``, with -1 in ``series`` for metric `_machine`.
     """
 
     series: Ints

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from models.arrays import Ints
-from pipelines.detection import JOINED, Detection
+from pipelines.detection import Detection
 from pipelines.detection_state import DetectionState
 from pipelines.records import Label
+from pipelines.records.novelty import JOINED
 
 
 def tell(detection: Detection, state: DetectionState, label: Label) -> None:
     """Applies a label to the state; of a series that has not been met it changes nothing.
 
-    - ``false_alarm``, ``true``: the evidence of that series (metric `*`: of the joined verdict) is worth less, or more.
+    - ``false_alarm``, ``true``: the evidence of that series (metric `_machine`: of the joined verdict) is worth less, or
+      more.
     - ``expected_change``, ``new_normal``: the present level is typical from now on and the incident is closed; with
-      metric `*` that of all metrics of the machine.
+      metric `_machine` that of all metrics of the machine.
     """
     machine = state.entities.find([(label.entity,)])
     series = _series(state, label)

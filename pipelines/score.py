@@ -21,7 +21,7 @@ COLUMNS = ("time", "metric", "actual", "typical", "lower", "upper", "record_scor
 
 
 def score_file(path: Path, settings: DetectorSettings) -> tuple[pl.DataFrame, SeriesReport]:
-    """A verdict for every row of a file by time, missing ones too; of several metrics also a joint one (`*`).
+    """A verdict for every row of a file by time, missing ones too; of several metrics also a joint one (`_machine`).
 
     Of several values of one metric at one time each is judged, in the order of the file.
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from engine.time import iso
 from pipelines.records import Novelty
-from pipelines.records.novelty import QUIET_KINDS
+from pipelines.records.novelty import JOINED, QUIET_KINDS
 
 HEADLINES = {
     "anomaly": "Something is wrong",
@@ -110,7 +110,7 @@ def number(value: float) -> str:
 
 def _value(novelty: Mapping[str, Any]) -> str:
     entity, metric = novelty.get("host.name", "?"), novelty.get("metric", "?")
-    whole, gone = metric == "*", novelty.get("kind") == "absence"
+    whole, gone = metric == JOINED, novelty.get("kind") == "absence"
     what = f"The number of log lines of {entity}" if metric == "logs" else f"{metric} of {entity}"
     actual, typical = novelty.get("actual"), novelty.get("typical")
     if gone:
@@ -154,7 +154,7 @@ def _usual(novelty: Mapping[str, Any]) -> str:
 
 
 def _evidence(novelty: Mapping[str, Any]) -> str:
-    names = _JOINED if novelty.get("metric") == "*" else _CHANNELS
+    names = _JOINED if novelty.get("metric") == JOINED else _CHANNELS
     strong = [(names.get(name, name), nats) for name, nats in ranked(novelty.get("evidence")) if nats >= _LEAST_NATS]
     parts = ", ".join(f"{name} ({nats:.1f} nats)" for name, nats in strong[:3])
     return f"What speaks for it: {parts}." if parts else ""

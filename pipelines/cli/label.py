@@ -15,6 +15,7 @@ from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.operators import checked, instant, labels, save, write
 from pipelines.records import Label
 from pipelines.records.label import LabelVerdict
+from pipelines.records.novelty import JOINED
 from pipelines.settings import load
 
 app = typer.Typer(
@@ -30,7 +31,7 @@ _WHEN = "ISO 8601, 'now', or a time from now such as -10m"
 def add(
     verdict: Annotated[str, typer.Argument(help=f"What it was: {', '.join(get_args(LabelVerdict))}.")],
     entity: Annotated[str, typer.Argument(help="The machine.")],
-    metric: Annotated[str, typer.Argument(help="The metric; * is the machine as a whole.")] = "*",
+    metric: Annotated[str, typer.Argument(help="The metric; _machine is the machine as a whole.")] = JOINED,
     start: Annotated[str, typer.Option("--from", help=f"First instant it speaks of: {_WHEN}.")] = "now",
     end: Annotated[str | None, typer.Option("--until", help=f"Last instant it speaks of: {_WHEN}.")] = None,
     note: Annotated[str, typer.Option(help="In your words.")] = "",

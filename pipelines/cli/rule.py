@@ -33,7 +33,7 @@ At = Annotated[str, typer.Option(help=f"Event time at which this is said: {_WHEN
 def add(
     name: Name,
     entity: Annotated[str, typer.Option(help="Machines, a glob of * and ?.")] = "*",
-    metric: Annotated[str, typer.Option(help="Metrics, a glob. * also matches the joined verdict on a machine.")] = "*",
+    metric: Annotated[str, typer.Option(help="Metrics, a glob. * also matches _machine, the joined verdict.")] = "*",
     start: Annotated[str | None, typer.Option("--from", help=f"In force from: {_WHEN}. [default: --at]")] = None,
     end: Annotated[str | None, typer.Option("--until", help=f"In force until: {_WHEN}. [default: removed]")] = None,
     dates: Annotated[list[str] | None, typer.Option("--date", help="Only on this day, YYYY-MM-DD; repeatable.")] = None,

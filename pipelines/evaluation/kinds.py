@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from datagen.groundtruth import GroundTruth
-from pipelines.records.novelty import ALARM_KINDS
+from pipelines.records.novelty import ALARM_KINDS, JOINED
 
 CHANGED = ("state_change", "new_normal")
 """Kinds that say: another normal."""
@@ -64,10 +64,10 @@ def outcomes(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int) -
 def _outcome(news: pl.DataFrame, truth: GroundTruth, step: int) -> Outcome:
     change = truth.cls == "state_change"
     until = truth.start + SETTLE * step if change else truth.end + CALM * step
-    own = news.filter(pl.col("metric").is_in([*truth.metrics, "*"]), pl.col("window_end") > truth.start)
+    own = news.filter(pl.col("metric").is_in([*truth.metrics, JOINED]), pl.col("window_end") > truth.start)
     during = own.filter(pl.col("window_end") <= until)
     called = own.filter(pl.col("window_end") <= max(until, truth.end + SETTLE * step), pl.col("kind").is_in(CHANGED))
-    day = own.filter(pl.col("window_end") <= max(until, truth.end) + 86_400_000, pl.col("metric") != "*")
+    day = own.filter(pl.col("window_end") <= max(until, truth.end) + 86_400_000, pl.col("metric") != JOINED)
     first = during["window_end"].sort().to_list()[:1]
     last = day["window_end"].sort().to_list()[-1:]
     return Outcome(
@@ -94,7 +94,7 @@ def false_alarms(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: in
         series: How many series were judged.
         span: Milliseconds for which they were.
     """
-    news = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS), pl.col("metric") != "*")
+    news = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS), pl.col("metric") != JOINED)
     after = {truth.id: 86_400_000 if truth.cls == "state_change" else SETTLE * step for truth in truths}
     spans: dict[str, list[tuple[int, int]]] = {}
     for truth in truths:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from pipelines.detection import JOINED, Detection
+from pipelines.detection import Detection
+from pipelines.records.novelty import JOINED
 from pipelines.settings import DetectorSettings
 
 _STEPS = 500

@@ -14,8 +14,9 @@ from datagen.series import read_labels
 from engine.errors import NewnormalError
 from engine.heartbeat import HEARTBEAT
 from pipelines.records import Label
+from pipelines.records.novelty import JOINED
 
-EVERY = "*"
+EVERY = JOINED
 """All metrics of a machine."""
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from engine.record import Instant, Keyword, Prose, Record
+from pipelines.records.novelty import JOINED
 
 LabelVerdict = Literal["true", "false_alarm", "expected_change", "new_normal"]
 
@@ -21,7 +22,7 @@ class Label(Record):
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "start")
 
     entity: Keyword = Field(alias="host.name", min_length=1, description="the machine")
-    metric: Keyword = Field("*", min_length=1, description="the metric; `*`: the machine as a whole")
+    metric: Keyword = Field(JOINED, min_length=1, description="the metric; `_machine`: the machine as a whole")
     start: Instant = Field(alias="event.start", description="first instant it speaks of")
     end: Instant | None = Field(None, alias="event.end", description="last instant it speaks of")
     time: Instant | None = Field(
@@ -29,6 +30,12 @@ class Label(Record):
     )
     verdict: LabelVerdict = Field(description="what it was")
     note: Prose = Field("", description="in the operator's words")
+
+    @field_validator("metric")
+    @classmethod
+    def _whole(cls, metric: str) -> str:
+        """All metrics of a machine, as a rule's glob names them, are the machine as a whole."""
+        return JOINED if metric == "*" else metric
 
     @property
     def said(self) -> int:

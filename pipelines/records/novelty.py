@@ -20,6 +20,9 @@ NEWS_KINDS: tuple[str, ...] = tuple(kind for kind in get_args(NoveltyKind) if ki
 ALARM_KINDS: tuple[str, ...] = tuple(kind for kind in NEWS_KINDS if kind != "recovered")
 """Kinds that call an operator."""
 
+JOINED = "_machine"
+"""The metric of verdicts on a machine as a whole: needs no quotes in query strings of Elasticsearch and Kibana."""
+
 
 class Novelty(Record):
     """What the detector says of one series in one window: the `novelties` topic (JSON) and the index of that name."""
@@ -27,7 +30,9 @@ class Novelty(Record):
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "window_start", "window_end")
 
     entity: Keyword = Field(alias="host.name", description="the machine")
-    metric: Keyword = Field(description="the metric; `*`: the joined verdict over all of the machine; `logs`: its log")
+    metric: Keyword = Field(
+        description="the metric; `_machine`: the joined verdict over all of the machine; `logs`: its log"
+    )
     metric_kind: MetricKind = Field("gauge", description="what kind of quantity the metric is")
     window_start: Instant = Field(description="first instant of the window")
     window_end: Instant = Field(alias="@timestamp", description="end of the window, exclusive")
@@ -52,7 +57,8 @@ class Novelty(Record):
         None, description="of news: what each expert expected; `hour`: usual at this hour on such days"
     )
     influencers: dict[str, float] = Field(
-        default_factory=dict, description="of `*`: each metric's share of the verdict; of `logs`: templates' shares"
+        default_factory=dict,
+        description="of `_machine`: each metric's share of the verdict; of `logs`: templates' shares",
     )
     template: Prose | None = Field(None, alias="log.template", description="of `logs`: the foremost log template")
     example: Prose | None = Field(None, alias="event.original", description="of `logs`: a line of that template")

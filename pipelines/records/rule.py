@@ -42,7 +42,9 @@ class Rule(Record):
     time: Instant = Field(alias="@timestamp", description="event time at which this version was said")
     active: bool = Field(True, description="no: the rule is withdrawn")
     entity: str = Field("*", alias="host.name", min_length=1, description="glob over machines")
-    metric: str = Field("*", min_length=1, description="glob over metrics; `*` also matches the joined verdict")
+    metric: str = Field(
+        "*", min_length=1, description="glob over metrics; `*` also matches the joined verdict, `_machine`"
+    )
     start: Instant | None = Field(
         None, alias="event.start", description="in force from; absent, or before it: from `time`"
     )

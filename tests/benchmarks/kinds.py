@@ -21,7 +21,7 @@ from datagen.simulator.load import Load
 from datagen.simulator.samples import Samples
 from pipelines.detection import Detection
 from pipelines.evaluation import kinds, settling, show
-from pipelines.records.novelty import NEWS_KINDS
+from pipelines.records.novelty import JOINED, NEWS_KINDS
 from pipelines.settings import load
 
 STEP, DAY = 300_000, 86_400_000
@@ -76,7 +76,7 @@ def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
             verdicts, state = detection.process(frame, state, now=START + done * STEP)
             made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)))
             if len(learning) < 2:
-                learning.append(verdicts.filter(pl.col("metric") != "*"))
+                learning.append(verdicts.filter(pl.col("metric") != JOINED))
             progress(done / total)
     figures = _figures(pl.concat(made), pl.concat(learning), truths, turned, config)
     show.table("kinds", ["measure", "value"], [[name, value] for name, value in figures.items() if name != "types"])
@@ -186,7 +186,7 @@ def _figures(
     each = settling.summary(series, alarms, STEP)
     known = {one.truth.id for one in series if one.again}
     again = [o for o in changes if o.truth.id in known]
-    back = {str(e): p for (e,), p in news.filter(pl.col("metric") != "*").group_by("entity")}
+    back = {str(e): p for (e,), p in news.filter(pl.col("metric") != JOINED).group_by("entity")}
     outages = [
         t for t in truths if t.type == "outage" and len(t.metrics) == config.metrics and t.entity.startswith("vm")
     ]

@@ -49,7 +49,7 @@ def series(entity: str, metric: str, level: float, news: dict[int, tuple[str, fl
 
 def records() -> list[Novelty]:
     joined = Novelty(
-        entity="db-1", metric="*", window_start=END - 3 * WINDOW, window_end=END - 2 * WINDOW, kind="anomaly",
+        entity="db-1", metric="_machine", window_start=END - 3 * WINDOW, window_end=END - 2 * WINDOW, kind="anomaly",
         record_score=91.0, probability=1e-4, influencers={"disk.latency": 0.7, "cpu.user": 0.2, "net.rx": 0.1},
     )  # type: ignore[call-arg]  # fmt: skip
     return [

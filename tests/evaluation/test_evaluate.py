@@ -38,7 +38,7 @@ def verdicts(scores: dict[str, list[float]], kinds: dict[str, dict[int, str]] | 
 
 
 def span(first: int, last: int, *metrics: str, change: bool = False, wrong: bool = True) -> Span:
-    return Span("vm", metrics or ("*",), T0 + first * STEP + 1, T0 + (last + 1) * STEP - 1, change, wrong)
+    return Span("vm", metrics or ("_machine",), T0 + first * STEP + 1, T0 + (last + 1) * STEP - 1, change, wrong)
 
 
 def quiet(**loud: float) -> list[float]:
@@ -62,7 +62,7 @@ def test_another_metric_does_not_find_it_but_the_joined_verdict_does() -> None:
     other = judge(verdicts({"cpu": quiet(), "disk": quiet(w100=90.0)}), [span(100, 105, "cpu")])
     assert other.news.found == [None]
     assert other.news.false_alarms == 0, "the machine had an incident: the alert is explained"
-    assert judge(verdicts({"cpu": quiet(), "*": quiet(w100=90.0)}), [span(100, 105, "cpu")]).news.found == [1]
+    assert judge(verdicts({"cpu": quiet(), "_machine": quiet(w100=90.0)}), [span(100, 105, "cpu")]).news.found == [1]
 
 
 def test_neighbouring_windows_are_one_alert() -> None:

@@ -35,7 +35,7 @@ def test_a_series_that_is_called_a_new_normal_is_accepted_then() -> None:
 
 
 def test_each_metric_is_judged_alone_and_what_others_say_is_not_its_news() -> None:
-    news = pl.concat([_news((101, "anomaly"), (103, "new_normal")), _news((101, "anomaly"), metric="*")])
+    news = pl.concat([_news((101, "anomaly"), (103, "new_normal")), _news((101, "anomaly"), metric="_machine")])
     cpu, disk = _settled(news, _change("there", 100, "cpu", "disk"))
     assert (cpu.noticed, cpu.accepted) == (True, 3)
     assert (disk.noticed, disk.accepted, disk.alerts) == (False, -1, 0)

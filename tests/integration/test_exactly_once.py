@@ -134,7 +134,7 @@ def test_each_window_is_counted_once_though_the_driver_is_killed_and_the_input_i
     pipeline.wait("all dead letters", lambda: letters() >= HOSTILE + len(broken))
 
     counted = Counter(
-        (d["host.name"], d["metric"], d["window_start"]) for d in pipeline.documents() if d["metric"] != "*"
+        (d["host.name"], d["metric"], d["window_start"]) for d in pipeline.documents() if d["metric"] != "_machine"
     )
     wanted = {
         (f"h{e}", f"m{m}", begin + w * 10_000) for e in range(ENTITIES) for m in range(METRICS) for w in range(WINDOWS)
@@ -165,4 +165,4 @@ def dead_letters(pipeline: Pipeline) -> list[dict[str, object]]:
 
 def series_documents(pipeline: Pipeline) -> int:
     """Documents of single metrics."""
-    return sum(d["metric"] != "*" for d in pipeline.documents())
+    return sum(d["metric"] != "_machine" for d in pipeline.documents())

@@ -186,7 +186,7 @@ def _new_normal(at: int, metric: str = "logs") -> Label:
     return Label(entity="b", metric=metric, start=time - WINDOW, end=time, time=time, verdict="new_normal")
 
 
-@pytest.mark.parametrize("metric", ["logs", "log.template.slow", "*"])
+@pytest.mark.parametrize("metric", ["logs", "log.template.slow", "_machine"])
 def test_a_burst_that_an_operator_calls_a_new_normal_is_news_no_more_and_its_end_is(metric: str) -> None:
     loud = _features(110, {60: {"b": RATES | {"slow": 30.0}}, 90: {"b": RATES}})
     plain, told = _judged(loud, []), _judged(loud, [65], said=(_new_normal(65, metric),))

@@ -41,8 +41,8 @@ def _news(frame: pl.DataFrame, size: int = STEPS) -> list[tuple[str, str, str, i
 def test_a_machine_that_is_gone_is_one_absence_dated_to_its_first_missing_window() -> None:
     gone = [("a", metric, 150, 170) for metric in "xyz"]
     assert _news(_frame(*gone, machines={"a": "xyz", "b": "xy"})) == [
-        ("a", "*", "absence", 150, 150),
-        ("a", "*", "recovered", 170, 150),
+        ("a", "_machine", "absence", 150, 150),
+        ("a", "_machine", "recovered", 170, 150),
     ]
 
 
@@ -66,7 +66,7 @@ def test_one_lost_window_is_no_absence() -> None:
 
 def test_a_silence_that_lasts_is_told_once() -> None:
     gone = [("a", metric, 150, STEPS) for metric in "xy"]
-    assert _news(_frame(*gone, machines={"a": "xy", "b": "xy"}), size=1) == [("a", "*", "absence", 150, 150)]
+    assert _news(_frame(*gone, machines={"a": "xy", "b": "xy"}), size=1) == [("a", "_machine", "absence", 150, 150)]
 
 
 @pytest.mark.parametrize("size", [1, 8, 50])

@@ -120,7 +120,7 @@ def test_a_silenced_metric_does_not_speak_through_the_verdict_on_its_machine() -
     values = {("a", name): noise(300, seed) for seed, name in enumerate(("cpu", "mem", "net"))}
     values["a", "cpu"][250] = 400.0
     loud, quiet = judge(frame(values), []), judge(frame(values), in_force(metric="cpu", skip_result=True))
-    there = (pl.col("metric") == "*") & (pl.col("window_start") == 250 * STEP)
+    there = (pl.col("metric") == "_machine") & (pl.col("window_start") == 250 * STEP)
     assert loud.filter(there)["kind"].to_list() == ["anomaly"]
     assert quiet.filter(there)["kind"].to_list() == ["normal"]
 
@@ -247,7 +247,9 @@ def test_after_a_false_alarm_the_same_surprise_is_worth_less_and_after_a_true_on
     assert elsewhere == scores[None]
 
 
-@pytest.mark.parametrize(("verdict", "metric"), [("new_normal", "cpu"), ("expected_change", "*")])
+@pytest.mark.parametrize(
+    ("verdict", "metric"), [("new_normal", "cpu"), ("expected_change", "_machine"), ("expected_change", "*")]
+)
 def test_an_expected_change_is_typical_at_once(verdict: str, metric: str) -> None:
     values = [*noise(), *noise(8, 3, level=120.0)]
     plain = last(learned(values, noise(208, 1)), 120.0, 208, None)

@@ -56,7 +56,7 @@ def test_a_prefix_of_a_file_is_scored_as_the_whole_file_was(tmp_path: Path) -> N
 def test_several_metrics_get_a_joined_verdict_at_each_time(tmp_path: Path) -> None:
     file = _write(tmp_path / "in.csv", {"cpu": _noise(100), "mem": _noise(100, 1)})
     verdicts, _ = score_file(file, DETECTOR)
-    assert verdicts.group_by("metric").len().sort("metric").rows() == [("*", 100), ("cpu", 100), ("mem", 100)]
+    assert verdicts.group_by("metric").len().sort("metric").rows() == [("_machine", 100), ("cpu", 100), ("mem", 100)]
 
 
 def test_rows_out_of_order_and_missing_values_are_handled_and_reported(tmp_path: Path) -> None:

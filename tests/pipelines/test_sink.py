@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from engine.errors import NewnormalError
 from pipelines.records import Features, Novelty
+from pipelines.records.novelty import JOINED
 from pipelines.sink import Outcome, Sink, SinkConfig, SinkDocument, SinkStoppedError
 from pipelines.sink.bulk import Limits
 from pipelines.sink.identity import document_id
@@ -136,6 +137,16 @@ def test_documents_are_searchable_when_write_returns(client: Elasticsearch, conf
     assert outcome.searchable_at_ms is not None
     assert before <= outcome.searchable_at_ms <= time.time() * 1000
     assert outcome.latencies_ms() == [outcome.searchable_at_ms - NOW] * 50
+
+
+@servers
+def test_verdicts_on_a_machine_as_a_whole_are_found_by_a_query_without_quotes(
+    client: Elasticsearch, config: SinkConfig
+) -> None:
+    """The query bar of Kibana and `q=` of Elasticsearch read `*` as "whatever it is"."""
+    Sink(config).write([novelty("web-1"), novelty("web-1", metric=JOINED)])
+    hits = client.search(index=config.alias, q=f"metric:{JOINED} AND host.name:web-1")["hits"]["hits"]
+    assert [hit["_source"]["metric"] for hit in hits] == [JOINED]
 
 
 @servers

@@ -23,7 +23,9 @@ def test_each_novelty_says_what_was_expected_by_whom_and_what_speaks_for_it() ->
 
     assert (verdicts["message"].is_null() == verdicts["kind"].is_in(["normal", "learning"])).all()
     at = verdicts.filter(pl.col("window_start") == 580 * STEP)
-    cpu, disk, joined = (at.row(by_predicate=pl.col("metric") == name, named=True) for name in ("cpu", "disk", "*"))
+    cpu, disk, joined = (
+        at.row(by_predicate=pl.col("metric") == name, named=True) for name in ("cpu", "disk", "_machine")
+    )
     assert cpu["kind"] == "anomaly"
     assert disk["message"] is None
     assert disk["experts"] is None

@@ -1,5 +1,5 @@
 // The console: asks again every two seconds, shows the newest novelties, opens the one that is chosen.
-import { brief, count, duration, el, num, time, words, KINDS, NOVEL } from "./dom.js";
+import { brief, count, duration, el, metricName, num, time, words, KINDS, NOVEL } from "./dom.js";
 import { showDetail } from "./detail.js";
 import { showStatus } from "./status.js";
 
@@ -73,7 +73,7 @@ function showRows(novelties, now) {
 function newRow(it, key, now) {
   const cell = (text, css = "") => el("td", { class: css, title: text }, text);
   const row = el("tr", { tabindex: 0 },
-    el("td", { title: time(it["@timestamp"]) }, brief(it["@timestamp"], now)), cell(it["host.name"]), cell(it.metric === "*" ? "all metrics" : it.metric),
+    el("td", { title: time(it["@timestamp"]) }, brief(it["@timestamp"], now)), cell(it["host.name"]), cell(metricName(it.metric)),
     el("td", {}, el("span", { class: "kind", "data-kind": it.kind }, words(it.kind))),
     cell(num(it.record_score, 3), "n score"), cell(num(it.typical), "n soft"), cell(num(it.actual), "n"), cell("", "n soft"));
   row.dataset.key = key;

@@ -1,5 +1,5 @@
 // One novelty: its plot, and why it was reported, in words and figures.
-import { el, num, time, words } from "./dom.js";
+import { el, metricName, num, time, words } from "./dom.js";
 import { plot } from "./plot.js";
 
 export function showDetail(place, { novelty, explanation, series, span }, zoom, rezoom) {
@@ -9,7 +9,7 @@ export function showDetail(place, { novelty, explanation, series, span }, zoom, 
     return button;
   });
   const badge = el("span", { class: "kind", "data-kind": novelty.kind }, words(novelty.kind));
-  const where = `${novelty.metric === "*" ? "all metrics" : novelty.metric} · ${time(novelty["@timestamp"])} UTC · score ${num(novelty.record_score, 3)} `;
+  const where = `${metricName(novelty.metric)} · ${time(novelty["@timestamp"])} UTC · score ${num(novelty.record_score, 3)} `;
   place.replaceChildren(
     el("div", { class: "top" }, el("h2", {}, explanation.headline, ": ", novelty["host.name"]), el("div", { class: "zoom" }, ...levels)),
     el("p", { class: "where" }, where, badge),

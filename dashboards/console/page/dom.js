@@ -7,6 +7,9 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+// Verdicts on a machine as a whole have a metric of their own.
+export const metricName = (metric) => (metric === "_machine" ? "all metrics" : metric);
+
 export function svg(tag, attributes = {}, text) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

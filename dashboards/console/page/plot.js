@@ -5,7 +5,7 @@ const W = 640, H = 270, LEFT = 58, RIGHT = 10, TOP = 12, BOTTOM = 26;
 
 export function plot(points, novelty, span) {
   const joined = !points.some((p) => p.actual !== null && p.actual !== undefined);
-  const value = joined ? "record_score" : "actual"; // the joined verdict `*` has no value of its own, but a score
+  const value = joined ? "record_score" : "actual"; // the joined verdict has no value of its own, but a score
   const [x, y, ticks] = scales(points, value, span, joined);
   const root = svg("svg", { class: "series", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "series with expected band" });
   for (const tick of ticks) {
