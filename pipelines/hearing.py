@@ -2,8 +2,8 @@
 
 A series' clock is its machine: it is absent if its machine still sends other windows. A machine's clock is the
 watermark: if all of it is silent, that is one absence, of metric `_machine` (of its only metric if it has but one),
-however many metrics it has. Both are decided by event time alone, so that it makes no difference how the stream is cut into
-batches.
+however many metrics it has. Both are decided by event time alone, so that it makes no difference how the stream is cut
+into batches.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from pipelines.records.novelty import JOINED
 def tell(detection: Detection, state: DetectionState, label: Label) -> None:
     """Applies a label to the state; of a series that has not been met it changes nothing.
 
-    - ``false_alarm``, ``true``: the evidence of that series (metric `_machine`: of the joined verdict) is worth less, or
-      more.
+    - ``false_alarm``, ``true``: the evidence of that series (metric `_machine`: of the joined verdict) is worth less,
+      or more.
     - ``expected_change``, ``new_normal``: the present level is typical from now on and the incident is closed; with
       metric `_machine` that of all metrics of the machine.
     """

@@ -23,8 +23,8 @@ class LogLabels:
 
     - ``false_alarm``, ``true``, with metric `logs`: the evidence of the machine's log is worth less, or more.
     - ``expected_change``, ``new_normal``: the present rates are typical from now on and the incident is closed. With
-      metric `logs` or `_machine` those of all templates and severities; with ``log.template.<id>`` that of this template,
-      and those of all severities, as its lines have one; with ``log.severity.<name>`` that of this severity.
+      metric `logs` or `_machine` those of all templates and severities; with ``log.template.<id>`` that of this
+      template, and those of all severities, as its lines have one; with ``log.severity.<name>`` that of this severity.
 
     Args:
         model: Learns.
