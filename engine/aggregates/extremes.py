@@ -1,4 +1,4 @@
-"""Smallest and largest value of a column."""
+"""Smallest and largest value of a column; null without any."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Min(Aggregate):
         return pl.col(f"{self.column}.min")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return min(numbers(records, self.column))
+        return min(numbers(records, self.column), default=None)
 
 
 @dataclass(frozen=True)
@@ -45,4 +45,4 @@ class Max(Aggregate):
         return pl.col(f"{self.column}.max")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return max(numbers(records, self.column))
+        return max(numbers(records, self.column), default=None)

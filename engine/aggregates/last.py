@@ -1,4 +1,7 @@
-"""The values with the earliest and latest event time, and the value that is the same in all records of a key."""
+"""The values with the earliest and latest event time, and the value that is the same in all records of a key.
+
+A record without a value counts for nothing; without any value the result is null.
+"""
 
 from __future__ import annotations
 
@@ -8,54 +11,49 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.aggregates.base import TIME, Aggregate
+from engine.time import NEVER
 
 
 @dataclass(frozen=True)
 class Last(Aggregate):
-    """Value of a column in the record with the latest event time; of several at that time the largest."""
+    """The value of a column with the latest event time; of several at that time the largest."""
 
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
-        return {
-            "last_time": pl.col(TIME).max(),
-            f"{self.column}.last": pl.col(self.column).max_by(pl.struct(TIME, self.column)),
-        }
+        time, value = pl.when(pl.col(self.column).is_not_null()).then(pl.col(TIME)), pl.col(self.column)
+        return {f"{self.column}.last_time": time.max(), f"{self.column}.last": value.max_by(_place(time, value))}
 
     def merge(self) -> dict[str, pl.Expr]:
-        last = f"{self.column}.last"
-        latest = pl.struct(pl.col("last_time"), pl.col(last))
-        return {"last_time": pl.col("last_time").max(), last: pl.col(last).max_by(latest)}
+        time, value = pl.col(f"{self.column}.last_time"), pl.col(f"{self.column}.last")
+        return {f"{self.column}.last_time": time.max(), f"{self.column}.last": value.max_by(_place(time, value))}
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.last")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return max((r[TIME], r[self.column]) for r in records)[1]
+        return max(_values(records, self.column), default=(None, None))[1]
 
 
 @dataclass(frozen=True)
 class First(Aggregate):
-    """Value of a column in the record with the earliest event time; of several at that time the smallest."""
+    """The value of a column with the earliest event time; of several at that time the smallest."""
 
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
-        return {
-            "first_time": pl.col(TIME).min(),
-            f"{self.column}.first": pl.col(self.column).min_by(pl.struct(TIME, self.column)),
-        }
+        time, value = pl.when(pl.col(self.column).is_not_null()).then(pl.col(TIME)), pl.col(self.column)
+        return {f"{self.column}.first_time": time.min(), f"{self.column}.first": value.min_by(_place(time, value))}
 
     def merge(self) -> dict[str, pl.Expr]:
-        first = f"{self.column}.first"
-        earliest = pl.struct(pl.col("first_time"), pl.col(first))
-        return {"first_time": pl.col("first_time").min(), first: pl.col(first).min_by(earliest)}
+        time, value = pl.col(f"{self.column}.first_time"), pl.col(f"{self.column}.first")
+        return {f"{self.column}.first_time": time.min(), f"{self.column}.first": value.min_by(_place(time, value))}
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.first")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return min((r[TIME], r[self.column]) for r in records)[1]
+        return min(_values(records, self.column), default=(None, None))[1]
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Constant(Aggregate):
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
-        return {self.column: pl.col(self.column).first()}
+        return {self.column: pl.col(self.column).first(ignore_nulls=True)}
 
     def merge(self) -> dict[str, pl.Expr]:
         return self.lift()
@@ -74,4 +72,13 @@ class Constant(Aggregate):
         return pl.col(self.column)
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return records[0][self.column]
+        return next((r[self.column] for r in records if r[self.column] is not None), None)
+
+
+def _place(time: pl.Expr, value: pl.Expr) -> pl.Expr:
+    """What values are ordered by: time, then value. In what an older version kept the time is missing: the earliest."""
+    return pl.when(value.is_not_null()).then(pl.struct(time.fill_null(NEVER).alias("time"), value.alias("value")))
+
+
+def _values(records: Sequence[dict[str, object]], column: str) -> list[tuple[object, object]]:
+    return [(r[TIME], r[column]) for r in records if r[column] is not None]

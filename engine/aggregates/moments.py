@@ -1,6 +1,7 @@
 """Count, sum, mean, variance, standard deviation.
 
-Mean and variance come from the partial (count, mean, M2), merged after Chan, Golub and LeVeque (1979).
+Mean and variance come from the partial (number of values, mean, M2), merged after Chan, Golub and LeVeque (1979). A
+record without a value counts for nothing but `Count`; without any value the result is null.
 """
 
 from __future__ import annotations
@@ -34,76 +35,94 @@ class Count(Aggregate):
 
 @dataclass(frozen=True)
 class Sum(Aggregate):
-    """Sum of a column."""
+    """Sum of the values of a column."""
 
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
-        return {f"{self.column}.sum": pl.col(self.column).sum()}
+        return {f"{self.column}.sum": _sum(pl.col(self.column))}
 
     def merge(self) -> dict[str, pl.Expr]:
-        return {f"{self.column}.sum": pl.col(f"{self.column}.sum").sum()}
+        return {f"{self.column}.sum": _sum(pl.col(f"{self.column}.sum"))}
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.sum")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return math.fsum(numbers(records, self.column))
+        values = numbers(records, self.column)
+        return math.fsum(values) if values else None
 
 
 @dataclass(frozen=True)
 class Mean(Aggregate):
-    """Arithmetic mean of a column."""
+    """Arithmetic mean of the values of a column."""
 
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
-        return Count().lift() | {f"{self.column}.mean": pl.col(self.column).mean()}
+        value = pl.col(self.column)
+        n = value.count().cast(pl.Int64)
+        return Count().lift() | {f"{self.column}.n": n, f"{self.column}.mean": value.mean()}
 
     def merge(self) -> dict[str, pl.Expr]:
-        return Count().merge() | {f"{self.column}.mean": _merged_mean(self.column)}
+        n, mean = _values(self.column).sum(), _merged_mean(self.column)
+        return Count().merge() | {f"{self.column}.n": n, f"{self.column}.mean": mean}
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.mean")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return math.fsum(numbers(records, self.column)) / len(records)
+        values = numbers(records, self.column)
+        return math.fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True)
-class Std(Aggregate):
-    """Sample standard deviation of a column; 0 of a single record."""
+class Variance(Aggregate):
+    """Sample variance of the values of a column; 0 of a single value."""
 
     column: str
 
     def lift(self) -> dict[str, pl.Expr]:
-        m2 = pl.col(self.column).var(ddof=0) * pl.len()
-        return Mean(self.column).lift() | {f"{self.column}.m2": m2}
+        value = pl.col(self.column)
+        return Mean(self.column).lift() | {f"{self.column}.m2": value.var(ddof=0) * value.count()}
 
     def merge(self) -> dict[str, pl.Expr]:
-        between = (pl.col("n") * (pl.col(f"{self.column}.mean") - _merged_mean(self.column)).pow(2)).sum()
+        apart = pl.col(f"{self.column}.mean") - _merged_mean(self.column)
+        between = (_values(self.column) * apart.pow(2)).sum()
         return Mean(self.column).merge() | {f"{self.column}.m2": pl.col(f"{self.column}.m2").sum() + between}
 
     def finish(self) -> pl.Expr:
-        variance = pl.col(f"{self.column}.m2") / (pl.col("n") - 1)
-        return pl.when(pl.col("n") > 1).then(variance.sqrt()).otherwise(0.0)
+        n = _values(self.column)
+        variance = pl.col(f"{self.column}.m2") / (n - 1)
+        return pl.when(n > 1).then(variance).when(n == 1).then(0.0)
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return statistics.stdev(numbers(records, self.column)) if len(records) > 1 else 0.0
+        values = numbers(records, self.column)
+        return statistics.variance(values) if len(values) > 1 else 0.0 if values else None
 
 
 @dataclass(frozen=True)
-class Variance(Std):
-    """Sample variance of a column; 0 of a single record."""
+class Std(Variance):
+    """Sample standard deviation of the values of a column; 0 of a single value."""
 
     def finish(self) -> pl.Expr:
-        return pl.when(pl.col("n") > 1).then(pl.col(f"{self.column}.m2") / (pl.col("n") - 1)).otherwise(0.0)
+        return super().finish().sqrt()
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return statistics.variance(numbers(records, self.column)) if len(records) > 1 else 0.0
+        values = numbers(records, self.column)
+        return statistics.stdev(values) if len(values) > 1 else 0.0 if values else None
+
+
+def _sum(values: pl.Expr) -> pl.Expr:
+    return pl.when(values.count() > 0).then(values.sum())
+
+
+def _values(column: str) -> pl.Expr:
+    """How many values a partial was made of; one that an older version wrote tells the number of its records only."""
+    older = pl.when(pl.col(f"{column}.mean").is_not_null()).then(pl.col("n")).otherwise(0)
+    return pl.coalesce(f"{column}.n", older)
 
 
 def _merged_mean(column: str) -> pl.Expr:
-    mean = pl.col(f"{column}.mean")
-    known = pl.col("n") * mean.is_not_null()  # a state from before the job had this aggregate holds no mean
-    return ((mean * known).sum() / known.sum()).fill_nan(None)
+    n = _values(column)
+    return ((pl.col(f"{column}.mean") * n).sum() / n.sum()).fill_nan(None)

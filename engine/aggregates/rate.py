@@ -5,8 +5,9 @@ An increase lies between two samples, so the samples of open panes are kept as r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -34,8 +35,15 @@ class Rate:
         return duration_ms(self.lookback)
 
     def counters(self, records: pl.DataFrame) -> pl.DataFrame:
-        """The records that are samples of counters."""
-        return records.filter(pl.col(self.only[0]) == self.only[1]) if self.only else records
+        """The records that are samples of counters: those with a value."""
+        known = pl.col(self.column).is_not_null()
+        return records.filter(known & (pl.col(self.only[0]) == self.only[1]) if self.only else known)
+
+    def samples(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """`counters` in plain Python, in order of time and, at one time, of value."""
+        counters = (r for r in records if self.only is None or r[self.only[0]] == self.only[1])
+        known = (r for r in counters if r[self.column] is not None)
+        return sorted(known, key=lambda r: (r[TIME], r[self.column]))
 
     def steps(self, samples: pl.DataFrame, key: list[str]) -> pl.DataFrame:
         """Adds to each sample its ``increase`` since the sample before it and the ``elapsed`` milliseconds.
@@ -57,17 +65,13 @@ class Rate:
             elapsed=pl.when(near).then(time - time.shift(1)).otherwise(0),
         )
 
-    def reference(self, records: Sequence[dict[str, object]], before: dict[str, object] | None) -> float | None:
-        """The rate in plain Python; ``before`` is the last record ahead of the window, if any."""
-        if self.only and records[0][self.only[0]] != self.only[1]:
-            return None
+    def reference(self, records: Iterable[dict[str, Any]], before: dict[str, Any] | None) -> float | None:
+        """The rate in plain Python; ``before`` is the last sample ahead of the window, if any."""
         increase, elapsed, previous = 0.0, 0, before
-        for record in records:
-            value, time = float(record[self.column]), int(record[TIME])  # type: ignore[call-overload, arg-type]
-            if previous is not None:
-                was, at = float(previous[self.column]), int(previous[TIME])  # type: ignore[call-overload, arg-type]
-                if time - at <= self.lookback_ms:
-                    increase += value - was if value >= was else value
-                    elapsed += time - at
+        for record in self.samples(records):
+            if previous is not None and record[TIME] - previous[TIME] <= self.lookback_ms:
+                value, was = float(record[self.column]), float(previous[self.column])
+                increase += value - was if value >= was else value
+                elapsed += record[TIME] - previous[TIME]
             previous = record
         return increase * 1000 / elapsed if elapsed else None

@@ -77,6 +77,17 @@ class Folds:
         """The results that are read off one row of `SUMS`."""
         return [aggregate.finish().alias(name) for name, aggregate in self.scalars.items()]
 
+    def with_tables(self, results: pl.DataFrame, tables: Tables, by: Sequence[str]) -> pl.DataFrame:
+        """Results with the columns that are read off tables of rows; null where there is no table."""
+        for name, kind in self.tables.items():
+            wanted = self.wanted[name]
+            if name in tables:
+                read = kind.finish(tables[name], list(by), wanted)
+                results = results.join(read, on=list(by), how="left", maintain_order="left", nulls_equal=True)
+            else:
+                results = results.with_columns(pl.lit(None).alias(column) for column in wanted)
+        return results
+
 
 def together(parts: Sequence[Tables]) -> Iterator[tuple[str, list[pl.DataFrame]]]:
     """The tables of each name in several sets of tables."""

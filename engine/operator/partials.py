@@ -66,13 +66,7 @@ class Partials:
         for name, rate in self.folds.rates.items():
             sums = sums.join(_rates(name, rate, tables.get(SAMPLES)), on=WINDOW, how="left", maintain_order="left")
         result = sums.select(WINDOW, *self.folds.finished(), *self.folds.rates)
-        for name, table in self.folds.tables.items():
-            if name in tables:
-                read = table.finish(tables[name], [WINDOW], self.folds.wanted[name])
-                result = result.join(read, on=WINDOW, how="left", maintain_order="left")
-            else:
-                result = result.with_columns(pl.lit(None).alias(column) for column in self.folds.wanted[name])
-        return result.select(WINDOW, *self.config.aggregates)
+        return self.folds.with_tables(result, tables, [WINDOW]).select(WINDOW, *self.config.aggregates)
 
     def whole(self) -> Tables:
         """All as one."""

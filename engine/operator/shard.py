@@ -191,6 +191,8 @@ def to_table(records: pl.DataFrame, record: type[Record]) -> pa.Table:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_null(column.type):
+        return pa.chunked_array([pa.nulls(len(column), kind)], kind)
     if pa.types.is_dictionary(kind) and pa.types.is_dictionary(column.type):
         return compact(column, kind)
     if pa.types.is_dictionary(kind):

@@ -156,10 +156,8 @@ class WindowProcessor(Processor):
             *self.folds.finished(),
             *([self.rates.finish().alias(self.rate_name)] if self.rates else []),
         )
-        for name, table in self.folds.tables.items():
-            rows = over(name)
-            if rows is not None:
-                result = result.join(table.finish(rows, by, self.folds.wanted[name]), on=by, how="left")
+        read = {name: rows for name in self.folds.tables if (rows := over(name)) is not None}
+        result = self.folds.with_tables(result, read, by)
         if only is None:
             result = result.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
         else:

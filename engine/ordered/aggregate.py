@@ -87,12 +87,7 @@ class SequenceAggregateProcessor(OrderedProcessor):
         return merged
 
     def _finished(self, tables: Tables) -> pl.DataFrame:
-        result = tables[SUMS].select(*self.by, *self.folds.finished())
-        for name, table in self.folds.tables.items():
-            if name in tables:
-                read = table.finish(tables[name], self.by, self.folds.wanted[name])
-                result = result.join(read, on=self.by, how="left")
-        return result
+        return self.folds.with_tables(tables[SUMS].select(*self.by, *self.folds.finished()), tables, self.by)
 
 
 class SequenceAggregateReference(OrderedReference):

@@ -89,22 +89,20 @@ class Windows(Reference):
         return self.ordered(r for r in self.records[key] if start <= r[self.config.time] < end)
 
     def predecessor(self, end: int, key: Key, rate: Rate) -> Row | None:
-        """The last record ahead of a window, if its first one lies within the lookback of it."""
-        start = end - self.window.size_ms
-        ahead = self.ordered(r for r in self.records[key] if r[self.config.time] < start)
-        first = self.inside(end, key)[0]
-        near = ahead and first[self.config.time] - ahead[-1][self.config.time] <= rate.lookback_ms
+        """The last sample ahead of a window, if its first one lies within the lookback of it."""
+        start, time = end - self.window.size_ms, self.config.time
+        ahead = rate.samples(r for r in self.records[key] if r[time] < start)
+        inside = rate.samples(self.inside(end, key))
+        near = inside and ahead and inside[0][time] - ahead[-1][time] <= rate.lookback_ms
         return ahead[-1] if near else None
 
     def lead(self, end: int, key: Key) -> tuple[float, int]:
         """The predecessor's part in a window's rate: increase and elapsed milliseconds up to its first sample."""
         rate = next((a for a in self.config.aggregates.values() if isinstance(a, Rate)), None)
-        first = self.inside(end, key)[0]
-        if rate is None or (rate.only and first[rate.only[0]] != rate.only[1]):
+        before = self.predecessor(end, key, rate) if rate else None
+        if rate is None or before is None:
             return 0.0, 0
-        before = self.predecessor(end, key, rate)
-        if before is None:
-            return 0.0, 0
+        first = rate.samples(self.inside(end, key))[0]
         was, value = before[rate.column], first[rate.column]
         elapsed = first[self.config.time] - before[self.config.time]
         return (value - was if value >= was else value), elapsed

@@ -136,6 +136,19 @@ def test_merging_in_any_order_and_partition_is_the_reference(name: str, drawn: t
             assert math.isclose(value, wanted, rel_tol=1e-9, abs_tol=1e-6 * scale if name == "std" else 1e-9 * scale)
 
 
+def test_what_an_older_version_kept_of_an_open_window_still_counts() -> None:
+    """It kept the number of records, not that of values, and one time for all columns."""
+    folds = Folds({"mean": Mean("value"), "std": Std("value"), "first": First("value"), "last": Last("value")})
+    rows = [{"time": T0 + t, "entity": "a", "metric": "m", "value": v} for t, v in ((1, 1.0), (2, 3.0), (3, 8.0))]
+    older = folds.lift(frame(rows[:2]), KEY)[SUMS].drop("value.n", "value.first_time", "value.last_time")
+    both = pl.concat([older, folds.lift(frame(rows[2:]), KEY)[SUMS]], how="diagonal_relaxed")
+    for sums, wanted in ((older, (2.0, math.sqrt(2), 1.0, 3.0)), (both, (4.0, math.sqrt(13), 1.0, 8.0))):
+        got = folds.merge(SUMS, sums, [*KEY, PANE]).select(folds.finished()).row(0)
+        assert got == pytest.approx(wanted)
+        if sums is older:
+            assert folds.complete(sums).select(folds.finished()).row(0) == pytest.approx(wanted)
+
+
 SIZES = [1, 2, 10, 100, 1000, 30_000, 300_000]
 
 
