@@ -45,8 +45,7 @@ class WindowProcessor(Processor):
         panes = PaneStore(state, self._merged)
         if not batch.width:  # an operator ahead of this one in a chain had no results
             batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
-        start = pl.col(self.config.time)
-        batch = batch.with_columns((start - start % self.pane_ms).alias(PANE))
+        batch = batch.with_columns(self.window.pane_start(pl.col(self.config.time)).alias(PANE))
         too_late = pl.col(PANE) + self.window.size_ms + self.lateness <= progress.before
         late = batch.filter(too_late).drop(PANE)
         batch = batch.filter(~too_late) if late.height else batch

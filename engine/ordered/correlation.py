@@ -59,11 +59,10 @@ class CorrelationProcessor(OrderedProcessor):
     def __init__(self, config: Correlation) -> None:
         super().__init__(config)
         self.sides, self.config, self.window = Sides(config, config.key), config, config.window
-        self.slot = pl.col(self.time) - pl.col(self.time) % self.window.pane_ms
 
     def due(self) -> pl.Expr:
         """The end of a record's slot."""
-        return self.slot + self.window.pane_ms
+        return self.window.pane_start(pl.col(self.time)) + self.window.pane_ms
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The correlations of the windows that the watermark passes."""
@@ -100,7 +99,7 @@ class CorrelationProcessor(OrderedProcessor):
         return x.join(y, on=[*self.key, "slot"])
 
     def _means(self, frame: pl.DataFrame, time: str, column: str, name: str) -> pl.DataFrame:
-        slot = (pl.col(time) - pl.col(time) % self.window.pane_ms).alias("slot")
+        slot = self.window.pane_start(pl.col(time)).alias("slot")
         values = frame.select(*self.key, slot, pl.col(column).cast(pl.Float64).alias(name)).drop_nulls(name)
         return values.sort(name).group_by(*self.key, "slot", maintain_order=True).agg(pl.col(name).mean())
 
@@ -116,7 +115,7 @@ class CorrelationReference(OrderedReference):
         self.records: list[Row] = []
 
     def due(self, record: Row) -> int:
-        return self.window.pane_start(record[self.time]) + self.window.pane_ms
+        return self.window.pane_start(int(record[self.time])) + self.window.pane_ms
 
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         self.records += ready

@@ -40,7 +40,7 @@ def ends(frame: pl.DataFrame, time: str, window: Sliding, before: int, now: int)
     """One row a window over each row's time that the watermark passes: ends after ``before``, up to ``now``."""
     if not frame.height:
         return frame
-    pane = pl.col(time) - pl.col(time) % window.pane_ms
+    pane = window.pane_start(pl.col(time))
     spans = [(pane + (i + 1) * window.pane_ms).alias(END) for i in range(window.panes_per_window)]
     rows = pl.concat([frame.with_columns(span).filter((pl.col(END) > before) & (pl.col(END) <= now)) for span in spans])
     return rows.with_columns((pl.col(END) - window.size_ms).alias("window_start"))
@@ -60,7 +60,7 @@ class WindowJoinProcessor(OrderedProcessor):
 
     def due(self) -> pl.Expr:
         """The end of a record's first window."""
-        return pl.col(self.time) - pl.col(self.time) % self.window.pane_ms + self.window.pane_ms
+        return self.window.pane_start(pl.col(self.time)) + self.window.pane_ms
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The pairs of the windows that the watermark passes."""
@@ -77,7 +77,7 @@ class WindowJoinProcessor(OrderedProcessor):
         return results
 
     def _open(self, frame: pl.DataFrame, time: str, now: int) -> pl.DataFrame:
-        last = pl.col(time) - pl.col(time) % self.window.pane_ms + self.window.size_ms
+        last = self.window.pane_start(pl.col(time)) + self.window.size_ms
         return frame.filter(last > now) if frame.height else frame
 
 

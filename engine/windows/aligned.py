@@ -7,12 +7,16 @@ together from the panes below it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import polars as pl
 
 from engine.errors import NewnormalError
 from engine.time import duration_ms
 from engine.windows.base import Spans, Times, Window
+
+Instants = TypeVar("Instants", int, Times, pl.Expr)
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Sliding(Window):
     def spans(self, times: Times) -> Spans:
         """The spans of each of some records."""
         n, every = self.panes_per_window, self.pane_ms
-        first = times - (times - self.offset_ms) % every - (n - 1) * every
+        first = self.pane_start(times) - (n - 1) * every
         starts = (first[:, None] + np.arange(n) * every).ravel()
         return Spans(np.repeat(np.arange(len(times)), n), starts, starts + self.size_ms)
 
@@ -54,7 +58,7 @@ class Sliding(Window):
         >>> Sliding("20s", every="10s", offset="3s").spans_of(25_000)
         [(13000, 33000), (23000, 43000)]
         """
-        last = time - (time - self.offset_ms) % self.pane_ms
+        last = self.pane_start(time)
         starts = range(last - self.size_ms + self.pane_ms, last + 1, self.pane_ms)
         return [(start, start + self.size_ms) for start in starts]
 
@@ -78,9 +82,13 @@ class Sliding(Window):
         """How many panes make a window."""
         return self.size_ms // self.pane_ms
 
-    def pane_start(self, time: int) -> int:
-        """First instant of the pane in which ``time`` lies."""
-        return time - time % self.pane_ms
+    def pane_start(self, time: Instants) -> Instants:
+        """First instant of the pane in which ``time`` lies: an integer, an array or an expression.
+
+        >>> Sliding("20s", every="10s", offset="3s").pane_start(25_000)
+        23000
+        """
+        return time - (time - self.offset_ms) % self.pane_ms
 
     def ends_of(self, pane_start: int) -> list[int]:
         """Ends of all windows that contain the pane, ascending."""

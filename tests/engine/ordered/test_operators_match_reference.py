@@ -121,8 +121,8 @@ JOBS: dict[str, tuple[tuple[str, ...], Callable[[str], Job]]] = {
     "interval join, before": (("l", "r"), two(IntervalJoin("-4s", "-1s", how="left"))),
     "interval join, at once": (("l", "r"), two(IntervalJoin("0s", "0s", how="left"))),
     "window join": (("l", "r"), two(WindowJoin(Tumbling("5s")))),
-    "window join, sliding": (("l", "r"), two(WindowJoin(Sliding("6s", every="2s")))),
-    "correlation": (("l", "r"), two(Correlation("value", "value", Sliding("10s", every="2s"), least=2))),
+    "window join, sliding": (("l", "r"), two(WindowJoin(Sliding("6s", every="2s", offset="700ms")))),
+    "correlation": (("l", "r"), two(Correlation("value", "value", Sliding("10s", every="2s", offset="1s"), least=2))),
     "broadcast": (("l", "rules"), ruled(Broadcast(("rule",), on=("word",), how="left"))),
     "broadcast, condition": (
         ("l", "rules"),
