@@ -1,4 +1,4 @@
-"""Plays recorded series from CSV files: each file a machine, each column a metric, in order of event time."""
+"""Plays recorded series from CSV files, in order of event time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from datagen.clock import Clock, WallClock
-from datagen.series import SeriesReport, read_series
+from datagen.series import USUAL, Reading, SeriesReport, read_files
 from datagen.sinks import Sink
 from engine.errors import NewnormalError
 
@@ -27,28 +27,15 @@ class Played:
     reports: tuple[SeriesReport, ...]
 
 
-def load(files: Sequence[str | Path]) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
+def load(files: Sequence[str | Path], reading: Reading = USUAL) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
     """The columns of `Telemetry` of all files together, in order of event time; and the report of each file.
 
     Raises:
-        NewnormalError: ``SERIES_UNREADABLE``.
+        NewnormalError: As `read_files`.
     """
-    frames, reports = [], []
-    for file, entity in zip(files, _entities([Path(file) for file in files]), strict=True):
-        frame, report = read_series(file)
-        reports.append(report)
-        frames.append(
-            frame.select(
-                "time",
-                pl.lit(entity).cast(pl.Categorical).alias("entity"),
-                pl.col("metric").cast(pl.Categorical),
-                "value",
-                pl.lit("gauge").alias("kind"),
-            )
-        )
-    if not frames:
-        raise NewnormalError("SERIES_UNREADABLE", "no file was named", "play", "one or more CSV files")
-    return pl.concat(frames).sort("time", maintain_order=True), tuple(reports)
+    frame, reports = read_files(files, reading)
+    coded = [pl.col(name).cast(pl.Categorical) for name in ("entity", "metric")]
+    return frame.select("time", *coded, "value", pl.lit("gauge").alias("kind")), reports
 
 
 def play(
@@ -57,6 +44,7 @@ def play(
     speed: float = 0.0,
     shift_to_now: bool = False,
     *,
+    reading: Reading = USUAL,
     stop: threading.Event | None = None,
     clock: Clock | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -64,11 +52,12 @@ def play(
     """Sends all files.
 
     Args:
-        files: CSV files, see `read_series`; the name of a file without its ending becomes the machine's name.
+        files: CSV files and folders, see `read_files`; a file is a machine unless it names machines or the user does.
         sink: Where to.
         speed: Event time a wall-clock time; 0: as fast as possible.
         shift_to_now: Move all event times by the same amount, such that the series begins now; at more than real time,
             such that it ends at the moment at which the playing ends.
+        reading: What the user said of the files.
         stop: Ends it early.
         clock: The wall clock, if nothing else is given.
         progress: Is told the records sent and the records in all.
@@ -76,7 +65,7 @@ def play(
     if not 0 <= speed < float("inf"):
         raise NewnormalError("SPEED_INVALID", f"{speed:g}", "play --speed", "0 or max (as fast as possible), or more")
     stop, clock = stop or threading.Event(), clock or WallClock()
-    frame, reports = load(files)
+    frame, reports = load(files, reading)
     now, sent = clock.now(), 0
     times = frame["time"].to_numpy()
     since = times - times[0] if len(times) else times
@@ -100,11 +89,3 @@ def play(
 def _ticks(due: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Where a new tick of the wall clock begins."""
     return np.flatnonzero(np.diff(due // _TICK_MS)) + 1
-
-
-def _entities(files: list[Path]) -> list[str]:
-    """A name for each file: its stem; with the folder before it where stems alone would not tell them apart."""
-    stems = [file.stem for file in files]
-    if len(set(stems)) == len(stems):
-        return stems
-    return [f"{file.resolve().parent.name}/{file.stem}" for file in files]

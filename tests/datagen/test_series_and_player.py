@@ -49,22 +49,15 @@ def test_times_are_read_in_the_usual_forms(tmp_path: Path, time: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"TimeStamp,Value,Label\n{time},1.5,0\n")
     frame, _ = read_series(path)
-    assert frame.rows() == [(epoch_ms("2020-01-01"), "Value", 1.5)]
+    assert frame.rows() == [(epoch_ms("2020-01-01"), None, "Value", 1.5)]
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "time\n1\n", "time,v\nnever,1\n"])
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "time\n1\n"])
 def test_a_file_that_is_no_series_is_refused_with_a_reason(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text)
     with pytest.raises(NewnormalError, match="SERIES_UNREADABLE"):
         read_series(path)
-
-
-def test_a_file_with_a_header_only_is_an_empty_series(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("time,v\n")
-    sink = CollectSink()
-    assert play([path], sink, shift_to_now=True, clock=VirtualClock(NOW)).records == 0
 
 
 def test_played_records_are_valid_and_keep_their_times(csv: Path) -> None:

@@ -1,0 +1,13 @@
+"""Reads recorded series from CSV files: what `newnormal play`, `score` and `evaluate` take in.
+
+Accepts what the public data sets use (NAB's ``timestamp,value``, Microsoft's ``TimeStamp,Value,Label``), wide files
+with a metric a column, long files with columns of machines and metrics, and the forms of numbers and dates that
+spreadsheets write. Knows nothing of Kafka, nor of what the values are used for.
+"""
+
+from datagen.series.files import read_files
+from datagen.series.reader import read_labels, read_series
+from datagen.series.reading import USUAL, Reading
+from datagen.series.report import SeriesReport, Skipped
+
+__all__ = ["USUAL", "Reading", "SeriesReport", "Skipped", "read_files", "read_labels", "read_series"]

@@ -1,0 +1,103 @@
+"""Several files and folders as series: each file a machine, unless it names its machines or the user names one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from datagen.series.reader import read_series
+from datagen.series.reading import USUAL, Reading
+from datagen.series.report import SeriesReport
+from datagen.series.table import unreadable
+from engine.errors import NewnormalError
+
+_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def read_files(
+    paths: Sequence[str | Path], reading: Reading = USUAL, *, keep_missing: bool = False
+) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
+    """The values of all files, in order of time.
+
+    A file without a column of machines is a machine, named as the file; where names alone would not tell files apart,
+    with the folders before them. If the user named one machine (`Reading.entity`) it is that of all such files, and of
+    several files the file's name becomes the metric's, or its beginning where a file has several columns of values.
+    Of several files one that is of no use is skipped, and its report says why.
+
+    Args:
+        paths: CSV files; folders stand for all ``.csv`` and ``.tsv`` files in and below them, also with ``.gz``.
+        reading: As of `read_series`.
+        keep_missing: As of `read_series`.
+
+    Returns:
+        Columns ``time``, ``entity``, ``metric`` and ``value`` as of `read_series`, no entity null; and a report of each
+        file.
+
+    Raises:
+        NewnormalError: As `read_series`, if a path is not there or no file is of any use.
+    """
+    files = _files([Path(path) for path in paths])
+    names = names_of(files)
+    frames, reports, failures = [], [], []
+    for file, name in zip(files, names, strict=True):
+        try:
+            frame, report = read_series(file, reading, keep_missing=keep_missing)
+        except NewnormalError as error:
+            failures.append(error)
+            reports.append(SeriesReport(str(file), 0, failure=f"{error.code}: {error.what}"))
+            continue
+        reports.append(report)
+        frames.append(_named(frame, name, reading.entity, several=len(files) > 1))
+    if not frames:
+        raise failures[0]
+    return pl.concat(frames).sort("time", maintain_order=True), tuple(reports)
+
+
+def names_of(files: Sequence[Path]) -> list[str]:
+    """A name for each file: without its ending, with as many folders before it as it takes to tell all apart.
+
+    >>> names_of([Path("a/cpu.csv"), Path("a/mem.csv")]), names_of([Path("x/a/cpu.csv"), Path("x/b/cpu.csv")])
+    (['cpu', 'mem'], ['a/cpu', 'b/cpu'])
+    """
+    whole = [file.resolve() for file in files]
+    for end in (_without_ending, lambda path: path.name):
+        for depth in range(1, max((len(path.parts) for path in whole), default=1)):
+            names = ["/".join([*path.parts[-depth:-1], end(path)]) for path in whole]
+            if len(set(names)) == len(names):
+                return names
+    return [str(path) for path in whole]
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    found: dict[Path, Path] = {}
+    for path in paths:
+        if not path.exists():
+            raise unreadable(path, "there is no such file or folder")
+        inside = (
+            sorted(file for file in path.rglob("*") if file.name.lower().endswith(_ENDINGS))
+            if path.is_dir()
+            else [path]
+        )
+        if not inside:
+            raise unreadable(path, "there is no CSV file in this folder", f"files ending in {', '.join(_ENDINGS)}")
+        found |= {file.resolve(): file for file in inside}
+    if not found:
+        raise unreadable("", "no file was named", "one or more CSV files or folders")
+    return list(found.values())
+
+
+def _without_ending(path: Path) -> str:
+    name = path.name.removesuffix(".gz")
+    return Path(name).stem if name != path.name else path.stem
+
+
+def _named(frame: pl.DataFrame, name: str, entity: str | None, *, several: bool) -> pl.DataFrame:
+    unnamed = pl.col("entity").is_null()
+    if entity is None:
+        return frame.with_columns(pl.col("entity").fill_null(name))
+    metric = pl.lit(name) if frame["metric"].n_unique() == 1 else pl.lit(f"{name}.") + pl.col("metric")
+    if several:
+        frame = frame.with_columns(pl.when(unnamed).then(metric).otherwise("metric").alias("metric"))
+    return frame.with_columns(pl.col("entity").fill_null(entity))

@@ -1,0 +1,146 @@
+"""What a user should know of a file: lines that were skipped, decisions that were made, or that it is of no use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from datagen.series.columns import Columns
+from datagen.series.numbers import ACCEPTED as NUMBERS
+from datagen.series.numbers import GREATEST
+from datagen.series.report import NAMED, SeriesReport, Skipped
+from datagen.series.table import LINE, Table
+from datagen.series.times import ACCEPTED as TIMES
+from engine.errors import NewnormalError
+
+TIME, ENTITY, METRIC = "\0time", "\0entity", "\0metric"
+"""Columns of `Parsed.rows` besides the values: instant, machine and metric as the file names them."""
+
+_RAGGED, _NO_TIME, _NO_NAME = "lines with more fields than the header", "lines without a time", "lines without a "
+_NO_NUMBER = "values that are no numbers"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A file whose times and numbers were read.
+
+    Args:
+        table: Its text.
+        columns: What its columns mean.
+        texts: The columns of values as text, null where a value is missing.
+        rows: `LINE`, `TIME`, `ENTITY`, `METRIC` and the columns of values as numbers, all null where unusable.
+        used: The columns of values that are used.
+        notes: What was decided in reading times and numbers.
+    """
+
+    table: Table
+    columns: Columns
+    texts: pl.DataFrame
+    rows: pl.DataFrame
+    used: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def timed(self) -> pl.Expr:
+        """Whether a row has a time, and a machine and a metric where columns name them."""
+        asked = [TIME, *[ENTITY] * (self.columns.entity is not None), *[METRIC] * (self.columns.metric is not None)]
+        return pl.all_horizontal(pl.col(name).is_not_null() for name in asked)
+
+    @property
+    def kept(self) -> pl.DataFrame:
+        """The rows whose values can be used."""
+        return self.rows.filter(self.timed)
+
+
+def check_usable(parsed: Parsed) -> None:
+    """Checks that some line has a time and a number.
+
+    Raises:
+        NewnormalError: ``SERIES_EMPTY``, with the first line that cannot be used and what stands there.
+    """
+    table, columns = parsed.table, parsed.columns
+    if table.frame.is_empty() and table.ragged.is_empty():
+        raise _empty(table, "the file has only a header, line 1", "lines below the header")
+    kept = parsed.kept
+    if any(kept[name].count() for name in columns.values):
+        return
+    faults = list(_skipped(parsed, columns.values))
+    if not faults:
+        what = f"no line has a value in {', '.join(columns.values)}; the first is line {table.frame[LINE][0]}"
+        raise _empty(table, what, NUMBERS)
+    first = min(faults, key=lambda fault: fault.lines[0])
+    accepted = {_NO_TIME: TIMES, _NO_NUMBER: NUMBERS, _RAGGED: "as many fields as the header; quotes around 1,5"}
+    raise _empty(table, f"nothing can be used; {first}", accepted.get(first.what, "a name in every line"))
+
+
+def report(parsed: Parsed, missing: int) -> SeriesReport:
+    """The report of a file of which something can be used."""
+    table, rows, kept = parsed.table, parsed.rows, parsed.kept
+    same = pl.struct(ENTITY, METRIC)
+    steps = kept.select(pl.col(TIME).unique().sort().diff().drop_nulls().over(same, mapping_strategy="explode"))[TIME]
+    usual = int(steps.median() or 0)  # type: ignore[arg-type]
+    unsorted = kept.select((pl.col(TIME).diff().over(same) < 0).sum()).item()
+    return SeriesReport(
+        path=str(table.path),
+        rows=rows.height + table.ragged.height,
+        bad_times=rows[TIME].null_count(),
+        missing=missing,
+        unsorted=unsorted,
+        duplicates=kept.height - kept.select(TIME, ENTITY, METRIC).unique().height,
+        irregular=int((steps != usual).sum()),
+        step_ms=usual,
+        machines=tuple(kept[ENTITY].drop_nulls().unique().sort()),
+        skipped=tuple(_skipped(parsed, parsed.used)),
+        notes=tuple(_notes(parsed)),
+    )
+
+
+def _empty(table: Table, what: str, accepted: str) -> NewnormalError:
+    return NewnormalError("SERIES_EMPTY", what, str(table.path), accepted, "the file was not read")
+
+
+def _skipped(parsed: Parsed, used: tuple[str, ...]) -> Iterator[Skipped]:
+    table, columns, rows = parsed.table, parsed.columns, parsed.rows
+    if table.ragged.height:
+        yield Skipped(_RAGGED, table.ragged.height, *_where(table.ragged, "\0rest"))
+    asked = {TIME: (_NO_TIME, columns.time)}
+    asked |= {
+        key: (f"{_NO_NAME}{name}", name) for key, name in ((ENTITY, columns.entity), (METRIC, columns.metric)) if name
+    }
+    for key, (what, name) in asked.items():
+        lacking = table.frame.filter(rows[key].is_null())
+        if lacking.height:
+            yield Skipped(what, lacking.height, *_where(lacking, name))
+    wrong = [
+        rows.select(LINE, text=parsed.texts[name])
+        .filter(rows.select(parsed.timed & pl.col(name).is_null()).to_series())
+        .drop_nulls("text")
+        for name in used
+    ]
+    values = pl.concat(wrong).sort(LINE, maintain_order=True)
+    if values.height:
+        yield Skipped(_NO_NUMBER, values.height, *_where(values, "text"))
+
+
+def _where(rows: pl.DataFrame, column: str) -> tuple[tuple[int, ...], str]:
+    return tuple(rows[LINE].unique(maintain_order=True)[: NAMED + 1]), rows[column][0] or ""
+
+
+def _notes(parsed: Parsed) -> Iterator[str]:
+    table, columns, kept = parsed.table, parsed.columns, parsed.kept
+    if table.separator != ",":
+        yield f"columns are separated by {'tabs' if table.separator == chr(9) else table.separator}"
+    if columns.entity:
+        yield f"column {columns.entity} names {kept[ENTITY].n_unique()} machines"
+    if columns.metric:
+        yield f"column {columns.metric} names {kept[METRIC].n_unique()} metrics"
+    yield from parsed.notes
+    left = [name for name in columns.values if name not in parsed.used]
+    if left:
+        yield f"columns left out, as they hold no numbers: {', '.join(left)}"
+    great = [name for name in parsed.used if (kept[name].abs() > GREATEST).any()]
+    if great:
+        first = kept.filter(pl.any_horizontal(pl.col(great).abs() > GREATEST))[LINE][0]
+        yield f"values beyond ±{GREATEST:g} are judged as that, the first in line {first}"
