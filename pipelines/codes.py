@@ -18,6 +18,7 @@ setting("BENCH_ABSENT", "this benchmark is not here", "`newnormal bench` needs a
 
 file = section("Files and ports")
 file("SERIES_UNREADABLE", "a file of values cannot be read, or has no time or value column", "see [input.md](input.md)")
+file("SERIES_EMPTY", "no line of a file has a time and a number", "the message names the line and what is accepted")
 file("DATA_ABSENT", "the data set of an evaluation is not there", "download it; `--data` names its folder")
 file("TRUTH_UNREADABLE", "a file of labels has wrong lines or lacks a column", "see [evaluation.md](evaluation.md)")
 file("TRUTH_ABSENT", "nothing is known of the series to evaluate", "name labels or a ground truth")

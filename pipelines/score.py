@@ -1,56 +1,46 @@
-"""Scores a recorded file with the production detector: strictly online, without Kafka or Spark.
+"""Scores recorded files with the production detector: strictly online, without Kafka or Spark.
 
-A row of the file is one window of one metric of one machine; the code path is that of the streaming detector.
+A row of a file is one window of one metric of one machine; the code path is that of the streaming detector.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from datagen.series import SeriesReport, read_series
+from datagen.series import USUAL, Reading, SeriesReport, read_files
 from pipelines.evaluation.recorded import judge
 from pipelines.settings import DetectorSettings
 
-ENTITY = "file"
-"""The machine that a file is taken for."""
-
-COLUMNS = ("time", "metric", "actual", "typical", "lower", "upper", "record_score", "kind")
+COLUMNS = ("time", "entity", "metric", "actual", "typical", "lower", "upper", "record_score", "kind")
 """Columns of the result."""
 
 
-def score_file(path: Path, settings: DetectorSettings) -> tuple[pl.DataFrame, SeriesReport]:
-    """A verdict for every row of a file by time, missing ones too; of several metrics also a joint one (`_machine`).
+def score_files(
+    paths: Sequence[Path], settings: DetectorSettings, reading: Reading = USUAL
+) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
+    """A verdict for every value of the files, missing ones too; of several metrics of a machine also a joint one.
 
-    Of several values of one metric at one time each is judged, in the order of the file.
+    Of several values of one metric at one time each is judged, in the order of the file. Each machine is judged as if
+    it were alone.
 
     Args:
-        path: A CSV file: a time column and one or more columns of values; label columns are ignored.
+        paths: CSV files and folders of them, see `read_files`.
         settings: The detector's settings.
+        reading: What the user said of the files.
 
     Returns:
-        Columns `COLUMNS` (time in epoch milliseconds), and what was remarkable about the file.
+        Columns `COLUMNS` (time in epoch milliseconds), in order of machine, time and metric; and what was remarkable
+        about each file.
 
     Raises:
-        NewnormalError: ``SERIES_UNREADABLE`` if the file cannot be read.
+        NewnormalError: ``SERIES_UNREADABLE`` or ``SERIES_EMPTY`` if nothing of the files can be used.
     """
-    series, report = read_series(path, keep_missing=True)
-    return score_series(series, settings), report
-
-
-def score_series(series: pl.DataFrame, settings: DetectorSettings) -> pl.DataFrame:
-    """Verdicts on the values of one machine.
-
-    Args:
-        series: Columns ``time`` (epoch milliseconds), ``metric``, ``value``.
-        settings: The detector's settings.
-
-    Returns:
-        Columns `COLUMNS`, in order of time and metric.
-    """
-    verdicts = judge(series.select("time", "metric", "value", entity=pl.lit(ENTITY)), settings)
-    return verdicts.select(time="window_end").hstack(verdicts.select(COLUMNS[1:]))
+    series, reports = read_files(paths, reading, keep_missing=True)
+    verdicts = judge(series.select("entity", "metric", "time", "value"), settings)
+    return verdicts.select(time="window_end").hstack(verdicts.select(COLUMNS[1:])), reports
 
 
 def write_csv(verdicts: pl.DataFrame, out: Path) -> None:

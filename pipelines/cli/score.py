@@ -1,4 +1,4 @@
-"""`newnormal score`: the production detector over a recorded file."""
+"""`newnormal score`: the production detector over recorded files."""
 
 from __future__ import annotations
 
@@ -10,56 +10,70 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from datagen.series import SeriesReport
 from engine.errors import NewnormalError
+from engine.printing import cell, visible_lines
 from pipelines import settings
-from pipelines.score import score_file, write_csv
+from pipelines.cli import reading as csv
+from pipelines.score import score_files, write_csv
 
 app = typer.Typer()
+
+PARTLY = 3
+"""Exit code if verdicts were written, but something in the files could not be used."""
 
 
 @app.command()
 def score(
-    file: Annotated[Path, typer.Argument(help="CSV with a time column and one or more columns of values")],
+    files: Annotated[
+        list[Path], typer.Argument(help="CSV files, or folders of them: a column of times, others of values")
+    ],
     out: Annotated[Path, typer.Option(help="CSV to write the verdicts to")],
     threshold: Annotated[float | None, typer.Option(help="record_score from which a value is an anomaly")] = None,
-    timezone: Annotated[str | None, typer.Option(help="IANA name of the time zone of the hours of the day")] = None,
+    time_column: csv.TimeColumn = None,
+    value_column: csv.ValueColumns = None,
+    entity_column: csv.EntityColumn = None,
+    metric_column: csv.MetricColumn = None,
+    entity: csv.Entity = None,
+    separator: csv.Separator = None,
+    decimal: csv.Decimal = None,
+    timezone: csv.Timezone = None,
+    day_first: csv.DayFirst = None,
 ) -> None:
-    """Score a recorded file with the production detector, strictly online: no value is judged by later ones."""
+    """Score recorded files with the production detector, strictly online: no value is judged by later ones.
+
+    Each file is a machine, unless a column names machines. --timezone is also that of the hours of the day, by which
+    the detector learns. Exit code 0 if everything was used, 3 if lines or files were skipped, 2 if nothing was written.
+
+    For example:
+
+      newnormal score cpu.csv --out verdicts.csv
+
+      newnormal score export/ --time-column Zeit --decimal , --timezone Europe/Berlin --out verdicts.csv
+    """
+    how = csv.reading(
+        time_column, value_column, entity_column, metric_column, entity, separator, decimal, timezone, day_first
+    )
     overrides = {"detector.threshold": threshold, "detector.timezone": timezone}
-    verdicts, report = score_file(file, settings.load(**overrides).detector)
+    verdicts, reports = score_files(files, settings.load(**overrides).detector, how)
     try:
         write_csv(verdicts, out)
     except OSError as error:
         accepted = "a file in a directory that exists and may be written to"
         raise NewnormalError("OUTPUT_NOT_WRITABLE", str(error), "--out", accepted, "nothing was written") from None
-    console = Console(stderr=True)
-    console.print(_input_table(report))
-    console.print(_verdict_table(verdicts))
-    console.print(f"{verdicts.height} verdicts written to {out}")
+    console = Console(stderr=True, soft_wrap=True)
+    for report in reports:
+        console.print(visible_lines(str(report)), markup=False, highlight=False)
+    console.print(_table(verdicts))
+    console.print(cell(f"{verdicts.height} verdicts written to {out}"))
+    if not all(report.whole for report in reports):
+        raise typer.Exit(PARTLY)
 
 
-def _input_table(report: SeriesReport) -> Table:
-    table = Table("what", "count", title=f"Input {report.path}")
-    counts = {
-        "rows": report.rows,
-        "rows skipped: no time": report.bad_times,
-        "values missing: a row without a score": report.missing,
-        "rows out of order: sorted": report.unsorted,
-        "duplicate times: judged in the order of the file": report.duplicates,
-        "irregular steps": report.irregular,
-        "usual step, seconds": f"{report.step_ms / 1000:g}",
-    }
-    for what, count in counts.items():
-        table.add_row(what, str(count))
-    return table
-
-
-def _verdict_table(verdicts: pl.DataFrame) -> Table:
-    table = Table("metric", "values", "anomalies", "highest score", "at", title="Verdicts")
-    for (metric,), own in verdicts.group_by("metric", maintain_order=True):
-        highest = own.sort("record_score", descending=True).row(0, named=True)
+def _table(verdicts: pl.DataFrame) -> Table:
+    table = Table("machine", "metric", "values", "anomalies", "highest score", "at", title="Verdicts")
+    for (entity, metric), own in verdicts.group_by("entity", "metric", maintain_order=True):
+        highest = own.sort("record_score", descending=True, nulls_last=True).row(0, named=True)
         when = pl.Series([highest["time"]]).cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d %H:%M:%S")[0]
-        anomalies = int((own["kind"] == "anomaly").sum())
-        table.add_row(str(metric), str(own.height), str(anomalies), f"{highest['record_score']:.1f}", when)
+        counts = own["actual"].count(), (own["kind"] == "anomaly").sum(), f"{highest['record_score']:.1f}"
+        table.add_row(*map(cell, (entity, metric, *counts, when)))
     return table

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from pipelines import settings
 from pipelines.cli.score import app
-from pipelines.score import COLUMNS, score_file
+from pipelines.score import COLUMNS, score_files
 
 DETECTOR = settings.load().detector
 NAB = Path(__file__).parents[3] / "shared" / "data" / "nab" / "data"
@@ -48,14 +48,14 @@ def test_one_row_comes_out_for_each_value_in_order_of_time_and_only_the_outlier_
 def test_a_prefix_of_a_file_is_scored_as_the_whole_file_was(tmp_path: Path) -> None:
     value = _noise()
     value[250:] += 100
-    whole, _ = score_file(_write(tmp_path / "whole.csv", {"value": value}), DETECTOR)
-    part, _ = score_file(_write(tmp_path / "part.csv", {"value": value[:270]}), DETECTOR)
-    assert whole[:270].equals(part)
+    whole, _ = score_files([_write(tmp_path / "whole.csv", {"value": value})], DETECTOR)
+    part, _ = score_files([_write(tmp_path / "part.csv", {"value": value[:270]})], DETECTOR)
+    assert whole[:270].drop("entity").equals(part.drop("entity"))
 
 
 def test_several_metrics_get_a_joined_verdict_at_each_time(tmp_path: Path) -> None:
     file = _write(tmp_path / "in.csv", {"cpu": _noise(100), "mem": _noise(100, 1)})
-    verdicts, _ = score_file(file, DETECTOR)
+    verdicts, _ = score_files([file], DETECTOR)
     assert verdicts.group_by("metric").len().sort("metric").rows() == [("_machine", 100), ("cpu", 100), ("mem", 100)]
 
 
@@ -64,7 +64,7 @@ def test_rows_out_of_order_and_missing_values_are_handled_and_reported(tmp_path:
     value[50] = np.nan
     order = np.arange(100)
     order[[20, 21]] = order[[21, 20]]
-    verdicts, report = score_file(_write(tmp_path / "in.csv", {"value": value}, order), DETECTOR)
+    verdicts, (report,) = score_files([_write(tmp_path / "in.csv", {"value": value}, order)], DETECTOR)
     assert (report.missing, report.unsorted) == (1, 1)
     assert verdicts.height == 100, "one row out for each row in"
     assert verdicts["actual"].null_count() == 1
@@ -75,8 +75,8 @@ def test_the_sensitivity_changes_kinds_and_no_scores(tmp_path: Path) -> None:
     value = _noise()
     value[300] = 150.0
     file = _write(tmp_path / "in.csv", {"value": value})
-    usual, _ = score_file(file, DETECTOR)
-    sharp, _ = score_file(file, settings.load(**{"detector.threshold": 20.0}).detector)
+    usual, _ = score_files([file], DETECTOR)
+    sharp, _ = score_files([file], settings.load(**{"detector.threshold": 20.0}).detector)
     assert sharp["record_score"].equals(usual["record_score"])
     assert (sharp["kind"] == "anomaly").sum() > (usual["kind"] == "anomaly").sum()
 
@@ -90,7 +90,7 @@ def test_the_sensitivity_changes_kinds_and_no_scores(tmp_path: Path) -> None:
     ],
 )
 def test_known_faults_score_above_the_threshold_and_little_else_does(name: str, first: str, last: str) -> None:
-    verdicts, _ = score_file(NAB / name, DETECTOR)
+    verdicts, _ = score_files([NAB / name], DETECTOR)
     low, high = (round(datetime.fromisoformat(t + "+00:00").timestamp() * 1000) for t in (first, last))
     inside = pl.col("time").is_between(low, high)
     assert verdicts.filter(inside)["record_score"].max() >= 50  # type: ignore[operator]

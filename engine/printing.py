@@ -1,0 +1,51 @@
+r"""Text of others on a terminal: shown as it is, never as markup, and never as a command to the terminal.
+
+Names of machines, messages and log lines come from whoever may write to a topic. Whatever prints them does it by way of
+this module.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rich.text import Text
+
+_PRINTABLE = re.compile(r"[ -~]*")
+
+
+def visible(value: object) -> str:
+    r"""Text whose control characters, line breaks and invisible marks stand as JSON writes them.
+
+    Within a text of JSON that has no line breaks between its parts the result is JSON of the same meaning.
+
+    >>> print(visible("a\x1b[2J\n[red]\u202eb"))
+    a\u001b[2J\u000a[red]\u202eb
+    """
+    text = str(value)
+    if _PRINTABLE.fullmatch(text):
+        return text
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def visible_lines(text: str) -> str:
+    r"""The same of a text of our own making whose line breaks are meant.
+
+    >>> print(visible_lines("one\ntwo\r"))
+    one
+    two\u000d
+    """
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def cell(value: object, style: str = "") -> Text:
+    """A cell or line for rich that shows a text as it is: its markup is no markup.
+
+    >>> cell("[red]x").plain
+    '[red]x'
+    """
+    return Text(visible(value), style)
+
+
+def _escaped(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
