@@ -9,6 +9,9 @@ from functools import lru_cache
 from engine.errors import NewnormalError
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+LONGEST = 3_653 * 86_400_000
+"""Longest duration, milliseconds: ten years."""
+
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)\s*")
 
 NEVER = -(2**63) + 1
@@ -34,7 +37,7 @@ def duration_ms(text: str | int, where: str = "duration") -> int:
     while match := _DURATION.match(text, at):
         total += float(match[1]) * _UNITS[match[2]]
         at = match.end()
-    if at != len(text) or at == 0:
+    if at != len(text) or at == 0 or total > LONGEST:
         raise NewnormalError("DURATION_INVALID", f"{text!r} is no duration", where, "e.g. 250ms, 10s, 5m, 1h30m, 7d")
     return round(total)
 

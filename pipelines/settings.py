@@ -7,25 +7,35 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from engine.errors import NewnormalError
 from engine.time import duration_ms
+from pipelines import setting_errors
+from pipelines.setting_types import (
+    Brokers,
+    DriverHeap,
+    Duration,
+    Families,
+    Folder,
+    Heap,
+    Index,
+    Length,
+    ListenHost,
+    Number,
+    OptionalLength,
+    Prefix,
+    Time,
+    TimeZone,
+    Url,
+    Whole,
+)
 
-
-def _duration(text: str) -> str:
-    try:
-        duration_ms(text)
-    except NewnormalError as error:
-        raise ValueError(f"{error.what}; accepted: {error.accepted}") from error
-    return text
-
-
-Duration = Annotated[str, AfterValidator(_duration)]
-FamilyName = Literal["mixture", "count", "ratio", "categorical"]
+_MOST_PANES = 1_000
+"""Windows that one record is in, at most: each holds a state of its own."""
 
 
 class _Section(BaseModel):
@@ -33,57 +43,63 @@ class _Section(BaseModel):
 
 
 class KafkaSettings(_Section):
-    bootstrap: str | None = Field(None, description="host:port of a broker; empty: the embedded one")
-    partitions: int = Field(
+    bootstrap: Brokers = Field(None, description="host:port of a broker; empty: the embedded one")
+    partitions: Whole = Field(
         4, ge=1, le=1024, description="partitions of a topic that we create; a multiple of engine.shards"
     )
-    replication: int = Field(1, ge=1, le=7, description="replicas of a topic that we create")
+    replication: Whole = Field(1, ge=1, le=7, description="replicas of a topic that we create")
 
 
 class ElasticsearchSettings(_Section):
-    url: str | None = Field(None, description="http://host:port; empty: the embedded one")
-    index: str = Field("novelties", pattern=r"^[a-z][a-z0-9_-]*$", description="alias that documents are read through")
+    url: Url = Field(None, description="http://host:port; empty: the embedded one")
+    index: Index = Field("novelties", description="alias that documents are read through")
     refresh: Duration = Field("500ms", description="how soon a document is searchable")
 
 
 class EmbeddedSettings(_Section):
-    kafka_heap: str = Field("512m", pattern=r"^\d+[mg]$", description="heap of the embedded Kafka broker")
-    elasticsearch_heap: str = Field("768m", pattern=r"^\d+[mg]$", description="heap of the embedded Elasticsearch node")
+    kafka_heap: Heap = Field("512m", description="heap of the embedded Kafka broker")
+    elasticsearch_heap: Heap = Field("768m", description="heap of the embedded Elasticsearch node")
 
 
 class EngineSettings(_Section):
-    shards: int = Field(2, ge=1, le=1024, description="shards of keyed state of each job; fixed at a job's first start")
-    cores: int = Field(4, ge=1, description="threads of the local Spark")
+    shards: Whole = Field(
+        2, ge=1, le=1024, description="shards of keyed state of each job; fixed at a job's first start"
+    )
+    cores: Whole = Field(4, ge=1, le=1024, description="threads of the local Spark")
     trigger: Duration = Field("200ms", description="shortest time between two micro-batches")
-    max_records: int = Field(2_000, ge=1, description="Kafka messages of one columnar micro-batch at the most")
-    max_messages: int = Field(400_000, ge=1, description="Kafka messages of one JSON micro-batch at the most")
-    driver_memory: str = Field("2g", pattern=r"^\d+[mg]$", description="heap of the Spark driver")
+    max_records: Whole = Field(
+        2_000, ge=1, le=10**9, description="Kafka messages of one columnar micro-batch at the most"
+    )
+    max_messages: Whole = Field(
+        400_000, ge=1, le=10**9, description="Kafka messages of one JSON micro-batch at the most"
+    )
+    driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")
 
 
 class WatermarkSettings(_Section):
     out_of_orderness: Duration = Field("5s", description="how far records of one input partition may be out of order")
-    idle_after: Duration = Field("10s", description="a partition silent for so long no longer holds the watermark back")
+    idle_after: Length = Field("10s", description="a partition silent for so long no longer holds the watermark back")
     max_ahead: Duration = Field("1m", description="how far an event time may lie ahead of its arrival at Kafka")
-    earliest: str = Field("2000-01-01T00:00:00Z", description="event times before this are taken for a broken clock")
+    earliest: Time = Field("2000-01-01T00:00:00Z", description="event times before this are taken for a broken clock")
 
 
 class WindowSettings(_Section):
-    size: Duration = Field("10s", description="length of the feature windows")
-    every: Duration | None = Field(None, description="slide of the windows; empty: tumbling")
+    size: Length = Field("10s", description="length of the feature windows")
+    every: OptionalLength = Field(None, description="slide of the windows; empty: tumbling. It divides the size")
     allowed_lateness: Duration = Field(
         "10m", description="how long after the watermark a late record still revises its window"
     )
 
 
 class DetectorSettings(_Section):
-    threshold: float = Field(
+    threshold: Number = Field(
         50.0, ge=0, le=100, description="record_score from which a window is an anomaly: the sensitivity knob"
     )
     emit: Literal["all", "novel"] = Field(
         "all", description="all: a verdict for each window; novel: only what is not normal"
     )
-    timezone: str = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
-    family: dict[str, FamilyName] = Field(
+    timezone: TimeZone = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
+    family: Families = Field(
         {},
         description="families of metrics whose own choice is not wanted, by glob of the metric: `mixture`, `count`, "
         "`ratio` or `categorical`; the first glob that matches holds; see model.md",
@@ -91,8 +107,8 @@ class DetectorSettings(_Section):
 
 
 class ConsoleSettings(_Section):
-    host: str = Field("127.0.0.1", description="address the console listens on")
-    port: int = Field(8880, ge=0, le=65535, description="its port; the next free one when taken")
+    host: ListenHost = Field("127.0.0.1", description="address the console listens on")
+    port: Whole = Field(8880, ge=0, le=65535, description="its port; the next free one when taken")
 
 
 class Settings(BaseSettings):
@@ -102,10 +118,8 @@ class Settings(BaseSettings):
         env_prefix="NEWNORMAL_", env_nested_delimiter="__", frozen=True, extra="forbid", toml_file="newnormal.toml"
     )
 
-    namespace: str = Field(
-        "", pattern=r"^([a-z0-9-]+\.)?$", description="prefix of all topics, ends in a dot; empty: none"
-    )
-    state_dir: Path = Field(Path("~/.local/state/newnormal"), description="servers' data, checkpoints, logs")
+    namespace: Prefix = Field("", description="prefix of all topics, ends in a dot; empty: none")
+    state_dir: Folder = Field(Path("~/.local/state/newnormal"), description="servers' data, checkpoints, logs")
     kafka: KafkaSettings = KafkaSettings()
     elasticsearch: ElasticsearchSettings = ElasticsearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
@@ -155,32 +169,31 @@ def load(**overrides: Any) -> Settings:
             for parent in parents:
                 node = node.setdefault(parent, {})
             node[leaf] = value
+    setting_errors.check_variables(os.environ, Settings)
     try:
         settings = Settings(**tree)
     except ValidationError as error:
-        wrong = [f"{'.'.join(map(str, e['loc']))} = {e.get('input')!r}: {e['msg']}" for e in error.errors()]
-        raise NewnormalError(
-            "SETTING_INVALID", "; ".join(wrong), _sources(), "see docs/settings.md", "nothing was started"
-        ) from None
+        raise setting_errors.explained(error, Settings, overrides, os.environ) from None
     except (OSError, ValueError) as error:
-        raise NewnormalError(
-            "SETTING_INVALID", str(error), _sources(), "TOML, see docs/settings.md", "nothing was started"
-        ) from None
-    _check(settings)
+        accepted, now = "TOML, see docs/settings.md", "nothing was started"
+        raise NewnormalError("SETTING_INVALID", str(error), "newnormal.toml, environment", accepted, now) from None
+    _check(settings, overrides)
     return settings
 
 
-def _check(settings: Settings) -> None:
-    if settings.kafka.partitions % settings.engine.shards:
-        raise NewnormalError(
-            "SETTING_INVALID",
-            f"kafka.partitions = {settings.kafka.partitions}, no multiple of engine.shards = {settings.engine.shards}",
-            _sources(),
-            "a multiple: each topic partition is written by one shard",
-            "nothing was started",
+def _check(settings: Settings, given: dict[str, Any]) -> None:
+    """What one setting asks of another."""
+    kafka, shards, window = settings.kafka, settings.engine.shards, settings.window
+    wrong: dict[str, tuple[str, str]] = {}
+    if kafka.partitions % shards:
+        what = f"kafka.partitions = {kafka.partitions}, no multiple of engine.shards = {shards}"
+        wrong["kafka.partitions"] = (what, "a multiple: each topic partition is written by one shard")
+    size, every = duration_ms(window.size), duration_ms(window.every or window.size)
+    if size % every or size // every > _MOST_PANES:
+        what = f"window.every = {window.every!r}, but window.size = {window.size!r}"
+        wrong["window.every"] = (what, f"what divides the size, into {_MOST_PANES} parts at most")
+    if wrong:
+        place = setting_errors.place
+        raise setting_errors.refusal(
+            {name: (what, place(name, given, os.environ), wanted) for name, (what, wanted) in wrong.items()}
         )
-
-
-def _sources() -> str:
-    named = sorted(name for name in os.environ if name.startswith("NEWNORMAL_"))
-    return ", ".join(["command line", *named, "newnormal.toml"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import pickle
 import re
 import subprocess
@@ -22,8 +23,13 @@ PACKAGES = ("engine", "models", "pipelines", "datagen", "dashboards", "deploy")
 CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
 
-def codes_used(package: str) -> Iterator[tuple[str, str]]:
+@functools.cache
+def codes_used(package: str) -> list[tuple[str, str]]:
     """Each code that the modules of a package name in an error, a tuple, or a constant; and the place."""
+    return list(found_codes(package))
+
+
+def found_codes(package: str) -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / package).rglob("*.py")):
         if path.name == "codes.py":
             continue

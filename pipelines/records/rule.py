@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import date
 from typing import Annotated, ClassVar, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, model_validator
 
 from engine.record import Finite, Instant, Record
+from pipelines.records.zone import Zone
 
 EFFECTS = ("skip_result", "skip_learning", "report", "weekend", "only", "min_change", "min_change_share")
 
@@ -17,16 +17,7 @@ def _day(text: str) -> str:
     return date.fromisoformat(text).isoformat()
 
 
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"{name!r} is no time zone; accepted: an IANA name, e.g. Europe/Stockholm") from None
-    return name
-
-
 Day = Annotated[str, AfterValidator(_day)]
-Zone = Annotated[str, AfterValidator(_zone)]
 
 
 class Rule(Record):

@@ -196,7 +196,7 @@ POISON: dict[str, tuple[SinkDocument, str]] = {
     "integer beyond 64 bits": (novelty("x", revision=2**70), "INVALID_RECORD"),
     "far future": (novelty("x", at=2**52), "TIME_OUT_OF_RANGE"),
     "nameless evidence": (novelty("x", evidence={"": 1.0}), "DOCUMENT_REFUSED"),
-    "negative revision": (novelty("x", revision=-7), "action_request_validation_exception"),
+    "negative revision": (novelty("x", revision=-7), "DOCUMENT_REFUSED"),
 }  # fmt: skip
 
 

@@ -1,0 +1,25 @@
+"""The name of a time zone, as records and settings hold it."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Annotated
+from zoneinfo import available_timezones
+
+from pydantic import AfterValidator
+
+_OF_ONE_MACHINE = frozenset({"localtime", "Factory"})
+"""Names that some systems have, but that are no zone: each machine means another by them."""
+
+
+def _zone(name: str) -> str:
+    if name != "UTC" and (name in _OF_ONE_MACHINE or name not in available_timezones()):
+        folded = {known.casefold(): known for known in available_timezones()}
+        close = [folded[found] for found in get_close_matches(name.casefold(), folded, 1)]
+        hint = f", did you mean {close[0]}?" if close else ""
+        raise ValueError(f"{name!r} is no time zone{hint}; accepted: an IANA name, e.g. Europe/Stockholm")
+    return name
+
+
+Zone = Annotated[str, AfterValidator(_zone)]
+"""IANA name of a time zone."""

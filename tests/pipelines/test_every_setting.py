@@ -1,0 +1,220 @@
+"""Each setting, whatever it is: a wrong value, from wherever it comes, stops the start and is explained."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from engine.errors import NewnormalError
+from pipelines.cli import main
+from pipelines.jobs import JOBS
+from pipelines.setting_errors import leaves, variable
+from pipelines.setting_types import accepted
+from pipelines.settings import Settings, load
+
+ALL = dict(leaves(Settings))
+NEVER_RIGHT = "\x07 nothing accepts this \x1b[31m"
+TRAPS = {
+    "detector.timezone": ["Mars/Base", "", "posix/UTC", "localtime", "../UTC", "x" * 5000],
+    "watermark.earliest": ["gestern", "", "2026-13-01", "1700000000"],
+    "watermark.idle_after": ["0s", "-1s"],
+    "window.size": ["0s", "0.1ms", "9" * 400 + "d", "10", "11y"],
+    "window.every": ["0s", "3s", "20s", "1ms"],
+    "kafka.bootstrap": ["localhost", "localhost:", ":9092", "a:0", "a:65536", "a:1,", "http://a", "a b:1", "::1:9092"],
+    "elasticsearch.url": ["localhost:9200", "ftp://a:1", "http://a", "http://a:x", "http://a:1?q", "http://a:70000"],
+    "elasticsearch.index": ["a" * 200, "-a", "a/b", "A"],
+    "embedded.kafka_heap": ["0m", "512", "512mb", "99999999g", "64m"],
+    "engine.driver_memory": ["2gb", "100m", "1t"],
+    "engine.cores": [0, 1e9, "two", 1.5, True],
+    "console.host": ["a b", "", "http://a", "256.1.1.1", "::zz"],
+    "console.port": [-1, 65536, "http"],
+    "namespace": ["a", ".", "A.", "a.b.", "x" * 100 + "."],
+    "state_dir": ["", "/dev/null", "/dev/null/state", "~nobody-of-that-name/x"],
+    "detector.threshold": ["nan", -1, 101, "high"],
+    "detector.emit": ["some", "", 1],
+    "detector.family": [{"": "count"}, {"?" * 20_000: "count"}, {"a": "poisson"}, "count", 3],
+    "kafka.partitions": [0, 1025, 3],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(name: str, error: NewnormalError) -> None:
+    """What each refusal of a setting says."""
+    assert error.code == "SETTING_INVALID"
+    assert name in error.what
+    assert accepted(ALL[name]) in error.accepted or name in error.where + error.accepted + error.what
+    assert error.now == "nothing was started"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_value_that_nothing_accepts_is_refused_on_the_command_line(name: str) -> None:
+    with pytest.raises(NewnormalError) as caught:
+        load(**{name: NEVER_RIGHT})
+    said(name, caught.value)
+    assert caught.value.accepted == accepted(ALL[name])
+    assert caught.value.where == "command line"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_and_in_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = '{"a": "poisson"}' if name == "detector.family" else NEVER_RIGHT
+    monkeypatch.setenv(variable(name), wrong)
+    with pytest.raises(NewnormalError) as caught:
+        load()
+    said(name, caught.value)
+    assert caught.value.accepted == accepted(ALL[name])
+    assert caught.value.where == variable(name)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_and_in_the_file(name: str, elsewhere: Path) -> None:
+    table, _, leaf = name.rpartition(".")
+    value = '"\\u0007 nothing accepts this \\u001b[31m"'
+    (elsewhere / "newnormal.toml").write_text((f"[{table}]\n" if table else "") + f"{leaf} = {value}\n")
+    with pytest.raises(NewnormalError) as caught:
+        load()
+    said(name, caught.value)
+    assert caught.value.accepted == accepted(ALL[name])
+    assert caught.value.where == "newnormal.toml"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_command_shows_code_name_and_what_is_accepted_and_no_stack_trace(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = '{"a": "poisson"}' if name == "detector.family" else NEVER_RIGHT
+    monkeypatch.setenv(variable(name), wrong)
+    monkeypatch.setattr(sys, "argv", ["newnormal", "services", "status"])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    shown = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "SETTING_INVALID" in shown
+    assert name in shown
+    assert accepted(ALL[name]) in shown
+    assert "Traceback" not in shown
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in TRAPS.items() for value in values])
+def test_a_value_that_looks_right_but_cannot_be_used_is_refused(name: str, value: object) -> None:
+    with pytest.raises(NewnormalError) as caught:
+        load(**{name: value})
+    said(name, caught.value)
+
+
+ODD = st.one_of(
+    st.text(max_size=20), st.integers(), st.floats(), st.booleans(), st.lists(st.text(max_size=3), max_size=2)
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+@given(value=ODD)
+@examples(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_value_whatever_ends_otherwise_than_accepted_or_explained(name: str, value: object) -> None:
+    with suppress(NewnormalError):
+        load(**{name: value})
+
+
+DURATIONS = st.builds("{}{}".format, st.integers(0, 400), st.sampled_from(["ms", "s", "m", "h", "d"]))
+SOME = st.fixed_dictionaries(
+    {},
+    optional={
+        "window.size": DURATIONS,
+        "window.every": DURATIONS,
+        "window.allowed_lateness": DURATIONS,
+        "watermark.idle_after": DURATIONS,
+        "watermark.out_of_orderness": DURATIONS,
+        "watermark.max_ahead": DURATIONS,
+        "engine.shards": st.integers(1, 8),
+        "kafka.partitions": st.integers(1, 8),
+        "detector.timezone": st.sampled_from(["UTC", "Asia/Kolkata", "Europe/Stockholm"]),
+    },
+)
+
+
+@given(chosen=SOME)
+@examples(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_accepted_can_be_made_into_jobs(chosen: dict[str, object]) -> None:
+    """No setting that passes is found to be wrong later, when servers and Spark run already."""
+    try:
+        settings = load(**chosen)
+    except NewnormalError:
+        return
+    for make in JOBS.values():
+        make(settings)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("detector.treshold", "detector.threshold"),
+        ("window.sise", "window.size"),
+        ("threshold", "detector.threshold"),
+        ("windows.size", "window.size"),
+        ("kafka.bootstrap_servers", "kafka.bootstrap"),
+        ("watermark.out_of_order", "watermark.out_of_orderness"),
+        ("consle", "console"),
+        ("name_space", "namespace"),
+    ],
+)
+def test_an_unknown_setting_is_asked_about(wrong: str, right: str) -> None:
+    with pytest.raises(NewnormalError, match=f"{wrong} = .*did you mean {right}\\?") as caught:
+        load(**{wrong: 1})
+    assert caught.value.code == "SETTING_INVALID"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("NEWNORMAL_NAMSPACE", "NEWNORMAL_NAMESPACE"),
+        ("NEWNORMAL_KAFKA_BOOTSTRAP", "NEWNORMAL_KAFKA__BOOTSTRAP"),
+        ("NEWNORMAL_DETECTR__THRESHOLD", "NEWNORMAL_DETECTOR__THRESHOLD"),
+        ("NEWNORMAL_DETECTOR__TRESHOLD", "detector.threshold"),
+    ],
+)
+def test_an_unknown_variable_is_asked_about(wrong: str, right: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(wrong, "1")
+    with pytest.raises(NewnormalError, match=f"did you mean {right}\\?"):
+        load()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["NEWNORMAL_SERVICE_HOST", "NEWNORMAL_PORT_8880_TCP_ADDR", "NEWNORMAL_KAFKA_SERVICE_PORT", "NEWNORMAL_DEBUG"],
+)
+def test_variables_of_kubernetes_and_our_own_switches_are_no_settings(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "10.0.0.1")
+    assert load() == Settings()
+
+
+def test_all_switches_that_are_no_settings_are_known(elsewhere: Path) -> None:
+    assert load() == Settings(), f"an unknown NEWNORMAL_ variable: {sorted(n for n in os.environ if 'NEWNORMAL' in n)}"
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    with pytest.raises(NewnormalError) as caught:
+        load(**{"elasticsearch.url": "http://elastic:secret@host"})
+    assert "secret" not in str(caught.value)
+    assert load(**{"elasticsearch.url": "https://me:secret@es.example.org:9243/proxy"}).elasticsearch.url
+
+
+@pytest.mark.parametrize("name", ["kafka.bootstrap", "elasticsearch.url", "window.every"])
+def test_an_empty_value_is_none_where_the_page_says_so(name: str) -> None:
+    assert "empty" in (ALL[name].description or "")
+    assert load(**{name: ""}) == Settings()
