@@ -146,10 +146,11 @@ class Stream:
         return replace(self, when=trigger, panes=panes, evict=evict, lateness=lateness)
 
     def aggregate(self, **aggregates: AnyAggregate) -> Stream:
-        """One result column an aggregate."""
+        """One result column an aggregate; those that ask for the time go by the time of the stream at this point."""
         if self.windows is None:
             raise TypeError("aggregate() needs window() before it")
         check(aggregates)
+        aggregates = {name: aggregate.timed(self.time) for name, aggregate in aggregates.items()}
         if not isinstance(self.windows, Window):
             return self.process(self.windows.over(aggregates))
         logic = WindowAggregate(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
 TIME = "time"
-"""The event-time column of the records, epoch milliseconds."""
+"""The time column of the records, epoch milliseconds, unless a job says otherwise."""
 
 ROOM = 1 << 17
 """A `RowAggregate` may multiply the packed numbers of its groups by this, to make room for the number of a row."""
@@ -23,6 +23,10 @@ ROOM = 1 << 17
 
 class Aggregate(ABC):
     """An aggregate whose partial is one row of columns."""
+
+    def timed(self, column: str) -> Self:
+        """The same where a job's time is in a column; an aggregate that asks for the time overrides it."""
+        return self
 
     @abstractmethod
     def lift(self) -> dict[str, pl.Expr]:
@@ -49,6 +53,10 @@ class RowAggregate(ABC):
     """
 
     column: str
+
+    def timed(self, column: str) -> Self:
+        """The same where a job's time is in a column; an aggregate that asks for the time overrides it."""
+        return self
 
     @property
     @abstractmethod

@@ -6,7 +6,8 @@ A record without a value counts for nothing; without any value the result is nul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import polars as pl
 
@@ -15,13 +16,30 @@ from engine.time import NEVER
 
 
 @dataclass(frozen=True)
-class Last(Aggregate):
-    """The value of a column with the latest event time; of several at that time the largest."""
+class Timed(Aggregate):
+    """An aggregate that goes by the time of the records.
+
+    Args:
+        column: The column.
+        time: The job's time column: event, ingestion or processing time. The job sets it.
+    """
 
     column: str
+    time: str = field(default=TIME, kw_only=True, repr=False)
+
+    def timed(self, column: str) -> Self:
+        return replace(self, time=column)
+
+    def _values(self, records: Sequence[dict[str, object]]) -> list[tuple[object, object]]:
+        return [(r[self.time], r[self.column]) for r in records if r[self.column] is not None]
+
+
+@dataclass(frozen=True)
+class Last(Timed):
+    """The value of a column with the latest time of the job; of several at that time the largest."""
 
     def lift(self) -> dict[str, pl.Expr]:
-        time, value = pl.when(pl.col(self.column).is_not_null()).then(pl.col(TIME)), pl.col(self.column)
+        time, value = pl.when(pl.col(self.column).is_not_null()).then(pl.col(self.time)), pl.col(self.column)
         return {f"{self.column}.last_time": time.max(), f"{self.column}.last": value.max_by(_place(time, value))}
 
     def merge(self) -> dict[str, pl.Expr]:
@@ -32,17 +50,15 @@ class Last(Aggregate):
         return pl.col(f"{self.column}.last")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return max(_values(records, self.column), default=(None, None))[1]
+        return max(self._values(records), default=(None, None))[1]
 
 
 @dataclass(frozen=True)
-class First(Aggregate):
-    """The value of a column with the earliest event time; of several at that time the smallest."""
-
-    column: str
+class First(Timed):
+    """The value of a column with the earliest time of the job; of several at that time the smallest."""
 
     def lift(self) -> dict[str, pl.Expr]:
-        time, value = pl.when(pl.col(self.column).is_not_null()).then(pl.col(TIME)), pl.col(self.column)
+        time, value = pl.when(pl.col(self.column).is_not_null()).then(pl.col(self.time)), pl.col(self.column)
         return {f"{self.column}.first_time": time.min(), f"{self.column}.first": value.min_by(_place(time, value))}
 
     def merge(self) -> dict[str, pl.Expr]:
@@ -53,7 +69,7 @@ class First(Aggregate):
         return pl.col(f"{self.column}.first")
 
     def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return min(_values(records, self.column), default=(None, None))[1]
+        return min(self._values(records), default=(None, None))[1]
 
 
 @dataclass(frozen=True)
@@ -78,7 +94,3 @@ class Constant(Aggregate):
 def _place(time: pl.Expr, value: pl.Expr) -> pl.Expr:
     """What values are ordered by: time, then value. In what an older version kept the time is missing: the earliest."""
     return pl.when(value.is_not_null()).then(pl.struct(time.fill_null(NEVER).alias("time"), value.alias("value")))
-
-
-def _values(records: Sequence[dict[str, object]], column: str) -> list[tuple[object, object]]:
-    return [(r[TIME], r[column]) for r in records if r[column] is not None]

@@ -6,8 +6,8 @@ An increase lies between two samples, so the samples of open panes are kept as r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import polars as pl
 
@@ -23,11 +23,17 @@ class Rate:
         column: The counter's value.
         only: Column and value that tell counters from other records; the rate of others is ``None``.
         lookback: How far back the sample before the first one of the window may lie.
+        time: The job's time column: event, ingestion or processing time. The job sets it.
     """
 
     column: str
     only: tuple[str, str] | None = None
     lookback: str = "5m"
+    time: str = field(default=TIME, kw_only=True, repr=False)
+
+    def timed(self, column: str) -> Self:
+        """The same where a job's time is in a column."""
+        return replace(self, time=column)
 
     @property
     def lookback_ms(self) -> int:
@@ -43,20 +49,20 @@ class Rate:
         """`counters` in plain Python, in order of time and, at one time, of value."""
         counters = (r for r in records if self.only is None or r[self.only[0]] == self.only[1])
         known = (r for r in counters if r[self.column] is not None)
-        return sorted(known, key=lambda r: (r[TIME], r[self.column]))
+        return sorted(known, key=lambda r: (r[self.time], r[self.column]))
 
     def steps(self, samples: pl.DataFrame, key: list[str]) -> pl.DataFrame:
         """Adds to each sample its ``increase`` since the sample before it and the ``elapsed`` milliseconds.
 
         Args:
-            samples: ``key``, ``time`` and the column; in any order.
+            samples: ``key``, the time and the column; in any order.
             key: The columns that name one counter.
 
         Returns:
             The samples in order of key and time; of those without a predecessor both are 0.
         """
-        ordered = samples.sort(*key, TIME, self.column)
-        value, time = pl.col(self.column), pl.col(TIME)
+        ordered = samples.sort(*key, self.time, self.column)
+        value, time = pl.col(self.column), pl.col(self.time)
         same = pl.all_horizontal([pl.col(k) == pl.col(k).shift(1) for k in key]).fill_null(False)
         near = same & (time - time.shift(1) <= self.lookback_ms)
         growth = pl.when(value >= value.shift(1)).then(value - value.shift(1)).otherwise(value)
@@ -69,9 +75,9 @@ class Rate:
         """The rate in plain Python; ``before`` is the last sample ahead of the window, if any."""
         increase, elapsed, previous = 0.0, 0, before
         for record in self.samples(records):
-            if previous is not None and record[TIME] - previous[TIME] <= self.lookback_ms:
+            if previous is not None and record[self.time] - previous[self.time] <= self.lookback_ms:
                 value, was = float(record[self.column]), float(previous[self.column])
                 increase += value - was if value >= was else value
-                elapsed += record[TIME] - previous[TIME]
+                elapsed += record[self.time] - previous[self.time]
             previous = record
         return increase * 1000 / elapsed if elapsed else None

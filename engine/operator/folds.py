@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from engine.aggregates import Aggregate, AnyAggregate, Count, Rate, RowAggregate
-from engine.aggregates.base import ROOM, TIME
+from engine.aggregates.base import ROOM
 from engine.packing import grouped, packed
 from engine.state import Tables
 
@@ -58,7 +58,7 @@ class Folds:
         for name, kind in self.tables.items():
             tables[name] = kind.lift(records, by, group)
         for rate in self.rates.values():
-            samples = rate.counters(records).select(*by, TIME, rate.column)
+            samples = rate.counters(records).select(*by, rate.time, rate.column)
             if samples.height:
                 tables[SAMPLES] = samples
         return tables

@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from engine.aggregates import Rate
-from engine.aggregates.base import TIME
 from engine.operator.folds import PANE, SAMPLES, SUMS
 from engine.operator.panes import PaneStore, of_panes
 from engine.state import ShardState, pack, unpack
@@ -22,7 +21,7 @@ class Rates:
     """
 
     def __init__(self, rate: Rate, key: list[str], pane_ms: int) -> None:
-        self.rate, self.key, self.pane_ms = rate, key, pane_ms
+        self.rate, self.key, self.pane_ms, self.time = rate, key, pane_ms, rate.time
         self.reach = -(-rate.lookback_ms // pane_ms) * pane_ms
         """How far from a sample's pane that of its predecessor or successor may lie: the lookback, in whole panes."""
 
@@ -37,11 +36,11 @@ class Rates:
         if samples is not None:
             stored = state.get("carry")
             tables = [unpack(stored)[SAMPLES], samples] if stored else [samples]
-            self._keep(pl.concat(tables, how="diagonal_relaxed").sort(*self.key, TIME, self.rate.column), state)
+            self._keep(pl.concat(tables, how="diagonal_relaxed").sort(*self.key, self.time, self.rate.column), state)
 
     def _keep(self, ordered: pl.DataFrame, state: ShardState, since: int = NEVER) -> None:
-        last = ordered.group_by(self.key, maintain_order=True).last().select(*self.key, TIME, self.rate.column)
-        state.put("carry", pack({SAMPLES: last.filter(pl.col(TIME) >= since)}))
+        last = ordered.group_by(self.key, maintain_order=True).last().select(*self.key, self.time, self.rate.column)
+        state.put("carry", pack({SAMPLES: last.filter(pl.col(self.time) >= since)}))
 
     def close(self, closed: list[int], panes: PaneStore, state: ShardState) -> None:
         """Fixes the increase in panes that the watermark has just passed, and carries each counter's last sample on."""
@@ -90,6 +89,6 @@ class Rates:
         return panes.get(starts).get(SAMPLES)
 
     def _totals(self, steps: pl.DataFrame) -> pl.DataFrame:
-        pane = (pl.col(TIME) - pl.col(TIME) % self.pane_ms).alias(PANE)
+        pane = (pl.col(self.time) - pl.col(self.time) % self.pane_ms).alias(PANE)
         sums = (pl.col("increase").sum().alias(INCREASE), pl.col("elapsed").sum().alias(ELAPSED))
         return steps.group_by(*self.key, pane).agg(*sums)

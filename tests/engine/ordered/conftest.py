@@ -77,7 +77,9 @@ class Result(Record):
     n: int | None = None
     total: float | None = None
     mean: float | None = None
+    first: float | None = None
     last: float | None = None
+    rate: float | None = None
     pairs: int | None = None
     correlation: float | None = None
     rule: Keyword | None = None
