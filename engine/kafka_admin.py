@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -59,14 +59,29 @@ def ensure_topics(
     return created
 
 
+def partition_counts(bootstrap: str, topics: Collection[str], timeout: float = 30.0) -> dict[str, int]:
+    """Partitions of those of ``topics`` that exist.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``.
+    """
+    listed = _listed(_client(bootstrap), bootstrap, timeout)
+    return {name: len(listed[name].partitions) for name in topics if name in listed and listed[name].error is None}
+
+
 def _client(bootstrap: str) -> AdminClient:
     quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}  # we report what matters ourselves
     return AdminClient({"bootstrap.servers": bootstrap, **quiet})
 
 
 def _present(client: AdminClient, bootstrap: str, timeout: float) -> set[str]:
+    listed = _listed(client, bootstrap, timeout)
+    return {name for name, topic in listed.items() if topic.error is None and _led(topic)}
+
+
+def _listed(client: AdminClient, bootstrap: str, timeout: float) -> dict[str, Any]:
     try:
-        listed = client.list_topics(timeout=timeout).topics
+        return dict(client.list_topics(timeout=timeout).topics)
     except KafkaException as error:
         raise NewnormalError(
             "KAFKA_UNREACHABLE",
@@ -75,7 +90,6 @@ def _present(client: AdminClient, bootstrap: str, timeout: float) -> set[str]:
             "host:port of a running broker; `newnormal services up` starts one on this machine",
             "nothing was written",
         ) from None
-    return {name for name, topic in listed.items() if topic.error is None and _led(topic)}
 
 
 def _led(topic: Any) -> bool:

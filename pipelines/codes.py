@@ -32,6 +32,12 @@ jobs("STATE_FORMAT", "the checkpoints are of a version whose state cannot be rea
 jobs(
     "SHARDS_FIXED", "`engine.shards` is not what the checkpoints were made with", "the old value, or a new `namespace`"
 )
+jobs("SETTINGS_FIXED", "a setting is not what the state was made with", "the old value, or a new `namespace`")
+jobs(
+    "PARTITIONS_FIXED",
+    "topics have another number of partitions than `kafka.partitions`",
+    "theirs, or a new `namespace`",
+)
 jobs("STATE_INVALID", "the detector's state in the checkpoint is not of its kind", "a new `namespace`; report it")
 jobs("NOTICE_NOT_WRITTEN", "Kafka did not take a rule or label", "see that the broker answers, then say it again")
 

@@ -20,7 +20,7 @@ from engine.kafka_admin import ensure_topics
 from engine.spark.query import BatchReport, Runtime, drain, start
 from engine.spark.session import end, spark_session
 from engine.time import duration_ms
-from pipelines import topics
+from pipelines import fingerprint, topics
 from pipelines.board import Board
 from pipelines.jobs import FROM_AGENTS, JOBS, MODULES
 from pipelines.measured import Measurements
@@ -79,6 +79,8 @@ class Driver:
         wanted = {settings.topic(name): config for name, config in topics.configs().items()}
         ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
         self._check_layout()
+        fingerprint.check_partitions(settings, self.names)
+        fingerprint.check(settings, self.runtime.checkpoints, self.names)
         self.spark = spark_session(
             spark_jars(),
             java_home(),

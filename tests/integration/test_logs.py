@@ -36,7 +36,7 @@ def _lines(start: int) -> list[tuple[str, dict[str, Any]]]:
     return [(line[1], dict(zip(names, line, strict=True))) for line in sorted(made)]
 
 
-def test_an_unseen_template_becomes_a_novelty_with_its_example_line(pipeline: Pipeline) -> None:
+def test_an_unseen_template_becomes_a_novelty_and_a_start_with_another_window_is_refused(pipeline: Pipeline) -> None:
     start = (int(time.time() * 1000) // WINDOW - WINDOWS) * WINDOW
     lines = _lines(start)
     with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
@@ -59,3 +59,10 @@ def test_an_unseen_template_becomes_a_novelty_with_its_example_line(pipeline: Pi
     assert found["evidence"]["unseen"] > 6
     others = [v for v in told if v["kind"] not in ("normal", "learning") and v["host.name"] != VICTIM]
     assert others == []
+
+    pipeline.stop()
+    pipeline.environment["NEWNORMAL_WINDOW__SIZE"] = "30s"
+    pipeline.start("templates")
+    assert pipeline.process
+    assert pipeline.process.wait(120) == 2
+    assert "window.size = 30s, but the state of templates was made with 10s" in pipeline.log.read_text()

@@ -1,0 +1,130 @@
+"""A start with other settings than those that the state was made with is refused; one that may differ is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import NewnormalError
+from engine.kafka_admin import ensure_topics
+from pipelines.fingerprint import check, check_partitions
+from pipelines.jobs import JOBS
+from pipelines.setting_errors import leaves
+from pipelines.settings import Settings, load
+
+OTHER: dict[str, object] = {
+    "namespace": "b.", "state_dir": "elsewhere", "kafka.bootstrap": "b:1", "kafka.partitions": 8,
+    "kafka.replication": 2, "elasticsearch.url": "http://b:1", "elasticsearch.index": "b",
+    "elasticsearch.refresh": "1s", "embedded.kafka_heap": "1g", "embedded.elasticsearch_heap": "1g",
+    "engine.shards": 4, "engine.cores": 1, "engine.trigger": "1s", "engine.max_records": 1, "engine.max_messages": 1,
+    "engine.driver_memory": "1g", "watermark.out_of_orderness": "1h", "watermark.idle_after": "1h",
+    "watermark.max_ahead": "1h", "watermark.earliest": "2020-01-01", "window.size": "30s", "window.every": "5s",
+    "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.emit": "novel",
+    "detector.timezone": "Asia/Kolkata", "detector.family": {"a*": "count"}, "console.host": "::1", "console.port": 1,
+    "log.level": "debug", "log.format": "json",
+}  # fmt: skip
+"""Another value of each setting."""
+
+FIXED = {
+    "window.size": {"extractor", "templates", "detector", "log_detector"},
+    "window.every": {"extractor", "detector"},
+    "window.allowed_lateness": {"extractor"},
+    "detector.timezone": {"detector"},
+}
+"""What state depends on: the length and slide of the panes in it, how long it keeps them, the hours it learned."""
+
+
+def begun(checkpoints: Path, settings: Settings) -> None:
+    """Checkpoints as Spark leaves them, of all jobs."""
+    check(settings, checkpoints, JOBS)
+    for job in JOBS:
+        (checkpoints / job).mkdir(parents=True, exist_ok=True)
+        (checkpoints / job / "metadata").write_text('{"id": "x"}')
+
+
+@pytest.mark.parametrize("name", dict(leaves(Settings)))
+@pytest.mark.parametrize("job", JOBS)
+def test_a_changed_setting_is_refused_exactly_where_state_depends_on_it(tmp_path: Path, name: str, job: str) -> None:
+    begun(tmp_path, load())
+    settings = load(**{name: OTHER[name]})
+    if job not in FIXED.get(name, ()):
+        check(settings, tmp_path, [job])
+        return
+    with pytest.raises(NewnormalError) as caught:
+        check(settings, tmp_path, [job])
+    error = caught.value
+    assert error.code == "SETTINGS_FIXED"
+    assert f"{name} = {OTHER[name]}, but the state of {job} was made with " in error.what
+    assert error.now == "nothing was started"
+
+
+def test_the_message_has_old_and_new_value_and_what_to_do(tmp_path: Path) -> None:
+    begun(tmp_path, load(**{"window.size": "10s"}))
+    with pytest.raises(NewnormalError) as caught:
+        check(load(**{"window.size": "30s", "window.every": "10s"}), tmp_path, ["extractor", "detector"])
+    assert caught.value.what == "window.size = 30s, but the state of extractor, detector was made with 10s"
+    assert caught.value.accepted == "window.size = 10s; or another namespace, whose topics and state begin anew"
+
+
+def test_a_refused_start_changes_nothing_and_the_old_value_still_starts(tmp_path: Path) -> None:
+    begun(tmp_path, load())
+    for _ in range(2):
+        with pytest.raises(NewnormalError):
+            check(load(**{"window.size": "30s"}), tmp_path, JOBS)
+    check(load(), tmp_path, JOBS)
+
+
+@pytest.mark.parametrize(
+    "same", [{"window.size": "10000ms"}, {"window.every": "10s"}, {"window.allowed_lateness": "600s"}]
+)
+def test_another_spelling_of_the_same_value_is_no_change(tmp_path: Path, same: dict[str, Any]) -> None:
+    begun(tmp_path, load())
+    check(load(**same), tmp_path, JOBS)
+
+
+def test_a_job_that_was_never_started_takes_any_value(tmp_path: Path) -> None:
+    check(load(), tmp_path, ["extractor"])
+    check(load(**{"window.size": "30s"}), tmp_path, ["extractor"])
+
+
+def test_a_checkpoint_that_was_deleted_takes_any_value_but_not_that_of_the_next_job(tmp_path: Path) -> None:
+    begun(tmp_path, load())
+    for file in (tmp_path / "extractor").iterdir():
+        file.unlink()
+    (tmp_path / "extractor").rmdir()
+    settings = load(**{"window.size": "30s"})
+    check(settings, tmp_path, ["extractor"])
+    with pytest.raises(NewnormalError, match="state of detector was made with 10s"):
+        check(settings, tmp_path, ["extractor", "detector"])
+
+
+def test_a_shorter_lateness_is_taken_and_the_longer_one_then_refused(tmp_path: Path) -> None:
+    """Windows that a shorter lateness gave up are no longer in the state."""
+    begun(tmp_path, load())
+    check(load(**{"window.allowed_lateness": "1m"}), tmp_path, JOBS)
+    with pytest.raises(NewnormalError, match=r"window\.allowed_lateness = 10m, .* made with 1m"):
+        check(load(), tmp_path, JOBS)
+
+
+def test_a_checkpoint_of_an_older_version_is_taken_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "extractor").mkdir()
+    (tmp_path / "extractor" / "metadata").write_text("{}")
+    check(load(), tmp_path, JOBS)
+    with pytest.raises(NewnormalError, match="SETTINGS_FIXED"):
+        check(load(**{"window.size": "30s"}), tmp_path, JOBS)
+
+
+@pytest.mark.servers
+def test_topics_with_another_number_of_partitions_stop_the_start(endpoints: Any) -> None:
+    settings = endpoints.settings(load(**{"namespace": "fingerprint.", "kafka.partitions": 2}))
+    ensure_topics(settings.kafka.bootstrap, {t: {} for make in JOBS.values() for t in make(settings).topics}, 2)
+    check_partitions(settings, JOBS)
+    other = endpoints.settings(load(**{"namespace": "fingerprint.", "kafka.partitions": 6}))
+    with pytest.raises(
+        NewnormalError, match=r"kafka\.partitions = 6, but .*fingerprint\.telemetry has 2 partitions"
+    ) as caught:
+        check_partitions(other, ["extractor"])
+    assert caught.value.code == "PARTITIONS_FIXED"
+    assert caught.value.accepted.startswith("2; or another namespace")
