@@ -1,8 +1,8 @@
 """Triggers over many windows at once: a trigger becomes expressions over columns of the table of windows.
 
 What a trigger remembers are columns of that table: of the pane, how many records (`FRESH`) and when the first one came
-(`OPENED`); the same of each `Until`, with whether it is over; whose turn it is of each `InOrder`. The specification is
-`engine.reference.triggers`.
+(`OPENED`); the same of each `Until`, with whether it is over; whose turn it is of each `InOrder`; which ones were ready of each `AllOf`. The
+specification is `engine.reference.triggers`.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Node:
         self.parts = [Node(part, numbers) for part in trigger.parts]
         self.scope = Scope(f"until{number}.fresh", f"until{number}.opened")
         self.over, self.turn, self.own = f"until{number}.over", f"inorder{number}.turn", f"__own{number}"
+        self.held = [f"allof{number}.{i}" for i in range(len(self.parts))] if isinstance(trigger, AllOf) else []
 
     def all(self) -> Iterator[Node]:
         """It and all below it."""
@@ -83,7 +84,7 @@ class Node:
             case AnyOf():
                 return pl.any_horizontal([part.ready(moment, scope) for part in self.parts])
             case AllOf():
-                return pl.all_horizontal([part.ready(moment, scope) for part in self.parts])
+                return pl.all_horizontal(self._were_or_are_ready(moment, scope))
             case InOrder():
                 turns = [(pl.col(self.turn) == i) & part.ready(moment, scope) for i, part in enumerate(self.parts)]
                 return pl.any_horizontal(turns)
@@ -105,11 +106,21 @@ class Node:
         end = pl.col(END)
         return pl.when(end > moment.now).then(early).when(end > moment.before).then(True).otherwise(late)
 
+    def _were_or_are_ready(self, moment: Moment, scope: Scope) -> list[pl.Expr]:
+        parts = zip(self.held, self.parts, strict=True)
+        return [pl.col(held) | part.ready(moment, scope) for held, part in parts]
+
     def looked_at(
         self, moment: Moment, scope: Scope, fired: pl.Expr, active: pl.Expr, begun: dict[str, pl.Expr]
     ) -> dict[str, pl.Expr]:
-        """How what is remembered moves on; ``begun`` gets, of each `Until`, in which windows its turn begins."""
+        """How what is remembered moves on; ``begun`` gets, of each `Until`, in which windows its turn begins.
+
+        The end of an `Until` never learns that its window fired.
+        """
         moved: dict[str, pl.Expr] = {}
+        if isinstance(self.trigger, AllOf):
+            for held, ready in zip(self.held, self._were_or_are_ready(moment, scope), strict=True):
+                moved[held] = pl.when(active).then(ready & ~fired).otherwise(pl.col(held))
         if isinstance(self.trigger, InOrder):
             steps = []
             for i, part in enumerate(self.parts):
@@ -123,6 +134,7 @@ class Node:
             moved[self.turn] = pl.col(self.turn) + pl.sum_horizontal([_FALSE, *steps]).cast(pl.Int64)
         elif isinstance(self.trigger, Until):
             moved |= self.parts[0].looked_at(moment, scope, fired, active, begun)
+            moved |= self.parts[1].looked_at(moment, self.scope, _FALSE, active, begun)
             moved[self.over] = pl.when(active).then(self.ended(moment)).otherwise(pl.col(self.over))
         else:
             for part in self.parts:
@@ -150,6 +162,7 @@ class TriggerLogic:
         nodes = list(self.root.all())
         self.customs = {node.own: node.trigger for node in nodes if isinstance(node.trigger, Custom)}
         self.untils = [node for node in nodes if isinstance(node.trigger, Until)]
+        self.held = [name for node in nodes for name in node.held]
         self.turns = [node for node in nodes if isinstance(node.trigger, InOrder)]
         self.counters = sorted(set(self.root.counters(Scope())))
         self.scopes = [Scope(), *(node.scope for node in self.untils)]
@@ -158,14 +171,14 @@ class TriggerLogic:
         """The columns, as they are in a new window."""
         columns = {scope.count: pl.lit(0, pl.Int64) for scope in self.scopes}
         columns |= {scope.opened: pl.lit(END_OF_TIME, pl.Int64) for scope in self.scopes}
-        columns |= {node.over: _FALSE for node in self.untils}
+        columns |= dict.fromkeys([*(node.over for node in self.untils), *self.held], _FALSE)
         return columns | {node.turn: pl.lit(0, pl.Int64) for node in self.turns}
 
     def merged(self) -> dict[str, pl.Expr]:
         """The columns of a window that several have become."""
         columns = {scope.count: pl.col(scope.count).sum() for scope in self.scopes}
         columns |= {scope.opened: pl.col(scope.opened).min() for scope in self.scopes}
-        columns |= {node.over: pl.col(node.over).any() for node in self.untils}
+        columns |= {name: pl.col(name).any() for name in (*(node.over for node in self.untils), *self.held)}
         return columns | {node.turn: pl.col(node.turn).max() for node in self.turns}
 
     def took(self, clock: int) -> dict[str, pl.Expr]:
@@ -201,7 +214,7 @@ class TriggerLogic:
         return pl.when(self.ready(moment)).then(pl.lit(1, pl.Int64)).otherwise(pl.min_horizontal(rooms))
 
     def room_of_all(self) -> pl.Expr:
-        """The same of all windows of a key together, where they may yet become one."""
-        if self.customs:
+        """The same of all windows of a key together, where they may yet become one: what `AllOf` waits for then too."""
+        if self.customs or self.held:
             return pl.lit(1, pl.Int64)
         return pl.min_horizontal([n - pl.col(c).sum() for c, n in self.counters]).clip(1)

@@ -69,6 +69,7 @@ class Node:
         self.parts = [Node(part) for part in trigger.parts]
         self.turn = 0
         self.over = False
+        self.held = [False] * len(self.parts)
         self.since = Since()
 
     def take(self, clock: int) -> None:
@@ -80,6 +81,7 @@ class Node:
     def merge(self, other: Node) -> None:
         """The window and another one are one."""
         self.turn, self.over = max(self.turn, other.turn), self.over or other.over
+        self.held = [mine or its for mine, its in zip(self.held, other.held, strict=True)]
         self.since.merge(other.since)
         for mine, its in zip(self.parts, other.parts, strict=True):
             mine.merge(its)
@@ -97,7 +99,7 @@ class Node:
             case AnyOf():
                 return any(part.ready(view, moment, since) for part in self.parts)
             case AllOf():
-                return all(part.ready(view, moment, since) for part in self.parts)
+                return all(self._were_or_are_ready(view, moment, since))
             case InOrder():
                 return self.parts[self.turn].ready(view, moment, since)
             case Until():
@@ -124,8 +126,15 @@ class Node:
             return late.ready(view, moment, since)
         return moment.kind == "watermark" and view.pane.records > 0
 
+    def _were_or_are_ready(self, view: View, moment: Moment, since: Since) -> list[bool]:
+        parts = zip(self.held, self.parts, strict=True)
+        return [held or part.ready(view, moment, since) for held, part in parts]
+
     def looked_at(self, view: View, moment: Moment, since: Since, fired: bool) -> None:
-        """Moves on, after a moment at which the window fired or did not."""
+        """Moves on, after a moment at which the window fired or did not; the end of an `Until` never learns of it."""
+        if isinstance(self.trigger, AllOf):
+            held = self._were_or_are_ready(view, moment, since)
+            self.held = [not fired and ready for ready in held]
         if isinstance(self.trigger, InOrder):
             current = self.parts[self.turn]
             fires = fired and current.ready(view, moment, since)
@@ -137,6 +146,7 @@ class Node:
         elif isinstance(self.trigger, Until):
             over = self.parts[1].ready(view, moment, self.since)
             self.parts[0].looked_at(view, moment, since, fired)
+            self.parts[1].looked_at(view, moment, self.since, False)
             self.over = self.over or over
         else:
             for part in self.parts:

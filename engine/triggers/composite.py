@@ -34,7 +34,7 @@ class AnyOf(Several):
 
 
 class AllOf(Several):
-    """When all of them are ready; one that was ready stays so until the window fires."""
+    """When all of them are ready; one that was ready stays so until the window fires (as end of an `Until`: for good)."""
 
 
 class InOrder(Several):
