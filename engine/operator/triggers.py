@@ -1,8 +1,8 @@
 """Triggers over many windows at once: a trigger becomes expressions over columns of the table of windows.
 
 What a trigger remembers are columns of that table: of the pane, how many records (`FRESH`) and when the first one came
-(`OPENED`); the same of each `Until`, with whether it is over; whose turn it is of each `InOrder`; which ones were ready of each `AllOf`. The
-specification is `engine.reference.triggers`.
+(`OPENED`); the same of each `Until`, with whether it is over; whose turn it is of each `InOrder`; of each `AllOf` which
+ones were ready. The specification is `engine.reference.triggers`.
 """
 
 from __future__ import annotations

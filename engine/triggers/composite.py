@@ -34,7 +34,10 @@ class AnyOf(Several):
 
 
 class AllOf(Several):
-    """When all of them are ready; one that was ready stays so until the window fires (as end of an `Until`: for good)."""
+    """When all of them are ready; one that was ready stays so until the window fires.
+
+    As the end of an `Until`, whose counts go on when the window fires, it stays so for good.
+    """
 
 
 class InOrder(Several):
