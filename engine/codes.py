@@ -40,7 +40,10 @@ dead = section("Dead letters")
 dead(
     "TIME_AHEAD", "event time more than `watermark.max_ahead` after the arrival: a wrong clock", "mend the clock (NTP)"
 )
-dead("TIME_TOO_EARLY", "event time before `watermark.earliest`: a wrong clock, or seconds", "epoch *milli*seconds")
+dead("TIME_TOO_EARLY", "event time before `watermark.earliest`: a wrong clock", "mend the clock")
+dead(
+    "TIME_UNIT", "event time looks like seconds, microseconds or nanoseconds", "send epoch *milli*seconds, or ISO 8601"
+)
 dead("KEY_ASTRAY", "a record lies in another partition than its key's", "use the Murmur2 partitioner (of Java clients)")
 dead("VALUE_INVALID", "NaN, infinite or beyond 1e150; or an empty machine or metric", "send finite numbers and names")
 dead("COLUMNAR_BROKEN", "no Arrow stream: somebody else wrote to a columnar topic", "write to a `telemetry.*` topic")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from engine.errors import registered
 from engine.record import Instant, Keyword, Record
 
-PAYLOAD_BYTES = 1024
+PAYLOAD_BYTES, REASON_CHARACTERS = 1024, 1000
+
+
+def _short(reason: str) -> str:
+    """A reason that fits into a message whatever it quotes."""
+    return reason if len(reason) <= REASON_CHARACTERS else f"{reason[: REASON_CHARACTERS - 1]}…"
 
 
 class DeadLetter(Record):
@@ -20,7 +25,9 @@ class DeadLetter(Record):
     time: Instant = Field(alias="@timestamp", description="when the message arrived at Kafka")
     job: Keyword = Field(alias="service.name", description="the job that refused it")
     code: Keyword = Field(alias="error.code", description="stable code of the reason")
-    reason: str = Field(alias="error.message", description="what is wrong and what is accepted")
+    reason: Annotated[str, AfterValidator(_short)] = Field(
+        alias="error.message", description="what is wrong and what is accepted; at most 1000 characters"
+    )
     topic: Keyword = Field(alias="kafka.topic", description="topic it came from")
     partition: int = Field(alias="kafka.partition", description="partition of that topic")
     offset: int = Field(alias="kafka.offset", description="offset in that partition")

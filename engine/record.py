@@ -28,6 +28,8 @@ class Low:
 
 
 Instant = Annotated[int, TimeMs(), Field(ge=-(2**53), le=2**53)]
+Date = Annotated[int, TimeMs(), Field(ge=0, le=253_402_300_799_999)]
+"""An instant that any calendar can show: from 1970 to the year 9999."""
 Prose = Annotated[str, Text()]
 Keyword = Annotated[str, Low()]
 Finite = Annotated[float, AllowInfNan(False)]

@@ -18,7 +18,8 @@ from engine.heartbeat import HEARTBEAT
 from engine.partitioning import slots
 from engine.record import Record
 from engine.steps import Step, apply
-from engine.time import NEVER, duration_ms, epoch_ms, iso
+from engine.time import NEVER, duration_ms
+from engine.timebounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness, Marker, Ordered, WatermarkStrategy
 
 Clock = Literal["event", "ingestion", "processing"]
@@ -94,19 +95,6 @@ class ColumnarDecoder(Decoder):
 
 
 @dataclass(frozen=True)
-class TimeBounds:
-    """Which event times are believed: a wrong clock must not push the watermark.
-
-    Args:
-        max_ahead: How far an event time may lie ahead of its message's arrival at Kafka.
-        earliest: Times before this are taken for a broken clock.
-    """
-
-    max_ahead: str = "1m"
-    earliest: str = "2000-01-01T00:00:00Z"
-
-
-@dataclass(frozen=True)
 class Source:
     """What a job reads: topics of one record type, and how far their clocks are trusted.
 
@@ -121,6 +109,7 @@ class Source:
         holds: Whether the watermark of the job waits for this input. Not for one that the job itself feeds: each would
             wait for the other.
         broadcast: Whether all shards get all of its records: for a slow stream that concerns all keys.
+        reports: Whether dead letters are written of what is refused. Of several jobs that read a topic, one does.
     """
 
     formats: dict[str, Decoder]
@@ -133,6 +122,7 @@ class Source:
     steps: tuple[Step, ...] = ()
     holds: bool = True
     broadcast: bool = False
+    reports: bool = True
     clock: Clock = "event"
 
     def timed(self, clock: Clock, column: str) -> Source:
@@ -176,7 +166,8 @@ class Source:
         spoke = int(messages.arrived.max()) if len(messages.values) else NEVER
         decoded = self.formats[messages.topic].decode(messages)
         records, refused = self._check(decoded.records, messages)
-        dead = [self._dead(job, messages, *refusal) for refusal in [*decoded.refused, *refused]]
+        letters = [*decoded.refused, *refused] if self.reports else []
+        dead = [self._dead(job, messages, *letter) for letter in letters]
         if self.clock != "event":
             marker = Marker(messages.topic, messages.partition, last, None, first, last, last, offset)
             return apply(self.steps, self._stamped(records, messages)), marker, dead
@@ -198,8 +189,7 @@ class Source:
         rows = records.column(ROW).to_numpy()
         own = self.clock == "event"
         times = records.column(self.time).to_numpy() if own else messages.arrived[rows]
-        limit = messages.arrived[rows] + duration_ms(self.bounds.max_ahead)
-        late, early = times > limit, own & (times < epoch_ms(self.bounds.earliest))
+        wrong = own & (self.bounds.early(times) | self.bounds.ahead(times, messages.arrived[rows]))
         broken = np.zeros(len(rows), bool)
         for name, column in zip(records.schema.names, records.columns, strict=True):
             if pa.types.is_floating(column.type):
@@ -210,25 +200,24 @@ class Source:
         astray = np.zeros(len(rows), bool)
         if self.partitions:
             astray = slots(records.column(self.record.identity[0]), self.partitions) != messages.partition
-        bad = late | early | broken | astray
+        bad = wrong | broken | astray
         if not bad.any():
             return records, []
         refused: dict[tuple[int, str], str] = {}
         for index in np.flatnonzero(bad):
-            when = f"{self.time} = {_when(int(times[index]))}"
-            if late[index]:
-                why = (
-                    "TIME_AHEAD",
-                    f"{when} lies more than {self.bounds.max_ahead} ahead of its arrival: a wrong clock",
-                )
-            elif early[index]:
-                why = ("TIME_TOO_EARLY", f"{when} lies before {self.bounds.earliest}: a wrong clock")
-            elif astray[index]:
-                why = ("KEY_ASTRAY", f"its key belongs to another of the {self.partitions} partitions: {_PARTITIONER}")
-            else:
-                why = ("VALUE_INVALID", f"NaN, beyond ±{LARGEST:g}, or an empty key; accepted: finite numbers")
-            refused.setdefault((int(rows[index]), why[0]), why[1])
+            row = int(rows[index])
+            why = self._why(int(times[index]), int(messages.arrived[row]), bool(astray[index]))
+            refused.setdefault((row, why[0]), why[1])
         return records.filter(pa.array(~bad)), [(row, code, why) for (row, code), why in refused.items()]
+
+    def _why(self, time: int, arrived: int, astray: bool) -> tuple[str, str]:
+        """Code and reason of a record that is refused."""
+        wrong_time = self.bounds.refusal(time, arrived, self.time) if self.clock == "event" else None
+        if wrong_time:
+            return wrong_time
+        if astray:
+            return "KEY_ASTRAY", f"its key belongs to another of the {self.partitions} partitions: {_PARTITIONER}"
+        return "VALUE_INVALID", f"NaN, beyond ±{LARGEST:g}, or an empty key; accepted: finite numbers"
 
     def _dead(self, job: str, messages: Messages, row: int, code: str, reason: str) -> DeadLetter:
         time, offset = int(messages.arrived[row]), int(messages.offsets[row])
@@ -236,10 +225,3 @@ class Source:
         return dead_letter(
             job, code, reason, raw, time=time, topic=messages.topic, partition=messages.partition, offset=offset
         )
-
-
-def _when(ms: int) -> str:
-    try:
-        return iso(ms)
-    except (ValueError, OverflowError, OSError):
-        return f"{ms} ms"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from engine.errors import NewnormalError
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 LONGEST = 3_653 * 86_400_000
 """Longest duration, milliseconds: ten years."""
@@ -48,7 +49,7 @@ def iso(ms: int) -> str:
     >>> iso(0)
     '1970-01-01T00:00:00.000Z'
     """
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def epoch_ms(text: str) -> int:

@@ -20,12 +20,12 @@ from engine.state import ShardState, pack, unpack
 from models.regimes.silence import NEVER_DUE
 from pipelines.detection import SCHEMA, Detection
 from pipelines.detection_state import DetectionState
+from pipelines.globs import matches
 from pipelines.history import IDENTITY, History, mark
 from pipelines.labels import tell
 from pipelines.notices import LabelDue, Notices, split
 from pipelines.peers import PeersKept
 from pipelines.records.novelty import QUIET_KINDS
-from pipelines.rules import matches
 from pipelines.settings import DetectorSettings
 from pipelines.words import told
 

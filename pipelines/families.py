@@ -10,7 +10,7 @@ import polars as pl
 from models.arrays import Ints
 from models.families.choice import NONE, Family, MetricKind
 from models.families.suited import About
-from pipelines.rules import matches
+from pipelines.globs import matches
 
 _KINDS = {kind.name.lower(): int(kind) for kind in MetricKind}
 

@@ -6,21 +6,30 @@ One input of the detector carries both, to all shards; each is one JSON text in 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import orjson
 import polars as pl
 import pyarrow as pa
+import structlog
 from pydantic import ValidationError
 
+from engine.deadletters import payload_text
+from engine.errors import NewnormalError
 from engine.record import Instant, Record
 from engine.sources import ROW, Decoded, Decoder, Messages
 from engine.state import ShardState
 from engine.time import END_OF_TIME
-from pipelines.normalizer.json_lines import JSON_MALFORMED, explain
+from pipelines.normalizer.json_lines import JSON_MALFORMED
 from pipelines.records import Label, Rule
+from pipelines.refusals import explain
+
+LARGEST_NOTICE = 65_536
+"""Bytes of a rule or label at the most: it goes into the state of each shard."""
 
 _NOTE = "notices"
+R = TypeVar("R", bound=Record)
+log = structlog.get_logger()
 
 
 class Notice(Record):
@@ -39,32 +48,48 @@ def invalid_code(record: type[Record]) -> str:
     return "RULE_INVALID" if issubclass(record, Rule) else "LABEL_INVALID"
 
 
+def accepted(record: type[R], raw: bytes | None) -> R:
+    """The rule or label in a message: the one check for the jobs that apply it and the commands that write it.
+
+    Raises:
+        NewnormalError: ``JSON_MALFORMED``, ``RULE_INVALID`` or ``LABEL_INVALID``.
+    """
+    name = record.__name__.lower()
+    if not raw:
+        what = f"an empty message (a tombstone) says nothing; a {name} is withdrawn by a later one"
+        raise NewnormalError(JSON_MALFORMED, what)
+    if len(raw) > LARGEST_NOTICE:
+        raise NewnormalError(invalid_code(record), f"a message of {len(raw)} bytes; accepted: at most {LARGEST_NOTICE}")
+    try:
+        return record.model_validate(orjson.loads(raw))
+    except ValidationError as error:
+        raise NewnormalError(invalid_code(record), explain(error, record)) from None
+    except ValueError as error:
+        raise NewnormalError(JSON_MALFORMED, f"{error}: {payload_text(raw)[:80]}") from None
+
+
 @dataclass(frozen=True)
 class NoticeDecoder(Decoder):
     """JSON objects of one type, checked whole; refused are ``JSON_MALFORMED``, ``RULE_INVALID``, ``LABEL_INVALID``.
 
     Args:
         record: `Rule` or `Label`.
-        refuses: Whether what is refused is reported; of several jobs that read the topic, one does.
     """
 
     record: type[Rule] | type[Label]
-    refuses: bool = True
 
     def decode(self, messages: Messages) -> Decoded:
         name = self.record.__name__.lower()
         rows, refused = [], []
         for row, value in enumerate(messages.values.to_pylist()):
             try:
-                said = self.record.model_validate(orjson.loads(value or b""))
-            except ValidationError as error:
-                refused.append((row, invalid_code(self.record), explain(error)))
-            except ValueError as error:
-                refused.append((row, JSON_MALFORMED, str(error)))
+                said = accepted(self.record, value)
+            except NewnormalError as error:
+                refused.append((row, error.code, error.what))
             else:
                 rows.append({"window_end": said.said, name: said.to_json().decode(), ROW: row})
         schema = Notice.arrow_schema().append(pa.field(ROW, pa.int32()))
-        return Decoded(pa.Table.from_pylist(rows, schema), refused if self.refuses else [])
+        return Decoded(pa.Table.from_pylist(rows, schema), refused)
 
 
 @dataclass(frozen=True)
@@ -98,8 +123,8 @@ class Notices:
 
     def __post_init__(self) -> None:
         kept = self.state.notes.get(_NOTE, {})
-        self.versions = [(start, Rule.from_json(text)) for start, text in kept.get("rules", [])]
-        self.labels = [LabelDue(Label.from_json(text), at) for at, text in kept.get("labels", [])]
+        self.versions = [(start, rule) for start, text in kept.get("rules", []) for rule in _kept(Rule, text)]
+        self.labels = [LabelDue(label, at) for at, text in kept.get("labels", []) for label in _kept(Label, text)]
 
     def take(self, news: pl.DataFrame, base: int, before: int) -> tuple[list[tuple[int, Rule]], list[LabelDue]]:
         """Takes in what arrived, once; of what would change windows that cannot be judged again it counts from now on.
@@ -166,3 +191,12 @@ def split(batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     if not said.any():
         return batch.drop("rule", "label"), pl.DataFrame()
     return batch.filter(~said).drop("rule", "label"), batch.filter(said).select("rule", "label")
+
+
+def _kept(record: type[R], text: str) -> list[R]:
+    """A rule or label out of the state; none if an older version took in what this one refuses."""
+    try:
+        return [accepted(record, text.encode())]
+    except NewnormalError as error:
+        log.warning("a rule or label of an older version is left out", code=error.code, reason=error.what)
+        return []

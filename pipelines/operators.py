@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import orjson
 from confluent_kafka import KafkaError, Message, Producer
-from pydantic import ValidationError
 
 from engine import kafka_content
 from engine.errors import NewnormalError
@@ -17,28 +16,40 @@ from engine.kafka_admin import ensure_topics
 from engine.record import Record
 from engine.time import duration_ms, epoch_ms
 from pipelines import topics
-from pipelines.notices import invalid_code
+from pipelines.notices import accepted, invalid_code
 from pipelines.records import Label, Rule
 from pipelines.settings import Settings
+from pipelines.wiring import bounds
 
 _SECONDS = 30.0
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", Rule, Label)
 
 
-def checked(record: type[R], fields: Mapping[str, object]) -> R:
+def checked(record: type[R], fields: Mapping[str, object], settings: Settings, now: int) -> R:
     """A record of what an operator gave; absent fields get their defaults.
 
+    Args:
+        record: `Rule` or `Label`.
+        fields: By their names in Python or JSON; ``None``: absent.
+        settings: Say which times are believed.
+        now: Epoch milliseconds.
+
     Raises:
-        NewnormalError: ``RULE_INVALID`` or ``LABEL_INVALID``, as the job that reads it would say.
+        NewnormalError: ``RULE_INVALID`` or ``LABEL_INVALID``, ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: what
+            the job that reads it would say in a dead letter.
     """
-    name = record.__name__
+    name, nothing = record.__name__.lower(), "nothing was written"
     try:
-        return record.model_validate({key: value for key, value in fields.items() if value is not None})
-    except ValidationError as error:
-        wrong = [(".".join(map(str, e["loc"])), e["msg"].removeprefix("Value error, ")) for e in error.errors()]
-        what = "; ".join(f"{where}: {why}" if where else why for where, why in wrong)
-        code, now = invalid_code(record), "nothing was written"
-        raise NewnormalError(code, what, name.lower(), "see docs/rules.md", now) from None
+        raw = orjson.dumps({key: value for key, value in fields.items() if value is not None})
+        said = accepted(record, raw)
+    except TypeError:
+        what = "a text or number that JSON cannot hold"
+        raise NewnormalError(invalid_code(record), what, name, "UTF-8, and numbers of 64 bits", nothing) from None
+    except NewnormalError as error:
+        raise NewnormalError(error.code, error.what, name, "see docs/rules.md", nothing) from None
+    if refusal := bounds(settings).refusal(said.said, now, "--at"):
+        raise NewnormalError(*refusal, name, "a time that has come, see docs/rules.md", nothing)
+    return said
 
 
 def instant(text: str | None, now: int, where: str) -> int | None:
@@ -111,6 +122,6 @@ def _said(settings: Settings, record: type[R]) -> list[R]:
         raise
     found = []
     for value in values:
-        with suppress(ValidationError):  # a heartbeat, or a dead letter of the detector's
-            found.append(record.from_json(value))
+        with suppress(NewnormalError):  # a heartbeat, or a dead letter of the detector's
+            found.append(accepted(record, value))
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,27 +9,9 @@ import numpy as np
 import polars as pl
 
 from models.arrays import Array, Flags, Ints
+from pipelines.globs import matches
 from pipelines.notices import RuleInForce
 from pipelines.records import Rule
-
-
-def pattern(glob: str) -> str:
-    r"""The regular expression of a glob of `*` and `?`; all other characters stand for themselves.
-
-    >>> pattern("disk.*{path=/}")
-    '^(?s:disk\\..*\\{path=/\\})$'
-    """
-    parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in glob)
-    return f"^(?s:{''.join(parts)})$"
-
-
-def matches(glob: str, names: pl.Series) -> Flags:
-    """Which names a glob matches."""
-    if glob == "*":
-        return np.ones(len(names), np.bool_)
-    if "*" in glob or "?" in glob:
-        return names.cast(pl.String).str.contains(pattern(glob)).to_numpy()
-    return (names == glob).to_numpy()
 
 
 @dataclass(frozen=True)

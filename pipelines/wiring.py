@@ -5,7 +5,8 @@ from __future__ import annotations
 from engine.deadletters import DeadLetter
 from engine.job import Output
 from engine.record import Record
-from engine.sources import ColumnarDecoder, Decoder, Source, TimeBounds
+from engine.sources import ColumnarDecoder, Decoder, Source
+from engine.timebounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness, Prompt
 from pipelines import topics
 from pipelines.notices import Notice, NoticeDecoder
@@ -41,11 +42,13 @@ def notices(settings: Settings, refuses: bool = True) -> Source:
         refuses: Whether the job that reads them writes dead letters of what is wrong; one job does.
     """
     formats: dict[str, Decoder] = {
-        settings.topic(topics.RULES): NoticeDecoder(Rule, refuses),
-        settings.topic(topics.LABELS): NoticeDecoder(Label, refuses),
+        settings.topic(topics.RULES): NoticeDecoder(Rule),
+        settings.topic(topics.LABELS): NoticeDecoder(Label),
     }
     expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
-    return Source(formats, Notice, "window_end", Prompt(expected=expected), bounds(settings), broadcast=True)
+    return Source(
+        formats, Notice, "window_end", Prompt(expected=expected), bounds(settings), broadcast=True, reports=refuses
+    )
 
 
 def columnar(settings: Settings, topic: str, record: type[Record]) -> Output:

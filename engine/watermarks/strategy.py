@@ -1,6 +1,6 @@
 """Watermark strategies: what a job declares of how its input is ordered.
 
-Whatever the strategy, a wrong clock moves the watermark by a bound at most (see `engine.sources.TimeBounds`): records
+Whatever the strategy, a wrong clock moves the watermark by a bound at most (`engine.timebounds.TimeBounds`): records
 too far ahead of their arrival are dead letters, and what is vouched for, or punctuated, is cut there.
 """
 

@@ -61,8 +61,8 @@ def add(
         "verdict": verdict,
         "note": note,
     }
-    label = checked(Label, fields)
     settings = load(**overrides(kafka, None, state_dir, namespace))
+    label = checked(Label, fields, settings, now)
     with embedded(settings, elasticsearch=False) as servers:
         write(servers.settings(settings), label)
     typer.echo(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,7 +15,7 @@ from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.operators import checked, instant, rules, write
 from pipelines.records import Rule
 from pipelines.records.rule import EFFECTS
-from pipelines.settings import load
+from pipelines.settings import Settings, load
 
 app = typer.Typer(
     help="Tell the detector in advance: maintenance, thresholds, directions, least changes, holidays.",
@@ -65,7 +64,7 @@ def add(
 
     Holiday:      [bold]newnormal rule add xmas --date 2026-12-25 --timezone Europe/Stockholm --weekend[/bold]
     """
-    now = _now()
+    settings, now = load(**overrides(kafka, None, state_dir, namespace)), _now()
     begin = instant(start, now, "--from")
     said = instant(at, now, "--at")
     fields = {
@@ -88,7 +87,7 @@ def add(
         "min_change_share": min_change_share,
         "note": note,
     }
-    _send(checked(Rule, fields), kafka, namespace, state_dir)
+    _send(checked(Rule, fields, settings, now), settings)
 
 
 @app.command("list")
@@ -122,16 +121,16 @@ def remove(
             accepted = ", ".join(known) or "nothing: there are no rules"
             raise NewnormalError("RULE_UNKNOWN", f"there is no rule {name}", "rule remove", accepted, "nothing changed")
         old = known[name]
-        when = max(instant(at, _now(), "--at") or 0, old.time + 1)
+        now = _now()
+        when = max(instant(at, now, "--at") or 0, old.time + 1)
         fields = {"id": name, "time": when, "active": False, "entity": old.entity, "metric": old.metric}
-        write(own, checked(Rule, fields))
+        write(own, checked(Rule, fields, own, now))
     typer.echo(f"rule {name} is removed from {iso(when)} on")
 
 
-def _send(rule: Rule, kafka: str | None, namespace: str | None, state_dir: Path | None) -> None:
+def _send(rule: Rule, settings: Settings) -> None:
     from deploy.embedded.services import embedded
 
-    settings = load(**overrides(kafka, None, state_dir, namespace))
     with embedded(settings, elasticsearch=False) as servers:
         write(servers.settings(settings), rule)
     begin = iso(max(rule.time, rule.start or rule.time))

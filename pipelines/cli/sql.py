@@ -17,8 +17,9 @@ from rich.table import Table
 
 from engine import kafka_content
 from engine.errors import NewnormalError
-from engine.sources import Messages, Source, TimeBounds
+from engine.sources import Messages, Source
 from engine.time import iso
+from engine.timebounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.settings import Settings, load

@@ -17,6 +17,7 @@ from engine.deadletters import payload_text
 from engine.dictionaries import compact
 from engine.record import Record, unwrap
 from engine.sources import ROW, Decoded, Decoder, Messages
+from pipelines.refusals import explain
 
 _SMALLEST, _CUTS = 64, 8
 _DTYPES: dict[Any, pl.DataType | type[pl.DataType]] = {int: pl.Float64, float: pl.Float64, str: pl.String}
@@ -87,17 +88,11 @@ class JsonDecoder(Decoder):
                 record = lenient.model_validate({k: v for k, v in fields.items() if v is not None})
                 rows.append(record.model_dump() | {ROW: row})
             except ValidationError as error:
-                refused.append((row, FIELD_INVALID, explain(error)))
+                refused.append((row, FIELD_INVALID, explain(error, self.record)))
             except (ValueError, TypeError, RecursionError) as error:
                 refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
         schema = {n: _DTYPES[_plain(i)] for n, i in self.record.model_fields.items()} | {ROW: pl.Int32}
         return pl.DataFrame(rows, schema).with_columns(*_integers(self.record)), refused
-
-
-def explain(error: ValidationError) -> str:
-    """What a user needs of a validation error: the fields, what is wrong, what was given."""
-    parts = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {str(e['input'])[:60]!r}" for e in error.errors()]
-    return "; ".join(parts)
 
 
 def _plain(info: Any) -> Any:

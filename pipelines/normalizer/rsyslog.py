@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from engine.deadletters import payload_text
 from engine.sources import ROW, Decoded, Decoder, Messages
-from pipelines.normalizer.json_lines import FIELD_INVALID, JSON_MALFORMED, explain
+from pipelines.normalizer.json_lines import FIELD_INVALID, JSON_MALFORMED
 from pipelines.records import Log
+from pipelines.refusals import explain
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class RsyslogDecoder(Decoder):
                 parsed = orjson.loads(value or b"")
                 rows.append(_log(parsed) | {ROW: row})
             except ValidationError as error:
-                refused.append((row, FIELD_INVALID, explain(error)))
+                refused.append((row, FIELD_INVALID, explain(error, Log)))
             except orjson.JSONDecodeError as error:
                 refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
             except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from engine.record import Instant, Keyword, Prose, Record
+from engine.record import Date, Keyword, Prose, Record
 from pipelines.records.novelty import JOINED
 
 LabelVerdict = Literal["true", "false_alarm", "expected_change", "new_normal"]
@@ -21,15 +21,17 @@ class Label(Record):
 
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "start")
 
-    entity: Keyword = Field(alias="host.name", min_length=1, description="the machine")
-    metric: Keyword = Field(JOINED, min_length=1, description="the metric; `_machine`: the machine as a whole")
-    start: Instant = Field(alias="event.start", description="first instant it speaks of")
-    end: Instant | None = Field(None, alias="event.end", description="last instant it speaks of")
-    time: Instant | None = Field(
+    entity: Keyword = Field(alias="host.name", min_length=1, max_length=512, description="the machine")
+    metric: Keyword = Field(
+        JOINED, min_length=1, max_length=512, description="the metric; `_machine`: the machine as a whole"
+    )
+    start: Date = Field(alias="event.start", description="first instant it speaks of")
+    end: Date | None = Field(None, alias="event.end", description="last instant it speaks of")
+    time: Date | None = Field(
         None, alias="event.created", description="event time at which it was said; absent: the last that it speaks of"
     )
     verdict: LabelVerdict = Field(description="what it was")
-    note: Prose = Field("", description="in the operator's words")
+    note: Prose = Field("", max_length=4_096, description="in the operator's words")
 
     @field_validator("metric")
     @classmethod
@@ -43,3 +45,9 @@ class Label(Record):
         if self.time is not None:
             return self.time
         return self.start if self.end is None else self.end
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.end is not None and self.end < self.start:
+            raise ValueError("event.end lies before event.start; accepted: the same instant or a later one")
+        return self

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from engine.record import Finite, Instant, Record
+from engine.record import Date, Finite, Record
+from pipelines.globs import Glob
 from pipelines.records.zone import Zone
 
 EFFECTS = ("skip_result", "skip_learning", "report", "weekend", "only", "min_change", "min_change_share")
@@ -29,20 +30,18 @@ class Rule(Record):
 
     identity: ClassVar[tuple[str, ...]] = ("id", "time")
 
-    id: str = Field(min_length=1, description="name of the rule")
-    time: Instant = Field(alias="@timestamp", description="event time at which this version was said")
+    id: str = Field(min_length=1, max_length=256, description="name of the rule")
+    time: Date = Field(alias="@timestamp", description="event time at which this version was said")
     active: bool = Field(True, description="no: the rule is withdrawn")
-    entity: str = Field("*", alias="host.name", min_length=1, description="glob over machines")
-    metric: str = Field(
-        "*", min_length=1, description="glob over metrics; `*` also matches the joined verdict, `_machine`"
-    )
-    start: Instant | None = Field(
+    entity: Glob = Field("*", alias="host.name", description="glob over machines")
+    metric: Glob = Field("*", description="glob over metrics; `*` also matches the joined verdict, `_machine`")
+    start: Date | None = Field(
         None, alias="event.start", description="in force from; absent, or before it: from `time`"
     )
-    end: Instant | None = Field(
-        None, alias="event.end", description="in force until, exclusive; absent: until withdrawn"
+    end: Date | None = Field(None, alias="event.end", description="in force until, exclusive; absent: until withdrawn")
+    dates: list[Day] = Field(
+        default_factory=list, max_length=1_000, description="only on these days, YYYY-MM-DD; empty: on all"
     )
-    dates: list[Day] = Field(default_factory=list, description="only on these days, YYYY-MM-DD; empty: on all")
     timezone: Zone = Field("UTC", description="IANA name of the time zone of the days")
     above: Finite | None = Field(None, description="concerns values above this only")
     below: Finite | None = Field(None, description="concerns values below this only")
@@ -55,7 +54,7 @@ class Rule(Record):
     )
     min_change: Finite | None = Field(None, ge=0, description="report only values so far from what is typical")
     min_change_share: Finite | None = Field(None, ge=0, description="the same, as a share of what is typical")
-    note: str = Field("", description="why, in the operator's words")
+    note: str = Field("", max_length=4_096, description="why, in the operator's words")
 
     @property
     def said(self) -> int:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Annotated
 from zoneinfo import available_timezones
 
+import polars as pl
 from pydantic import AfterValidator
 
 _OF_ONE_MACHINE = frozenset({"localtime", "Factory"})
@@ -13,12 +14,21 @@ _OF_ONE_MACHINE = frozenset({"localtime", "Factory"})
 
 
 def _zone(name: str) -> str:
-    if name != "UTC" and (name in _OF_ONE_MACHINE or name not in available_timezones()):
+    if name != "UTC" and (name in _OF_ONE_MACHINE or name not in available_timezones() or not _known(name)):
         folded = {known.casefold(): known for known in available_timezones()}
         close = [folded[found] for found in get_close_matches(name.casefold(), folded, 1)]
         hint = f", did you mean {close[0]}?" if close else ""
         raise ValueError(f"{name!r} is no time zone{hint}; accepted: an IANA name, e.g. Europe/Stockholm")
     return name
+
+
+def _known(name: str) -> bool:
+    """Whether Polars, which brings a list of its own, can apply it."""
+    try:
+        pl.Series([0]).cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(name)
+    except pl.exceptions.PolarsError:
+        return False
+    return True
 
 
 Zone = Annotated[str, AfterValidator(_zone)]

@@ -8,8 +8,9 @@ from engine.aggregates import AnyAggregate, Count, Max, Sum
 from engine.deadletters import DeadLetter
 from engine.job import Job, Output
 from engine.record import Keyword, Record
-from engine.sources import Clock, ColumnarDecoder, Source, TimeBounds
+from engine.sources import Clock, ColumnarDecoder, Source
 from engine.stream import Stream
+from engine.timebounds import TimeBounds
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.windows import Evictor, Window
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Sequence
+from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
@@ -14,10 +17,34 @@ from pipelines import topics
 from pipelines.operators import labels, rules, write
 from pipelines.records import Label, Rule
 from tests.integration.conftest import Pipeline
+from tests.pipelines.hostile import HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, fuzz
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(400)]
 STEP, WINDOWS = 10_000, 200
 BEFORE, WITHIN, AFTER, REVISED = 80, 120, 170, 190
+
+
+def small(values: Sequence[bytes | None]) -> list[bytes | None]:
+    """Those that Kafka takes."""
+    return [value for value in values if len(value or b"") < 900_000]
+
+
+def elsewhere(values: list[bytes]) -> list[bytes]:
+    """Those that cannot concern the machines of this test."""
+    hosts = [json.loads(value).get("host.name", "*") for value in values]
+    return [value for value, host in zip(values, hosts, strict=True) if not fnmatch("plain", str(host))]
+
+
+def control(producer: Producer, topic: str, values: Sequence[bytes | None]) -> list[tuple[int, int]]:
+    """Writes messages to a topic of operators; where they lie: partition and offset."""
+    places: list[tuple[int, int]] = []
+    for number, value in enumerate(values):
+        producer.produce(
+            topic, value, key=b"hostile%d" % number, on_delivery=lambda _, m: places.append((m.partition(), m.offset()))
+        )
+    producer.flush()
+    assert len(places) == len(values)
+    return places
 
 
 def _values() -> np.ndarray:
@@ -50,7 +77,8 @@ def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_
         sample = {"@timestamp": when, "host.name": host, "metric": "cpu", "value": value, "kind": "gauge"}
         producer.produce(settings.topic(topics.RAW_JSON), orjson.dumps(sample), partition=0)
 
-    producer.produce(settings.topic(topics.RULES), b'{"id": "broken", "@timestamp": 5, "skip": true}', key=b"broken")
+    hostile = {topics.RULES: small(HOSTILE_RULES), topics.LABELS: small(HOSTILE_LABELS)}
+    sent = {topic: control(producer, settings.topic(topic), values) for topic, values in hostile.items()}
     for window, values in enumerate(_values().T):
         for host, value in zip(("ruled", "labelled", "plain"), values, strict=True):
             send(host, at(window) + 1, float(value))
@@ -67,6 +95,8 @@ def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_
         return found
 
     pipeline.wait("verdicts", lambda: ("plain", REVISED + 5) in verdicts())
+    control(producer, settings.topic(topics.RULES), elsewhere(fuzz(RULES, 150)))
+    control(producer, settings.topic(topics.LABELS), elsewhere(fuzz(LABELS, 100)))
     send("plain", at(REVISED) + 2, 2000.0)
     producer.flush()
     pipeline.wait("the amended verdict", lambda: verdicts()["plain", REVISED]["revision"] > 0)
@@ -85,4 +115,10 @@ def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_
     assert (amended["revision"], amended["actual"]) == (1, (2000.0 + _values()[2, REVISED]) / 2)
     assert amended["kind"] == "anomaly"
     dead = [orjson.loads(message.value()) for message in pipeline.read(topics.DEADLETTER)]
-    assert [letter["error.code"] for letter in dead] == ["RULE_INVALID"], "once, although all shards read the rules"
+    assert {letter["service.name"] for letter in dead} == {"detector"}, "although two jobs and all shards read them"
+    for topic, places in sent.items():
+        letters = [letter for letter in dead if letter["kafka.topic"] == settings.topic(topic)]
+        refused = [(letter["kafka.partition"], letter["kafka.offset"]) for letter in letters]
+        assert set(places) <= set(refused)
+        assert len(set(refused)) == len(refused), "each once"
+    assert all(letter["error.message"] for letter in dead)

@@ -1,0 +1,59 @@
+"""Why a message is no record, in words: what a dead letter and an error of a command say of a validation error."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from pydantic import ValidationError
+
+from engine.record import Record
+
+_MOST, _LONGEST = 10, 60
+
+
+def explain(error: ValidationError, record: type[Record]) -> str:
+    """The fields that are wrong, what is wrong with each, and what was given; at most ten.
+
+    >>> from pipelines.records import Label
+    >>> try:
+    ...     Label.model_validate({"host": "a", "event.start": 0, "verdict": "true"})
+    ... except ValidationError as error:
+    ...     print(explain(error, Label))
+    host.name is missing; 'host' is not a field of a label: did you mean host.name?
+    """
+    parts = []
+    for wrong in error.errors(include_url=False)[:_MOST]:
+        where = ".".join(map(str, wrong["loc"]))[:_LONGEST]
+        if wrong["type"] == "missing":
+            parts.append(f"{where} is missing")
+        elif wrong["type"] == "extra_forbidden":
+            parts.append(unknown(str(wrong["loc"][0]), record))
+        elif not wrong["loc"]:
+            parts.append(wrong["msg"].removeprefix("Value error, "))
+        else:
+            why = wrong["msg"].removeprefix("Value error, ").removeprefix("Input ").replace("String ", "text ")
+            parts.append(f"{where}: {why}, got {str(wrong['input'])[:_LONGEST]!r}")
+    more = error.error_count() - _MOST
+    return "; ".join([*parts, *([f"and {more} more"] if more > 0 else [])])
+
+
+def unknown(name: str, record: type[Record]) -> str:
+    """That a record has no field of this name, and which one was probably meant."""
+    said = f"{name[:_LONGEST]!r} is not a field of a {record.__name__.lower()}"
+    meant = close(name, record)
+    return f"{said}: did you mean {meant}?" if meant else said
+
+
+def close(name: str, record: type[Record]) -> str | None:
+    """The field, by its name in JSON, that a misspelt name is nearest to; ``None`` if it is near to none.
+
+    >>> from pipelines.records import Telemetry
+    >>> close("Host", Telemetry), close("knd", Telemetry), close("tags", Telemetry)
+    ('host.name', 'kind', None)
+    """
+    names: dict[str, str] = {}
+    for own, info in record.model_fields.items():
+        alias = info.alias or own
+        names |= dict.fromkeys((own, alias, *alias.split(".")), alias)
+    found = get_close_matches(name.lower()[:_LONGEST], names, 1, 0.75)
+    return names[found[0]] if found else None
