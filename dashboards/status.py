@@ -28,6 +28,7 @@ class JobStatus:
         timers: Timers that have not fired.
         busiest_share: Share of the last micro-batch's records that went to the shard with most of them, 0 to 1.
         batch_ms: How long the last micro-batch took.
+        last_error: Why it last had to be started again; ``None`` if it never had.
     """
 
     name: str
@@ -44,6 +45,7 @@ class JobStatus:
     timers: int | None = None
     busiest_share: float | None = None
     batch_ms: float = 0.0
+    last_error: str | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,11 @@ server("DISK_FULL", "less than 1 GB free, or no room for the download", "free sp
 server("DOWNLOAD_FAILED", "a file could not be had after three attempts", "see that the network is up; a mirror")
 server("IVY_MISSING", "the installation of PySpark is not complete", "`make setup`")
 server("SERVER_FAILED", "a server ended or was not ready in time; its last errors are in the message", "see its log")
+server(
+    "SERVERS_ABSENT",
+    "the servers that a command looks at do not run",
+    "`newnormal run` or `services up`, `--state-dir`",
+)
 server("SERVICES_PARTIAL", "servers run, but not the one that is needed", "`newnormal services down`, then start again")
 server("SERVICES_BUSY", "another process has been starting or stopping the servers for minutes", "wait; end the other")
 server("STATE_DIR", "the state directory cannot be made or written", "another `state_dir`")

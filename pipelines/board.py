@@ -38,6 +38,7 @@ class _Tally:
         self.records_in = self.records_out = self.late = self.dead = self.state_bytes = 0
         self.watermark: int | None = None
         self.batch_ms = 0.0
+        self.last_error: str | None = None
         self.held = Held()
         self.busiest_share: float | None = None
         self.recent: deque[tuple[float, int]] = deque()
@@ -67,6 +68,7 @@ class _Tally:
             timers=self.held.timers,
             busiest_share=self.busiest_share,
             batch_ms=self.batch_ms,
+            last_error=self.last_error,
         )
 
 
@@ -102,6 +104,11 @@ class Board:
                 tally.state_bytes = sum(s.state_bytes for s in report.stats)
                 watermark = min(s.watermark for s in report.stats)
                 tally.watermark = watermark if watermark > NEVER else tally.watermark
+
+    def failed(self, job: str, reason: str) -> None:
+        """Takes in that a job failed and is started again."""
+        with self.lock:
+            self.tallies[job].last_error = reason
 
     def sink(self, report: SinkReport) -> None:
         """Takes in a micro-batch of the sink."""

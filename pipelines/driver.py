@@ -150,6 +150,7 @@ class Driver:
                     "JOB_FAILED", what, name, now="all jobs stop; a new start goes on from the checkpoints"
                 )
             log.warning("job failed, started again from its checkpoint", job=name, reason=reason)
+            self.board.failed(name, reason)
             self._launch(name)
 
     def lags(self) -> dict[str, int | None]:

@@ -111,6 +111,11 @@ class ConsoleSettings(_Section):
     port: Whole = Field(8880, ge=0, le=65535, description="its port; the next free one when taken")
 
 
+class LogSettings(_Section):
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+    format: Literal["text", "json"] = Field("text", description="text: lines for people; json: an object a line")
+
+
 class Settings(BaseSettings):
     """Everything that can be set, validated as a whole before anything starts."""
 
@@ -128,6 +133,7 @@ class Settings(BaseSettings):
     window: WindowSettings = WindowSettings()
     detector: DetectorSettings = DetectorSettings()
     console: ConsoleSettings = ConsoleSettings()
+    log: LogSettings = LogSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -14,6 +14,7 @@ from dashboards.live import LiveView
 from dashboards.status import PipelineStatus
 from engine.errors import NewnormalError
 from pipelines.driver import Driver
+from pipelines.processes import announced
 from pipelines.records.novelty import NEWS_KINDS
 
 log = structlog.get_logger()
@@ -76,8 +77,8 @@ def watching(driver: Driver) -> Iterator[Watch]:
     )
     log.info("console", url=server.url)
     try:
-        driver.start()
-        with LiveView(server.url) as view:
+        with announced(settings, server.url, driver.names), LiveView(server.url) as view:
+            driver.start()
             watch.append(Watch(driver, view, store))
             yield watch[0]
     finally:

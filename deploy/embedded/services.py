@@ -57,6 +57,33 @@ def embedded(
             started.stop()
 
 
+def running(settings: Settings, *, kafka: bool = True, elasticsearch: bool = True) -> Settings:
+    """The settings with the addresses of servers that run already; starts none.
+
+    Args:
+        settings: Addresses, which go first, and the state directory.
+        kafka: Whether a Kafka broker is needed.
+        elasticsearch: Whether an Elasticsearch node is needed.
+
+    Raises:
+        NewnormalError: ``SERVERS_ABSENT``; ``KAFKA_UNREACHABLE``, ``ELASTICSEARCH_UNREACHABLE``.
+    """
+    elsewhere = _elsewhere(settings, kafka, elasticsearch)
+    wanted = _wanted(elsewhere, kafka, elasticsearch)
+    found = record.read(settings.state) if wanted else None
+    missing = set(wanted) - {server.name for server in found.servers} if found else set(wanted)
+    if missing:
+        option = "--kafka host:port" if "kafka" in missing else "--elasticsearch http://host:port"
+        raise NewnormalError(
+            "SERVERS_ABSENT",
+            f"no {' and no '.join(sorted(missing))} runs for {settings.state}, and no setting names one",
+            "state_dir",
+            f"`newnormal run` or `newnormal services up` with this state directory; another --state-dir; or {option}",
+            "nothing was started: this command only looks at what runs",
+        )
+    return elsewhere.settings(found.endpoints.settings(settings) if found else settings)
+
+
 def up(settings: Settings, *, kafka: bool = True, elasticsearch: bool = True, say: Say | None = None) -> record.Running:
     """Starts servers that go on running after this process; what runs already is left as it is.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
+from importlib import metadata
 from types import FrameType
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
-import structlog
 import typer
 from rich.console import Console
 
@@ -24,11 +23,13 @@ from pipelines.cli import (
     example,
     explain,
     label,
+    log_output,
     rule,
     run,
     score,
     services,
     sql,
+    status,
     tail,
 )
 
@@ -39,8 +40,28 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def newnormal(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=lambda asked: _version() if asked else None, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None:
+    """Streaming novelty detection for machine telemetry: anomalies and new normals, seconds later."""
+
+
+def _version() -> NoReturn:
+    typer.echo(f"newnormal {metadata.version('newnormal')}")
+    raise typer.Exit
+
+
 app.command()(demo.demo)
 app.command()(run.run)
+app.command()(status.status)
 app.command()(score.score)
 app.command()(evaluate.evaluate)
 app.command()(datagen.simulate)
@@ -60,14 +81,7 @@ app.command()(docs.docs)
 
 def main() -> NoReturn:
     """Entry point of the console script."""
-    structlog.configure(
-        processors=[
-            structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    log_output.configure()
     signal.signal(signal.SIGTERM, _terminate)
     try:
         app()

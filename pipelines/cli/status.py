@@ -1,0 +1,141 @@
+"""`newnormal status`: what runs for a state directory and namespace, and whether it is well."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dashboards.live import clock_time, duration, printable
+from deploy.embedded import services
+from pipelines import processes
+from pipelines.cli.options import Namespace, StateDir, overrides
+from pipelines.settings import Settings, load
+
+_SECONDS = 5.0
+WELL, UNWELL, NOTHING = 0, 1, 3
+"""Exit codes: all is well; something is not; nothing runs."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a process says of itself.
+
+    Attributes:
+        process: The process.
+        jobs: Its jobs as the console has them; empty if it does not answer.
+        problems: What is not well, in words.
+    """
+
+    process: processes.Process
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Show what runs: servers, and each job's rate, lag, watermark and last error.
+
+    Exit code 0 if all is well, 1 if something is not, 3 if no job runs.
+    """
+    settings = load(**overrides(None, None, state_dir, namespace))
+    answers = [_asked(process) for process in processes.found(settings)]
+    servers = services.status(settings)
+    code = NOTHING if not answers else UNWELL if any(answer.problems for answer in answers) else WELL
+    if as_json:
+        found = {
+            "state_dir": str(settings.state),
+            "namespace": settings.namespace,
+            "status": {WELL: "ok", UNWELL: "unwell", NOTHING: "nothing runs"}[code],
+            "servers": [asdict(server) for server in servers.servers] if servers else [],
+            "processes": [asdict(answer) for answer in answers],
+        }
+        typer.echo(json.dumps(found))
+    else:
+        _show(settings, servers.servers if servers else (), answers)
+    raise typer.Exit(code)
+
+
+def _asked(process: processes.Process) -> Answer:
+    try:
+        told = _get(f"{process.url}/api/status")
+        health = _get(f"{process.url}/health")
+    except (OSError, ValueError) as error:
+        return Answer(process, [], [f"its console does not answer: {error}"])
+    jobs = (told.get("pipeline") or {}).get("jobs") or []
+    if not jobs:
+        return Answer(process, [], ["it is starting: no job runs yet"])
+    problems = [] if health.get("status") == "ok" else _reasons(health)
+    return Answer(process, jobs, problems)
+
+
+def _get(url: str) -> dict[str, Any]:
+    """A JSON object; one that comes with 503 as well."""
+    try:
+        with urllib.request.urlopen(url, timeout=_SECONDS) as reply:
+            body = reply.read()
+    except urllib.error.HTTPError as error:
+        if error.code != 503:
+            raise
+        body = error.read()
+    found = json.loads(body)
+    return found if isinstance(found, dict) else {}
+
+
+def _reasons(health: dict[str, Any]) -> list[str]:
+    reasons = health.get("reasons") or [f"{health.get('code', '')}: {health.get('detail', 'not well')}"]
+    return [str(reason) for reason in reasons]
+
+
+def _show(settings: Settings, servers: Any, answers: list[Answer]) -> None:
+    console = Console(highlight=False)
+    place = f"{settings.state}, namespace {settings.namespace or 'none'}"
+    console.print(Text(f"state directory {place}"), soft_wrap=True)
+    for server in servers:
+        up = duration(round((time.time() - server.started) * 1000))
+        console.print(Text(f"{server.name} at {server.address}, process {server.pid}, up {up}"), soft_wrap=True)
+    if not servers:
+        console.print("no embedded server runs")
+    for answer in answers:
+        process = answer.process
+        console.print(Text(f"process {process.pid}, {process.url}"), soft_wrap=True)
+        if answer.jobs:
+            console.print(_jobs(answer.jobs))
+        for job in answer.jobs:
+            if job.get("last_error"):
+                console.print(Text(f"{job['name']}: last error: {printable(str(job['last_error']))}"), soft_wrap=True)
+        for problem in answer.problems:
+            console.print(Text(f"not well: {printable(problem)}", "bold red"), soft_wrap=True)
+    if not answers:
+        console.print("no job runs: `newnormal run`")
+
+
+def _jobs(jobs: list[dict[str, Any]]) -> Table:
+    now = int(time.time() * 1000)
+    table = Table(box=None, header_style="dim", padding=(0, 1))
+    table.add_column("job")
+    for name in ("in/s", "lag", "watermark (UTC)", "delay", "late", "dead"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for job in jobs:
+        mark, lag = job.get("watermark"), job.get("lag")
+        table.add_row(
+            Text(str(job["name"])),
+            f"{job.get('rate_in', 0):,.0f}",
+            "unknown" if lag is None else f"{lag:,}",
+            "–" if mark is None else clock_time(mark, now),
+            "–" if mark is None else duration(now - mark),
+            f"{job.get('late', 0):,}",
+            f"{job.get('dead_lettered', 0):,}",
+        )
+    return table
