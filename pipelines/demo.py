@@ -36,7 +36,7 @@ class Inputs:
 
     def __init__(self, settings: Settings, now: int) -> None:
         self.settings, self.stopping, self.live = settings, threading.Event(), threading.Event()
-        self.truth, self.mark = settings.state / "groundtruth.jsonl", settings.state / "demo.json"
+        self.truth, self.mark = settings.file("groundtruth.jsonl"), settings.file("demo.json")
         self.config = self._go_on(demo(now))
         self.reached = self.config.start or now
         self.failure: BaseException | None = None
@@ -140,6 +140,6 @@ def _found(settings: Settings, truth: Path) -> tuple[int, int]:
             for row in rows
         ]
         query = {"bool": {"should": clauses, "minimum_should_match": 1}}
-        found += client.count(index=settings.elasticsearch.index, query=query)["count"] > 0
+        found += client.count(index=settings.index, query=query)["count"] > 0
     client.close()
     return len(events), found

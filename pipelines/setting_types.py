@@ -127,8 +127,8 @@ Index = Annotated[
     Accepts("small letters, digits, _ and -, a letter first, up to 100 characters"),
 ]  # fmt: skip
 Prefix = Annotated[
-    str, _checked(lambda t: re.fullmatch(r"([a-z0-9-]{1,60}\.)?", t) is not None),
-    Accepts("nothing, or small letters, digits and -, and a dot at the end, e.g. staging."),
+    str, _checked(lambda t: re.fullmatch(r"([a-z0-9][a-z0-9-]{0,59}\.)?", t) is not None),
+    Accepts("nothing, or small letters, digits and - (not first), and a dot at the end, e.g. staging."),
 ]  # fmt: skip
 Folder = Annotated[Path, AfterValidator(_is_folder), Accepts("a directory, or where one can be made")]
 FamilyName = Literal["mixture", "count", "ratio", "categorical"]

@@ -6,6 +6,7 @@ A bad setting stops the start with a message that names it and what is accepted.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from engine.errors import NewnormalError
 from engine.time import duration_ms
-from pipelines import setting_errors
+from pipelines import setting_errors, topics
 from pipelines.setting_types import (
     Brokers,
     DriverHeap,
@@ -37,6 +38,9 @@ from pipelines.setting_types import (
 _MOST_PANES = 1_000
 """Windows that one record is in, at most: each holds a state of its own."""
 
+_NO_NAMESPACE = "default"
+"""Folder of what belongs to no namespace."""
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,7 +56,11 @@ class KafkaSettings(_Section):
 
 class ElasticsearchSettings(_Section):
     url: Url = Field(None, description="http://host:port; empty: the embedded one")
-    index: Index = Field("novelties", description="alias that documents are read through")
+    index: Index = Field(
+        "novelties",
+        description="alias that documents are read through, and first part of their indices' names; with the "
+        "namespace before it: `nab.novelties`",
+    )
     refresh: Duration = Field("500ms", description="how soon a document is searchable")
 
 
@@ -123,7 +131,7 @@ class Settings(BaseSettings):
         env_prefix="NEWNORMAL_", env_nested_delimiter="__", frozen=True, extra="forbid", toml_file="newnormal.toml"
     )
 
-    namespace: Prefix = Field("", description="prefix of all topics, ends in a dot; empty: none")
+    namespace: Prefix = Field("", description="prefix of all topics and indices, ends in a dot; empty: none")
     state_dir: Folder = Field(Path("~/.local/state/newnormal"), description="servers' data, checkpoints, logs")
     kafka: KafkaSettings = KafkaSettings()
     elasticsearch: ElasticsearchSettings = ElasticsearchSettings()
@@ -152,13 +160,22 @@ class Settings(BaseSettings):
         return self.namespace + name
 
     @property
+    def index(self) -> str:
+        """The alias that documents are read through: with the namespace before it."""
+        return self.namespace + self.elasticsearch.index
+
+    @property
     def state(self) -> Path:
         """The state directory, absolute."""
         return self.state_dir.expanduser().resolve()
 
     def folder(self, what: str) -> Path:
         """Where something that each namespace has of its own lies in the state directory."""
-        return self.state / what / (self.namespace.rstrip(".") or "default")
+        return self.state / what / (self.namespace.rstrip(".") or _NO_NAMESPACE)
+
+    def file(self, name: str) -> Path:
+        """A file in the state directory that each namespace has of its own."""
+        return self.state / f"{self.namespace}{name}"
 
 
 def load(**overrides: Any) -> Settings:
@@ -198,8 +215,24 @@ def _check(settings: Settings, given: dict[str, Any]) -> None:
     if size % every or size // every > _MOST_PANES:
         what = f"window.every = {window.every!r}, but window.size = {window.size!r}"
         wrong["window.every"] = (what, f"what divides the size, into {_MOST_PANES} parts at most")
+    if mixed := _mixed(settings):
+        wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     if wrong:
         place = setting_errors.place
         raise setting_errors.refusal(
             {name: (what, place(name, given, os.environ), wanted) for name, (what, wanted) in wrong.items()}
         )
+
+
+def _mixed(settings: Settings) -> str | None:
+    """What a namespace would have in common with another one; ``None``: nothing."""
+    namespace, names = settings.namespace, set(topics.configs())
+    if not namespace:
+        return None
+    if namespace == f"{_NO_NAMESPACE}.":
+        return "whose checkpoints would be the checkpoints of no namespace"
+    if shared := sorted(names & {settings.topic(name) for name in names}):
+        return f"whose topic {shared[0]} would be a topic of no namespace"
+    if re.match(rf"{re.escape(settings.elasticsearch.index)}-[12]", namespace):
+        return f"whose indices would be taken for those of the alias {settings.elasticsearch.index}"
+    return None

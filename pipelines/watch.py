@@ -70,7 +70,7 @@ class Watch:
 def watching(driver: Driver) -> Iterator[Watch]:
     """Starts the driver, the console and the live view; stops all of them at the end."""
     settings = driver.settings
-    store = Store(settings.elasticsearch.url or "", settings.elasticsearch.index)
+    store = Store(settings.elasticsearch.url or "", settings.index)
     watch: list[Watch] = []
     server = serve(
         create_app(store, lambda: watch[0].status() if watch else {}), settings.console.host, settings.console.port

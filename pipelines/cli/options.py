@@ -16,7 +16,7 @@ StateDir = Annotated[
     typer.Option("--state-dir", help="Where data, checkpoints and logs are kept. Default: setting state_dir."),
 ]
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", help="Prefix of all topics, ends in a dot: a pipeline apart from others.")
+    str | None, typer.Option("--namespace", help="Prefix of all topics and indices, ends in a dot: a pipeline apart.")
 ]
 
 

@@ -60,9 +60,8 @@ class SinkConfig:
     @classmethod
     def of(cls, settings: Settings, url: str) -> SinkConfig:
         """From the settings; the URL is that of the server that is really there (given or embedded)."""
-        elastic = settings.elasticsearch
-        refresh_ms = duration_ms(elastic.refresh)
-        return cls(url=url, index=elastic.index, alias=elastic.index, refresh_ms=refresh_ms)
+        refresh_ms = duration_ms(settings.elasticsearch.refresh)
+        return cls(url=url, index=settings.index, alias=settings.index, refresh_ms=refresh_ms)
 
 
 class Sink:

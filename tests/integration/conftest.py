@@ -70,7 +70,7 @@ class Pipeline:
     def documents(self) -> list[dict[str, Any]]:
         """All documents, by Elasticsearch's own count and scroll."""
         client = Elasticsearch(self.settings.elasticsearch.url or "", request_timeout=30)
-        index, found = self.settings.elasticsearch.index, []
+        index, found = self.settings.index, []
         if not client.indices.exists_alias(name=index):
             return []
         client.indices.refresh(index=index)
@@ -97,7 +97,6 @@ def pipeline(endpoints: Endpoints, tmp_path: Path, request: pytest.FixtureReques
         "NEWNORMAL_NAMESPACE": f"{name}.",
         "NEWNORMAL_KAFKA__BOOTSTRAP": endpoints.bootstrap,
         "NEWNORMAL_ELASTICSEARCH__URL": endpoints.elasticsearch_url,
-        "NEWNORMAL_ELASTICSEARCH__INDEX": name,
         "NEWNORMAL_STATE_DIR": str(state),
         "NEWNORMAL_CONSOLE__PORT": "0",
     }
@@ -107,7 +106,6 @@ def pipeline(endpoints: Endpoints, tmp_path: Path, request: pytest.FixtureReques
         **{
             "kafka.bootstrap": endpoints.bootstrap,
             "elasticsearch.url": endpoints.elasticsearch_url,
-            "elasticsearch.index": name,
         },
     )
     wanted = {settings.topic(n): c for n, c in topics.configs().items()}
