@@ -36,6 +36,10 @@ kafka("KAFKA_UNREACHABLE", "no broker answers, or none was named and none is run
 kafka("KAFKA_READ_FAILED", "the broker did not give a topic's messages in time", "see the broker's log, then try again")
 kafka("TOPIC_NOT_CREATED", "the broker refused a topic, or it did not appear in time", "see the reason in the message")
 
+jobs = section("Jobs")
+jobs("CHECKPOINT_MISSING", "a job's output is there, its checkpoint is not", "put it back, or `run --write-again`")
+jobs("CHECKPOINT_BEHIND", "a job's checkpoint is older than its output", "the newest one, or `run --write-again`")
+
 dead = section("Dead letters")
 dead(
     "TIME_AHEAD", "event time more than `watermark.max_ahead` after the arrival: a wrong clock", "mend the clock (NTP)"

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from deploy.artifacts import spark_jars
 from deploy.java import java_home
+from engine import continuation
 from engine.errors import NewnormalError
 from engine.heartbeat import Heartbeat
 from engine.kafka_admin import ensure_topics
@@ -42,12 +43,19 @@ class Driver:
         settings: The settings, with the servers' addresses filled in.
         jobs: Names out of `ALL`.
         live_from: See `Board`.
+        write_again: Whether output that the checkpoints do not know of may be written a second time.
 
     Raises:
         NewnormalError: ``JOB_UNKNOWN``; ``KAFKA_UNREACHABLE``.
     """
 
-    def __init__(self, settings: Settings, jobs: Sequence[str] = ALL, live_from: int | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        jobs: Sequence[str] = ALL,
+        live_from: int | None = None,
+        write_again: bool = False,
+    ) -> None:
         unknown = [name for name in jobs if name not in ALL]
         if unknown:
             raise NewnormalError(
@@ -67,6 +75,7 @@ class Driver:
             ledger=settings.topic(topics.LEDGER),
             namespace=settings.namespace,
         )
+        self.write_again = write_again
         self.queries: dict[str, StreamingQuery] = {}
         self.failures: dict[str, list[float]] = {name: [] for name in self.names}
         self.sink: SinkJob | None = None
@@ -79,6 +88,7 @@ class Driver:
         wanted = {settings.topic(name): config for name, config in topics.configs().items()}
         ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
         self._check_layout()
+        self._check_output()
         fingerprint.check_partitions(settings, self.names)
         fingerprint.check(settings, self.runtime.checkpoints, self.names)
         self.spark = spark_session(
@@ -97,6 +107,15 @@ class Driver:
             self.resources.enter_context(Heartbeat(self.runtime.bootstrap, beating))
         for name in self.names:
             self._launch(name)
+
+    def _check_output(self) -> None:
+        """What the jobs wrote before must be known to their checkpoints; the sink's output is overwritten anyway."""
+        jobs = [JOBS[name](self.settings) for name in self.names if name in JOBS]
+        outputs = {job.name: [some.topic for some in (job.output, job.late) if some] for job in jobs}
+        runtime = self.runtime
+        continuation.check(
+            runtime.bootstrap, runtime.namespace, runtime.ledger, runtime.checkpoints, outputs, self.write_again
+        )
 
     def _check_layout(self) -> None:
         """Shards are fixed when a checkpoint is made: keys would otherwise change shard and lose their state."""

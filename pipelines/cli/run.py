@@ -21,6 +21,10 @@ def run(
     elasticsearch: Elasticsearch = None,
     state_dir: StateDir = None,
     namespace: Namespace = None,
+    write_again: Annotated[
+        bool,
+        typer.Option("--write-again", help="Start though output is there that no checkpoint knows of: it is doubled."),
+    ] = False,
 ) -> None:
     """Run jobs until Ctrl-C; a second start goes on where the first stopped.
 
@@ -33,5 +37,7 @@ def run(
 
     names = jobs or list(ALL)
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
-    with embedded(settings) as servers, watching(Driver(servers.settings(settings), names)) as watch:
-        watch.until(lambda: False)
+    with embedded(settings) as servers:
+        driver = Driver(servers.settings(settings), names, write_again=write_again)
+        with watching(driver) as watch:
+            watch.until(lambda: False)
