@@ -1,9 +1,9 @@
 """Whether a job's checkpoint and its output belong together: asked ahead of a start.
 
 A checkpoint numbers the micro-batches of its job, and the ledger in Kafka tells which of them are in the output (see
-`engine.ledger`). A job whose checkpoint is gone would read its input again and write all output a second time. One whose
-checkpoint is older than its output would skip micro-batches whose numbers were written, though they hold other records
-now. Neither is started unless the user asks for it.
+`engine.ledger`). A job whose checkpoint is gone would read its input again and write all output a second time. One
+whose checkpoint is older than its output would skip micro-batches whose numbers were written, though they hold other
+records now. Neither is started unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -117,10 +117,11 @@ class _Kafka:
         """Whether one of some topics holds anything."""
         known = self.client.list_topics(timeout=_ANSWER_SECONDS).topics
         places = [TopicPartition(name, p) for name in topics if name in known for p in known[name].partitions]
-        first, end = (self._offsets(places, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
+        specs: Any = OffsetSpec
+        first, end = (self._offsets(places, spec) for spec in (specs.earliest(), specs.latest()))
         return first != end
 
-    def _offsets(self, places: list[TopicPartition], spec: OffsetSpec) -> list[int]:
+    def _offsets(self, places: list[TopicPartition], spec: Any) -> list[int]:
         futures = self.client.list_offsets(dict.fromkeys(places, spec), request_timeout=_ANSWER_SECONDS)
         return [self._answer(futures[place]).offset for place in places]
 

@@ -128,7 +128,7 @@ class Driver:
         kept = json.loads(mark.read_text())
         if kept.get("format") != STATE_FORMAT:
             what = f"the checkpoints are of state format {kept.get('format', 1)}, this version writes {STATE_FORMAT}"
-            now = "nothing was started; move the directory away to begin anew from the topics"
+            now = "nothing was started; a new namespace begins anew from its own topics"
             raise NewnormalError("STATE_FORMAT", what, str(mark.parent), str(STATE_FORMAT), now)
         if kept != layout:
             what = f"engine.shards = {layout['shards']}, but the checkpoints hold {kept['shards']}"
