@@ -96,7 +96,9 @@ def render(status: PipelineStatus, url: str, now: int) -> RenderableType:
     title.append(f"  {status.indexed:,} documents")
     if url:
         title.append(f"  {url}", style="underline")
-    return Panel(Group(_jobs(status.jobs, now), Text(), _novelties(status, now)), title=title, title_align="left")
+    troubles = [Text(printable(problem), "bold red") for problem in status.problems]
+    parts = (_jobs(status.jobs, now), *troubles, Text(), _novelties(status, now))
+    return Panel(Group(*parts), title=title, title_align="left")
 
 
 def _jobs(jobs: tuple[JobStatus, ...], now: int) -> Table:

@@ -58,6 +58,7 @@ class PipelineStatus:
         novelties: The newest novelties, newest first, as documents (JSON names).
         latency_ms: Window end to searchable: median of the last documents; ``None`` before the first.
         indexed: Documents stored in Elasticsearch.
+        problems: What keeps the pipeline from doing its work now, a sentence each; empty if all is well.
     """
 
     started: int
@@ -65,6 +66,7 @@ class PipelineStatus:
     novelties: tuple[dict[str, Any], ...] = ()
     latency_ms: float | None = None
     indexed: int = 0
+    problems: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON.

@@ -39,6 +39,11 @@ kafka("TOPIC_NOT_CREATED", "the broker refused a topic, or it did not appear in 
 jobs = section("Jobs")
 jobs("CHECKPOINT_MISSING", "a job's output is there, its checkpoint is not", "put it back, or `run --write-again`")
 jobs("CHECKPOINT_BEHIND", "a job's checkpoint is older than its output", "the newest one, or `run --write-again`")
+kafka(
+    "JOB_FENCED",
+    "another process has begun to write as this job: a second `newnormal run` of the same namespace",
+    "end one of them, or give it a `namespace` of its own",
+)
 
 dead = section("Dead letters")
 dead(

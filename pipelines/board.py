@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -140,10 +140,11 @@ class Board:
             return {"p50": None, "p99": None}
         return {"p50": float(np.percentile(values, 50)), "p99": float(np.percentile(values, 99))}
 
-    def status(self, lags: dict[str, int | None], newest: Callable[[], list[dict[str, Any]]]) -> PipelineStatus:
+    def status(
+        self, lags: dict[str, int | None], newest: Sequence[dict[str, Any]], problems: Sequence[str] = ()
+    ) -> PipelineStatus:
         """The whole pipeline now."""
-        novelties = tuple(newest())
         median = self.latency_ms()["p50"]
         with self.lock:
             jobs = tuple(tally.status(lags.get(name)) for name, tally in self.tallies.items())
-            return PipelineStatus(self.started, jobs, novelties, median, self.indexed)
+            return PipelineStatus(self.started, jobs, tuple(newest), median, self.indexed, tuple(problems))

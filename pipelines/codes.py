@@ -28,6 +28,11 @@ file("DOCS_NOT_WRITTEN", "a page of the docs cannot be written", "a folder that 
 
 jobs = section("Jobs")
 jobs("JOB_FAILED", "a job failed again and again; the reason is in the message", "mend the reason, start again")
+jobs(
+    "ALREADY_RUNNING",
+    "another process has one of these jobs: of this state directory, or of this namespace on another machine",
+    "end it, or `--take-over`, or another `state_dir` and `namespace`",
+)
 jobs("STATE_FORMAT", "the checkpoints are of a version whose state cannot be read", "a new `namespace` or `state_dir`")
 jobs(
     "SHARDS_FIXED", "`engine.shards` is not what the checkpoints were made with", "the old value, or a new `namespace`"

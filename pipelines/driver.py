@@ -6,9 +6,13 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Thread
 from typing import Any
 
 import structlog
+from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -18,6 +22,8 @@ from engine import continuation
 from engine.errors import NewnormalError
 from engine.heartbeat import Heartbeat
 from engine.kafka_admin import ensure_topics
+from engine.kafka_offsets import KafkaOffsets, Offsets, behind
+from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
 from engine.spark.session import end, spark_session
 from engine.time import duration_ms
@@ -25,12 +31,15 @@ from pipelines import fingerprint, topics
 from pipelines.board import Board
 from pipelines.jobs import FROM_AGENTS, JOBS, MODULES
 from pipelines.measured import Measurements
+from pipelines.ownership import Ownership
+from pipelines.restarts import Restarts
+from pipelines.servers import Check, ServerWatch, ask_elasticsearch
 from pipelines.settings import Settings
 from pipelines.sink.job import SinkJob
 
 ALL = (*JOBS, "sink")
-_RESTARTS = 5
-_CALM_SECONDS = 60.0
+_STALL_SECONDS = 60.0
+_STOP_SECONDS = 5.0
 STATE_FORMAT = 3
 """Raised when state of older checkpoints cannot be read any more."""
 log = structlog.get_logger()
@@ -44,9 +53,10 @@ class Driver:
         jobs: Names out of `ALL`.
         live_from: See `Board`.
         write_again: Whether output that the checkpoints do not know of may be written a second time.
+        take_over: See `Ownership`.
 
     Raises:
-        NewnormalError: ``JOB_UNKNOWN``; ``KAFKA_UNREACHABLE``.
+        NewnormalError: ``JOB_UNKNOWN``; ``ALREADY_RUNNING``; ``KAFKA_UNREACHABLE``.
     """
 
     def __init__(
@@ -55,6 +65,7 @@ class Driver:
         jobs: Sequence[str] = ALL,
         live_from: int | None = None,
         write_again: bool = False,
+        take_over: bool = False,
     ) -> None:
         unknown = [name for name in jobs if name not in ALL]
         if unknown:
@@ -76,21 +87,37 @@ class Driver:
             namespace=settings.namespace,
         )
         self.write_again = write_again
-        self.queries: dict[str, StreamingQuery] = {}
-        self.failures: dict[str, list[float]] = {name: [] for name in self.names}
+        self.runs = {name: _Run() for name in self.names}
         self.sink: SinkJob | None = None
         self.spark: SparkSession | None = None
-        self.resources = ExitStack()
+        self.heartbeats, self.resources = ExitStack(), ExitStack()
+        self.ownership = Ownership(
+            self.runtime.bootstrap,
+            settings.namespace,
+            self.runtime.ledger,
+            self.runtime.checkpoints,
+            self.names,
+            take_over,
+        )
+        self.offsets = KafkaOffsets(self.runtime.bootstrap, sorted(self._inputs()))
+        self.ends: Offsets = {}
+        url = settings.elasticsearch.url or ""
+        checks: dict[str, Check] = {"kafka": self._ask_kafka}
+        if "sink" in self.names:
+            checks["elasticsearch"] = partial(ask_elasticsearch, url)
+        self.servers = ServerWatch(checks, self._back)
 
     def start(self) -> None:
         """Makes the topics, starts Spark and the jobs."""
         settings = self.settings
         wanted = {settings.topic(name): config for name, config in topics.configs().items()}
         ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
+        self.resources.enter_context(self.ownership)
         self._check_layout()
         self._check_output()
         fingerprint.check_partitions(settings, self.names)
         fingerprint.check(settings, self.runtime.checkpoints, self.names)
+        self.resources.enter_context(self.servers)
         self.spark = spark_session(
             spark_jars(),
             java_home(),
@@ -104,7 +131,8 @@ class Driver:
         if {"detector", "log_detector"} & set(self.names):
             beating += [settings.topic(name) for name in (topics.RULES, topics.LABELS)]
         if beating:
-            self.resources.enter_context(Heartbeat(self.runtime.bootstrap, beating))
+            self.heartbeats.enter_context(Heartbeat(self.runtime.bootstrap, beating))
+        self.ownership.check_others()
         for name in self.names:
             self._launch(name)
 
@@ -141,9 +169,10 @@ class Driver:
                 self.sink.close()
             self.sink = SinkJob(self.settings, self.runtime, self.board.sink)
             topic = self.settings.topic(topics.NOVELTIES)
-            self.queries[name] = drain(self.spark, name, topic, self.runtime, self.sink.write)
+            query = drain(self.spark, name, topic, self.runtime, self.sink.write)
         else:
-            self.queries[name] = start(self.spark, JOBS[name](self.settings), self.runtime, self._report)
+            query = start(self.spark, JOBS[name](self.settings), self.runtime, self._report)
+        self.runs[name].started(query)
         log.info("job runs", job=name, checkpoint=str(self.runtime.checkpoints / name))
 
     def _report(self, report: BatchReport) -> None:
@@ -151,74 +180,147 @@ class Driver:
         self.measurements.batch(report)
 
     def check(self) -> None:
-        """Starts failed jobs again; called every second or so.
+        """Starts failed jobs again, when their servers answer and it is time; called every second or so.
 
         Raises:
-            NewnormalError: ``JOB_FAILED`` if a job fails again and again.
+            NewnormalError: ``JOB_FAILED`` if a job fails again and again; ``ALREADY_RUNNING`` if another process took
+                its place.
         """
-        for name, query in list(self.queries.items()):
-            if query.isActive:
+        for name, run in self.runs.items():
+            if run.query is None:
                 continue
-            reason = _reason(query)
-            now = time.monotonic()
-            recent = [at for at in self.failures[name] if at > now - _CALM_SECONDS]
-            self.failures[name] = [*recent, now]
-            if len(recent) >= _RESTARTS:
-                what = f"{name} failed {len(recent) + 1} times within {_CALM_SECONDS:.0f} s: {reason}"
-                raise NewnormalError(
-                    "JOB_FAILED", what, name, now="all jobs stop; a new start goes on from the checkpoints"
-                )
-            log.warning("job failed, started again from its checkpoint", job=name, reason=reason)
-            self.board.failed(name, reason)
-            self._launch(name)
+            if run.query.isActive:
+                run.look(time.monotonic())
+            elif not run.restarts.waiting:
+                self._failed(name, run)
+            elif run.restarts.due(time.monotonic()) and not self.servers.is_away("kafka"):
+                self._launch(name)
+
+    def _failed(self, name: str, run: _Run) -> None:
+        assert run.query is not None
+        why = reason(run.query)
+        if "JOB_FENCED" in why and (others := self.ownership.others()):
+            raise self.ownership.running(name, others[0])
+        absent, slow = self.servers.is_away("kafka"), slow_start(why)
+        if not run.restarts.failed(why, time.monotonic(), excused=absent or slow):
+            what = f"{name} failed {run.restarts.failures + 1} times and ended no micro-batch in between: {why}"
+            now = "all jobs stop; a new start goes on from the checkpoints"
+            raise NewnormalError("JOB_FAILED", what, name, now=now)
+        self.board.failed(name, why)
+        pause = round(run.restarts.at - time.monotonic(), 1)
+        if slow:
+            log.info("a Python worker took more than 10 s to start, the job starts again", job=name, in_s=pause)
+        else:
+            log.warning("job failed, starts again from its checkpoint", job=name, in_s=pause, reason=why)
+
+    def problems(self) -> list[str]:
+        """What keeps the pipeline from doing its work now, a sentence each; empty if all is well."""
+        if self.spark is None:
+            return ["the jobs have not started yet"]
+        away = [f"{each} ({each.reason})" for each in self.servers.away()]
+        now, lags = time.monotonic(), self.lags()
+        for name, run in self.runs.items():
+            if run.restarts.waiting and not away:
+                away.append(f"{name}: failed and starts again: {run.restarts.reason}")
+            elif (lags[name] or 0) > 0 and now > run.moved + _STALL_SECONDS and not away:
+                away.append(f"{name}: no micro-batch has ended for {now - run.moved:.0f} s, {lags[name]} messages wait")
+        return away
 
     def lags(self) -> dict[str, int | None]:
-        """Kafka messages that each job has not read yet, as of its last micro-batch."""
-        return {name: _lag(query) for name, query in self.queries.items()}
+        """Kafka messages that each job has not read yet; ``None`` where that is not known, as while Kafka is away."""
+        unknown = self.servers.is_away("kafka") or not self.ends
+        return {
+            name: None if unknown or run.read is None else behind(self.ends, run.read)
+            for name, run in self.runs.items()
+        }
 
     def quiesce(self) -> None:
         """Sends no more heartbeats, so that the jobs can come to rest."""
-        self.resources.close()
+        self.heartbeats.close()
 
     def idle(self) -> bool:
         """Whether no job has anything left to read."""
-        return all(query.isActive and not _busy(query) for query in self.queries.values())
+        return all(run.query and run.query.isActive and not _busy(run.query) for run in self.runs.values())
 
     def stop(self) -> None:
-        """Stops the jobs between micro-batches where possible, then Spark."""
-        self.resources.close()
+        """Stops the jobs between micro-batches where possible, then Spark; a job that waits for a server is cut short.
+
+        Takes some seconds at the most, whatever the servers do: each micro-batch that was not finished is repeated.
+        """
+        self.heartbeats.close()
+        self.runtime.stopping.set()
         if self.sink:
             self.sink.stop()
-        for query in self.queries.values():
-            with suppress(Exception):
-                query.stop()
+        stopping = [Thread(target=_stop, args=(run.query,), daemon=True) for run in self.runs.values() if run.query]
+        deadline = time.monotonic() + _STOP_SECONDS
+        for thread in stopping:
+            thread.start()
+        for thread in stopping:
+            thread.join(max(0.0, deadline - time.monotonic()))
         if self.sink:
             self.sink.close()
         self.measurements.flush()
         if self.spark:
-            end(self.spark)
+            end(self.spark, at_once=any(thread.is_alive() for thread in stopping))
+        self.resources.close()
+
+    def _inputs(self) -> set[str]:
+        """The topics that the jobs read."""
+        read = {topic for name in self.names if name in JOBS for topic in JOBS[name](self.settings).topics}
+        return read | ({self.settings.topic(topics.NOVELTIES)} if "sink" in self.names else set())
+
+    def _back(self, server: str) -> None:
+        if server == "kafka":
+            for writer in list(self.runtime.writers.values()):
+                writer.renew()
+
+    def _ask_kafka(self) -> None:
+        try:
+            self.ends = self.offsets.ends()
+        except KafkaException as error:
+            raise TimeoutError(error.args[0].str()) from None
+
+
+@dataclass
+class _Run:
+    """One job's query, and what is known of it.
+
+    Attributes:
+        query: ``None`` before the first start.
+        restarts: Its failures.
+        read: Offsets after its last micro-batch, by topic and partition; ``None`` before the first.
+        batch: Number of that micro-batch.
+        moved: When it was first seen, or the query was started: seconds, monotonic.
+    """
+
+    query: StreamingQuery | None = None
+    restarts: Restarts = field(default_factory=Restarts)
+    read: dict[str, dict[str, int]] | None = None
+    batch: int = -1
+    moved: float = 0.0
+
+    def started(self, query: StreamingQuery) -> None:
+        self.query, self.batch, self.moved = query, -1, time.monotonic()
+        self.restarts.started()
+
+    def look(self, now: float) -> None:
+        """Takes in what the query tells of its last micro-batch."""
+        progress = self.query.lastProgress if self.query else None
+        if progress is None:
+            return
+        if progress["batchId"] != self.batch:
+            self.batch, self.moved = progress["batchId"], now
+            self.restarts.calm()
+        ends = progress["sources"][0].get("endOffset")
+        if ends:
+            self.read = json.loads(ends) if isinstance(ends, str) else ends
+
+
+def _stop(query: StreamingQuery) -> None:
+    with suppress(Exception):
+        query.stop()
 
 
 def _busy(query: StreamingQuery) -> bool:
     status: dict[str, Any] = query.status
     return bool(status["isDataAvailable"] or status["isTriggerActive"])
-
-
-def _lag(query: StreamingQuery) -> int | None:
-    progress = query.lastProgress
-    if progress is None:
-        return None
-    source = progress["sources"][0]
-    latest, end = source.get("latestOffset"), source.get("endOffset")
-    return _offsets(latest) - _offsets(end) if latest and end else 0
-
-
-def _offsets(by_topic: Any) -> int:
-    parsed = (json.loads(by_topic) if isinstance(by_topic, str) else by_topic) or {}
-    return sum(offset for partitions in parsed.values() for offset in (partitions or {}).values())
-
-
-def _reason(query: StreamingQuery) -> str:
-    lines = [line for line in str(query.exception() or "stopped").splitlines() if line.strip()]
-    telling = [line for line in lines if "Error" in line or "Exception" in line]
-    return (telling or lines or ["stopped"])[-1].strip()[:300]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import structlog
@@ -13,6 +17,7 @@ from dashboards.console import Store, create_app, serve
 from dashboards.live import LiveView
 from dashboards.status import PipelineStatus
 from engine.errors import NewnormalError
+from engine.spark.session import kill_spark
 from pipelines.driver import Driver
 from pipelines.processes import announced
 from pipelines.records.novelty import NEWS_KINDS
@@ -32,6 +37,9 @@ class Watch:
 
     def __init__(self, driver: Driver, view: LiveView, store: Store) -> None:
         self.driver, self.view, self.store = driver, view, store
+        self._newest: list[dict[str, Any]] = []
+        self._ended = threading.Event()
+        threading.Thread(target=self._look, daemon=True, name="newest").start()
 
     def status(self) -> dict[str, Any]:
         """The pipeline's status for the console."""
@@ -57,18 +65,25 @@ class Watch:
         self.until(done)
         return quiet >= 3
 
-    def _status(self) -> PipelineStatus:
-        return self.driver.board.status(self.driver.lags(), self._newest)
+    def close(self) -> None:
+        """Asks Elasticsearch no more."""
+        self._ended.set()
 
-    def _newest(self) -> list[dict[str, Any]]:
-        with suppress(NewnormalError):
-            return self.store.newest(kinds=NEWS_KINDS, limit=10)
-        return []
+    def _status(self) -> PipelineStatus:
+        return self.driver.board.status(self.driver.lags(), self._newest, self.driver.problems())
+
+    def _look(self) -> None:
+        """Asks for the newest novelties, in a thread: an Elasticsearch that hangs does not hold up the jobs' care."""
+        while not self._ended.wait(_SECOND):
+            try:
+                self._newest = self.store.newest(kinds=NEWS_KINDS, limit=10)
+            except NewnormalError:
+                self._newest = []
 
 
 @contextmanager
 def watching(driver: Driver) -> Iterator[Watch]:
-    """Starts the driver, the console and the live view; stops all of them at the end."""
+    """Starts the driver, the console and the live view; stops all of them at the end, within seconds."""
     settings = driver.settings
     store = Store(settings.elasticsearch.url or "", settings.index)
     watch: list[Watch] = []
@@ -78,11 +93,34 @@ def watching(driver: Driver) -> Iterator[Watch]:
     log.info("console", url=server.url)
     try:
         with announced(settings, server.url, driver.names), LiveView(server.url) as view:
-            driver.start()
             watch.append(Watch(driver, view, store))
+            driver.start()
             yield watch[0]
     finally:
-        log.info("stopping: jobs end with their micro-batch")
-        driver.stop()
-        server.stop()
-        store.close()
+        with hurried():
+            log.info("stopping: jobs end with their micro-batch; Ctrl-C again ends at once")
+            for each in watch:
+                each.close()
+            driver.stop()
+            server.stop()
+            store.close()
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """Lets a second Ctrl-C end this process at once: servers and Spark, which watch their parent, end with it."""
+
+    def end_now(_signal: int, _frame: FrameType | None) -> None:
+        os.write(2, b"ended at once; the next start goes on from the checkpoints\n")
+        kill_spark()
+        os._exit(130)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, end_now) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

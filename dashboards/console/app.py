@@ -92,6 +92,8 @@ def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict) -> Fas
 
     @app.get("/health")
     def health() -> JSONResponse:
+        if problems := status().get("problems"):
+            return JSONResponse({"status": "unavailable", "reasons": problems}, status_code=503)
         store.counts()  # unreachable: 503, by the handler above
         return JSONResponse({"status": "ok"})
 

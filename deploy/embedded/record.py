@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -70,6 +71,19 @@ def read_last(state: Path) -> Running | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def keep_ports(state: Path, ports: Mapping[str, Mapping[str, int]]) -> None:
+    """Remembers the ports of each server: clients that wait for a server look for it where it was."""
+    (state / "ports.json").write_text(json.dumps(ports))
+
+
+def kept_ports(state: Path, server: str) -> dict[str, int]:
+    """The ports that a server had last; empty before its first start."""
+    try:
+        return {name: int(port) for name, port in json.loads((state / "ports.json").read_text())[server].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def _path(state: Path) -> Path:

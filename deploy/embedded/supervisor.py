@@ -65,6 +65,7 @@ class Supervisor:
         record.remove(self._state)
         try:
             self._start()
+            record.keep_ports(self._state, self._ports)
             self._write()
             say(event="ready")
             while True:
@@ -104,7 +105,8 @@ class Supervisor:
     def _launch(self, server: AnyServer, keep_ports: bool = False) -> None:
         if not keep_ports:
             taken = {port for ports in self._ports.values() for port in ports.values()}
-            self._ports[server.name] = choose(server.preferred, taken)
+            wanted = dict(server.preferred) | record.kept_ports(self._state, server.name)
+            self._ports[server.name] = choose(wanted, taken)
         launch = server.launch(self._ports[server.name])
         self._processes[server.name] = ServerProcess(launch, self._state / "logs" / f"{server.name}.log")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
@@ -38,6 +39,8 @@ class Runtime:
         max_documents: Messages of one micro-batch that goes elsewhere than to Kafka.
         ledger: The ledger's topic.
         namespace: Prefix of the transactional ids.
+        stopping: Set when the jobs are to stop: ends their waiting for Kafka.
+        writers: The last writer of each job.
     """
 
     bootstrap: str
@@ -49,6 +52,8 @@ class Runtime:
     max_documents: int = 5_000
     ledger: str = LEDGER_TOPIC
     namespace: str = ""
+    stopping: threading.Event = field(default_factory=threading.Event)
+    writers: dict[str, TransactionalWriter] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,14 +80,9 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
     def write(frame: DataFrame, batch_id: int) -> None:
         began = time.perf_counter()
         if not writer:
-            epoch = checkpoint_id(runtime, job.name)
-            writer.append(TransactionalWriter(runtime.bootstrap, runtime.namespace + job.name, runtime.ledger, epoch))
+            writer.append(writer_of(job.name, runtime))
         messages = collected(frame)
-        try:
-            writer[0].write(batch_id, (some for some in messages if some.topic != STATS))
-        except BaseException:
-            writer.pop().close()
-            raise
+        writer[0].write(batch_id, (some for some in messages if some.topic != STATS))
         if listener:
             stats = tuple(Stats.of(message) for some in messages if some.topic == STATS for message in some)
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
@@ -130,6 +130,15 @@ def _start(frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataF
         .foreachBatch(write)
         .start()
     )
+
+
+def writer_of(name: str, runtime: Runtime) -> TransactionalWriter:
+    """A new writer of a job whose checkpoint has been made; the one before it, of a query that failed, is closed."""
+    if name in runtime.writers:
+        runtime.writers.pop(name).close()
+    job, epoch = runtime.namespace + name, checkpoint_id(runtime, name)
+    runtime.writers[name] = TransactionalWriter(runtime.bootstrap, job, runtime.ledger, epoch, runtime.stopping)
+    return runtime.writers[name]
 
 
 def checkpoint_id(runtime: Runtime, name: str) -> str:

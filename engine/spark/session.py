@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
+from threading import Thread
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 PRELOAD = "NEWNORMAL_PRELOAD"
 """Environment variable of the modules that `engine.spark.daemon` imports, separated by commas."""
-_JVM_ENDS_SECONDS = 20
+_STOP_SECONDS = 4.0
+_JVM_ENDS_SECONDS = 3.0
 _BARE = "hadoop-bare-naked-local-fs"
 
 
@@ -108,13 +111,25 @@ def spark_session(
     return session
 
 
-def end(session: SparkSession) -> None:
-    """Stops Spark and waits until its JVM and Python workers are gone; a new session then gets a JVM of its own."""
-    session.stop()
+def end(session: SparkSession, at_once: bool = False) -> None:
+    """Stops Spark and waits until its JVM and Python workers are gone; a new session then gets a JVM of its own.
+
+    Args:
+        session: The session.
+        at_once: Kills the JVM, where something in it waits for a server that is away. Checkpoints are made for that.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # that a connection to a JVM that ends is cut is no news
     gateway = SparkContext._gateway
+    if not at_once:
+        stopping = Thread(target=_quietly, args=(session.stop,), daemon=True)
+        stopping.start()
+        stopping.join(_STOP_SECONDS)
+        at_once = stopping.is_alive()
     if gateway is None:
         return
-    gateway.shutdown()
+    if at_once:
+        gateway.proc.kill()
+    _quietly(gateway.shutdown)
     with suppress(OSError):
         gateway.proc.stdin.close()
     try:
@@ -123,3 +138,17 @@ def end(session: SparkSession) -> None:
         gateway.proc.kill()
         gateway.proc.wait()
     SparkContext._gateway = SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+def kill_spark() -> None:
+    """Kills this process's JVM, if there is one; does not wait."""
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.proc.kill()
+
+
+def _quietly(call: Callable[[], object]) -> None:
+    with suppress(Exception):
+        call()

@@ -25,6 +25,10 @@ def run(
         bool,
         typer.Option("--write-again", help="Start though output is there that no checkpoint knows of: it is doubled."),
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="End the process of this machine that has the jobs; fence one elsewhere."),
+    ] = False,
 ) -> None:
     """Run jobs until Ctrl-C; a second start goes on where the first stopped.
 
@@ -38,6 +42,6 @@ def run(
     names = jobs or list(ALL)
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
     with embedded(settings) as servers:
-        driver = Driver(servers.settings(settings), names, write_again=write_again)
+        driver = Driver(servers.settings(settings), names, write_again=write_again, take_over=take_over)
         with watching(driver) as watch:
             watch.until(lambda: False)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from engine.deadletters import dead_letter
-from engine.ledger import TransactionalWriter
 from engine.operator.messages import Outgoing
-from engine.spark.query import Runtime, checkpoint_id
+from engine.spark.query import Runtime, writer_of
 from pipelines import topics
 from pipelines.settings import Settings
 from pipelines.sink.document import Outcome, SinkDocument
@@ -64,9 +63,7 @@ class SinkJob:
             letters.append(
                 dead_letter("sink", rejected.code, rejected.reason, rejected.document.raw, time=time_, **place)
             )
-        runtime = self.runtime
-        epoch = checkpoint_id(runtime, "sink")
-        writer = TransactionalWriter(runtime.bootstrap, f"{runtime.namespace}sink", runtime.ledger, epoch)
+        writer = writer_of("sink", self.runtime)
         topic = self.settings.topic(topics.DEADLETTER)
         writer.write(batch_id, [Outgoing.of(topic, 0, [letter.to_json() for letter in letters])])
         writer.close()

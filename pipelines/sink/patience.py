@@ -39,7 +39,7 @@ class Backoff:
     """
 
     first_s: float = 0.1
-    most_s: float = 10.0
+    most_s: float = 5.0
     give_up_after_s: float | None = None
 
     def pause_s(self, attempt: int) -> float:

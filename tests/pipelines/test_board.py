@@ -16,7 +16,7 @@ def test_keys_windows_timers_and_the_busiest_shard_are_metrics() -> None:
         Stats(records_in=10, **counts, shard=1, keys=5, open=4, timers=1),
     ]
     board.batch(BatchReport("extractor", 1, tuple(stats), 0.5))
-    text = metrics_text(lambda: board.status({"extractor": 12}, list).to_dict()).decode()
+    text = metrics_text(lambda: board.status({"extractor": 12}, []).to_dict()).decode()
     samples = {
         sample.name: sample.value
         for family in text_string_to_metric_families(text)
@@ -32,6 +32,6 @@ def test_keys_windows_timers_and_the_busiest_shard_are_metrics() -> None:
 
 
 def test_what_a_job_does_not_tell_is_no_metric() -> None:
-    text = metrics_text(lambda: Board(["sink"], 0, 0).status({}, list).to_dict()).decode()
+    text = metrics_text(lambda: Board(["sink"], 0, 0).status({}, []).to_dict()).decode()
     assert 'newnormal_job_records_in_total{job="sink"} 0.0' in text
     assert 'newnormal_job_state_keys{job="sink"}' not in text

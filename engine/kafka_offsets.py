@@ -1,0 +1,73 @@
+"""How far topics reach, asked of the broker itself: what a job has not read yet is known even while it stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
+from typing import Any
+
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+Offsets = Mapping[tuple[str, int], int]
+"""Next offset of each partition, by topic and partition."""
+
+
+class KafkaOffsets:
+    """Asks for the ends of some topics.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        topics: Those that exist.
+        timeout: Seconds that an answer may take.
+    """
+
+    def __init__(self, bootstrap: str, topics: Sequence[str], timeout: float = 4.0) -> None:
+        self._bootstrap, self._topics, self._timeout = bootstrap, topics, timeout
+        self._client: AdminClient | None = None
+        self._places: list[TopicPartition] = []
+
+    def ends(self) -> Offsets:
+        """The next offset of each partition for readers of committed messages.
+
+        Raises:
+            KafkaException: The broker does not answer, or not with offsets.
+            TimeoutError: The answer took too long.
+        """
+        try:
+            return self._ends(self._client or self._connected())
+        except BaseException:
+            self._client = None  # what it remembers of the partitions may be older than a broker that came back
+            raise
+
+    def _ends(self, client: AdminClient) -> Offsets:
+        asked = {place: OffsetSpec.latest() for place in self._places}  # type: ignore[no-untyped-call]
+        answers = client.list_offsets(
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
+        )
+        _, late = wait(answers.values(), self._timeout + 1.0)
+        if late:
+            raise TimeoutError(f"no answer within {self._timeout:g} s")
+        return {(place.topic, place.partition): future.result().offset for place, future in answers.items()}
+
+    def _connected(self) -> AdminClient:
+        quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
+        client = self._client = AdminClient({"bootstrap.servers": self._bootstrap, **quiet})
+        found = client.list_topics(timeout=self._timeout).topics
+        self._places = [TopicPartition(t, p) for t in self._topics if t in found for p in found[t].partitions]
+        if not self._places:
+            raise TimeoutError("the broker has not told of the topics yet")
+        return client
+
+
+def behind(ends: Offsets, read: Mapping[str, Mapping[str, int]]) -> int:
+    """Messages between what was read, by topic and partition as Spark tells it, and the ends of the same partitions.
+
+    >>> behind({("a", 0): 10, ("a", 1): 3}, {"a": {"0": 4, "1": 5}})
+    6
+    """
+    return sum(
+        max(0, ends.get((topic, int(partition)), offset) - offset)
+        for topic, partitions in read.items()
+        for partition, offset in partitions.items()
+    )

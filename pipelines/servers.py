@@ -1,0 +1,127 @@
+"""Watches the servers that the jobs need: since when one does not answer, and says so in the log while it lasts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import structlog
+from elastic_transport import TransportError
+from elasticsearch import ApiError, Elasticsearch
+
+EVERY_SECONDS = 1.0
+AWAY_SECONDS = 5.0
+"""A server that has not answered for so long is away; a slow answer is not worth a word."""
+_LOG_EVERY_SECONDS = 10.0
+
+Check = Callable[[], None]
+"""Asks a server; returns when it has answered, within a few seconds, or raises with the reason."""
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Away:
+    """A server that does not answer.
+
+    Attributes:
+        server: Its name.
+        seconds: How long it has not answered.
+        reason: What came of the last attempt.
+    """
+
+    server: str
+    seconds: float
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.server}: no answer for {self.seconds:.0f} s"
+
+
+class _Server:
+    def __init__(self, name: str, check: Check, clock: Callable[[], float], back: Callable[[str], None]) -> None:
+        self.name, self.check, self.clock, self.back = name, check, clock, back
+        self.answered, self.logged, self.reason = clock(), 0.0, ""
+
+    def ask(self) -> None:
+        try:
+            self.check()
+        except Exception as error:
+            self.reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            return
+        before, failed = self.away(), bool(self.reason)
+        self.answered, self.reason, self.logged = self.clock(), "", 0.0
+        if failed:
+            self.back(self.name)
+        if before:
+            log.info(f"{self.name}: answers again after {before.seconds:.0f} s")
+
+    def tell(self) -> None:
+        away = self.away()
+        if away and self.clock() >= self.logged + _LOG_EVERY_SECONDS:
+            self.logged = self.clock()
+            log.warning(f"{away}, trying again", reason=away.reason)
+
+    def away(self) -> Away | None:
+        seconds = self.clock() - self.answered
+        return Away(self.name, seconds, self.reason or "no answer yet") if seconds >= AWAY_SECONDS else None
+
+
+class ServerWatch:
+    """Asks each server once a second, in a thread each, so that one that hangs hides nothing of another.
+
+    Args:
+        checks: How each server is asked, by its name.
+        back: Is told of a server that answers after it did not, be it for a second.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        checks: Mapping[str, Check],
+        back: Callable[[str], None] = lambda _server: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._servers = {name: _Server(name, check, clock, back) for name, check in checks.items()}
+        self._stopping = threading.Event()
+
+    def __enter__(self) -> Self:
+        for server in self._servers.values():
+            threading.Thread(target=self._run, args=(server.ask,), daemon=True, name=f"watch-{server.name}").start()
+            threading.Thread(target=self._run, args=(server.tell,), daemon=True, name=f"tell-{server.name}").start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopping.set()
+
+    def away(self) -> list[Away]:
+        """The servers that do not answer now."""
+        return [away for server in self._servers.values() if (away := server.away())]
+
+    def is_away(self, *names: str) -> bool:
+        """Whether one of these servers does not answer now."""
+        return any(self._servers[name].away() for name in names if name in self._servers)
+
+    def _run(self, step: Callable[[], None]) -> None:
+        while not self._stopping.wait(EVERY_SECONDS):
+            step()
+
+
+def ask_elasticsearch(url: str, timeout: float = 4.0) -> None:
+    """Asks a cluster for its health.
+
+    Raises:
+        TimeoutError: It does not answer within ``timeout`` seconds, or cannot be used, with the reason.
+    """
+    try:
+        with Elasticsearch(url, request_timeout=timeout, max_retries=0) as client:
+            status = client.cluster.health()["status"]
+    except (TransportError, ApiError) as error:
+        raise TimeoutError(error.message) from None
+    if status == "red":
+        raise TimeoutError("its state is red: some indices cannot be used")
