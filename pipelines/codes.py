@@ -5,7 +5,6 @@ from __future__ import annotations
 from engine.errors import section
 
 setting = section("Settings and command line")
-setting("ELASTICSEARCH_NOT_GIVEN", "the console was not told where Elasticsearch is", "`elasticsearch.url`")
 setting("JOB_UNKNOWN", "there is no job of that name", "name one of those in the message")
 setting("RULE_UNKNOWN", "there is no rule of that name", "`newnormal rule list` shows the names")
 setting("SQL_INVALID", "a query does not parse, or names an unknown table or column", "mend the query")

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from engine.errors import NewnormalError
 from engine.time import duration_ms, epoch_ms
+from pipelines.globs import Glob
 from pipelines.records.zone import Zone
 
 _NAME = re.compile(r"(?=.{1,253}$)\w([\w-]*\w)?(\.\w([\w-]*\w)?)*\.?", re.ASCII)
@@ -96,10 +97,6 @@ def _no_flag(value: object) -> object:
     return value
 
 
-def _glob(text: str) -> bool:
-    return 0 < len(text) <= 255 and text.isprintable()
-
-
 Whole = Annotated[int, BeforeValidator(_no_flag)]
 Number = Annotated[float, BeforeValidator(_no_flag)]
 _DURATIONS = "e.g. 250ms, 10s, 5m, 1h30m, 7d; at most ten years"
@@ -133,8 +130,8 @@ Prefix = Annotated[
 Folder = Annotated[Path, AfterValidator(_is_folder), Accepts("a directory, or where one can be made")]
 FamilyName = Literal["mixture", "count", "ratio", "categorical"]
 Families = Annotated[
-    dict[Annotated[str, _checked(_glob)], FamilyName],
-    Accepts(f"globs of metrics, 1 to 255 characters, each with one of {', '.join(get_args(FamilyName))}"),
+    dict[Glob, FamilyName],
+    Accepts(f"globs of metrics, each with one of {', '.join(get_args(FamilyName))}"),
 ]
 TimeZone = Annotated[Zone, Accepts("an IANA name, e.g. UTC or Europe/Stockholm")]
 

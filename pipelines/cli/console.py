@@ -6,21 +6,24 @@ from typing import Annotated
 
 import typer
 
-from engine.errors import NewnormalError
-from pipelines.cli.options import Namespace
+from deploy.embedded.services import running
+from pipelines.cli.options import Namespace, StateDir
 from pipelines.settings import load
 
 
 def console(
-    elasticsearch: Annotated[str | None, typer.Option(help="http://host:port; default: elasticsearch.url.")] = None,
+    elasticsearch: Annotated[
+        str | None, typer.Option(help="http://host:port. Default: elasticsearch.url, or the one that runs.")
+    ] = None,
     index: Annotated[
         str | None, typer.Option(help="Alias to read, without the namespace; default: elasticsearch.index.")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; default: console.host.")] = None,
     namespace: Namespace = None,
     port: Annotated[int | None, typer.Option(help="Port; the next free one when taken. Default: console.port.")] = None,
+    state_dir: StateDir = None,
 ) -> None:
-    """Serve the web console of a running Elasticsearch, until Ctrl-C."""
+    """Serve the web console of the Elasticsearch that runs for the state directory, until Ctrl-C."""
     from dashboards.console import Store, create_app, serve
 
     overrides = {
@@ -29,17 +32,11 @@ def console(
         "namespace": namespace,
         "console.host": host,
         "console.port": port,
+        "state_dir": state_dir,
     }
     settings = load(**overrides)
-    url = settings.elasticsearch.url
-    if not url:
-        raise NewnormalError(
-            "ELASTICSEARCH_NOT_GIVEN",
-            "the console needs to know where Elasticsearch is",
-            "--elasticsearch, elasticsearch.url or NEWNORMAL_ELASTICSEARCH__URL",
-            "http://host:port; `newnormal run` starts a console of its own",
-        )
-    store = Store(url, settings.index)
+    settings = running(settings, kafka=False)
+    store = Store(settings.elasticsearch.url or "", settings.index)
     server = serve(create_app(store), settings.console.host, settings.console.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")
     try:

@@ -119,22 +119,22 @@ def _verdicts(file: Path) -> pl.DataFrame:
 
 
 def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
-    from deploy.embedded.services import embedded
+    from deploy.embedded.services import running
     from pipelines.sql import tables
 
-    with embedded(settings, elasticsearch=False) as servers:
-        reader = tables.consumer(servers.bootstrap)
-        try:
-            there = tables.known(reader, settings.namespace)
-            if topics.NOVELTIES not in there:
-                raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topics.NOVELTIES}", servers.bootstrap)
-            told = kafka_content.values(servers.bootstrap, settings.topic(topics.NOVELTIES))
-            verdicts, _ = tables.frame(topics.NOVELTIES, told)
-            known = [name for name in (topics.GROUNDTRUTH, topics.LABELS) if name in there]
-            every = (kafka_content.values(servers.bootstrap, settings.topic(name)) for name in known)
-            lines = [line for some in every for line in some]
-        finally:
-            reader.close()
+    bootstrap = running(settings, elasticsearch=False).kafka.bootstrap or ""
+    reader = tables.consumer(bootstrap)
+    try:
+        there = tables.known(reader, settings.namespace)
+        if topics.NOVELTIES not in there:
+            raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topics.NOVELTIES}", bootstrap)
+        told = kafka_content.values(bootstrap, settings.topic(topics.NOVELTIES))
+        verdicts, _ = tables.frame(topics.NOVELTIES, told)
+        known = [name for name in (topics.GROUNDTRUTH, topics.LABELS) if name in there]
+        every = (kafka_content.values(bootstrap, settings.topic(name)) for name in known)
+        lines = [line for some in every for line in some]
+    finally:
+        reader.close()
     latest = verdicts.sort("revision", maintain_order=True).unique(
         ["entity", "metric", "window_start", "window_end"], keep="last", maintain_order=True
     )

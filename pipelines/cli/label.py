@@ -8,10 +8,11 @@ from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from deploy.embedded.services import running
 from engine.time import iso
-from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli import rows
+from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
 from pipelines.operators import checked, instant, labels, save, write
 from pipelines.records import Label
 from pipelines.records.label import LabelVerdict
@@ -45,12 +46,10 @@ def add(
     [bold]false_alarm[/bold]: the evidence of that series is worth less from now on; [bold]true[/bold]: more.
 
     [bold]expected_change[/bold], [bold]new_normal[/bold]: the present level is typical from now on, and the incident is
-    closed; with metric * for all metrics of the machine.
+    closed; with metric _machine for all metrics of the machine.
 
     Example: [bold]newnormal label add false_alarm db-1 cpu --from 2026-11-21T10:00:00Z[/bold]
     """
-    from deploy.embedded.services import embedded
-
     now = int(time.time() * 1000)
     fields = {
         "entity": entity,
@@ -63,8 +62,7 @@ def add(
     }
     settings = load(**overrides(kafka, None, state_dir, namespace))
     label = checked(Label, fields, settings, now)
-    with embedded(settings, elasticsearch=False) as servers:
-        write(servers.settings(settings), label)
+    write(running(settings, elasticsearch=False), label)
     typer.echo(
         f"{label.metric} of {label.entity} from {iso(label.start)} on: {verdict}, in effect from {iso(label.said)}"
     )
@@ -73,20 +71,22 @@ def add(
 @app.command("list")
 def list_(
     out: Annotated[Path | None, typer.Option(help="Also write them here, JSON lines, for newnormal evaluate.")] = None,
+    as_json: AsJson = False,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
     """List all labels; of several on one novelty the last one said."""
-    from deploy.embedded.services import embedded
-
-    settings = load(**overrides(kafka, None, state_dir, namespace))
-    with embedded(settings, elasticsearch=False) as servers:
-        found = labels(servers.settings(settings))
+    found = labels(running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False))
     if out is not None:
         save(found, out)
-    table = Table("machine", "metric", "from", "until", "verdict", "said", "note")
+    if as_json:
+        for label in found:
+            typer.echo(rows.of_record(label))
+        return
+    table, add = rows.grid("of", "verdict", "about", "note")
     for label in found:
-        until = "" if label.end is None else iso(label.end)
-        table.add_row(label.entity, label.metric, iso(label.start), until, label.verdict, iso(label.said), label.note)
+        until = "" if label.end is None else f"\nuntil {iso(label.end)}"
+        about = f"from {iso(label.start)}{until}\nsaid {iso(label.said)}"
+        add(f"{label.metric} of {label.entity}", label.verdict, about, label.note)
     Console().print(table if found else "no labels")

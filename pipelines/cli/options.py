@@ -19,6 +19,8 @@ Namespace = Annotated[
     str | None, typer.Option("--namespace", help="Prefix of all topics and indices, ends in a dot: a pipeline apart.")
 ]
 
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON line each, names as in docs/records.md.")]
+
 
 def overrides(
     kafka: str | None, elasticsearch: str | None, state_dir: Path | None, namespace: str | None

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from deploy.embedded.services import running
 from engine.errors import NewnormalError
 from engine.time import iso
-from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
-from pipelines.operators import checked, instant, rules, write
+from pipelines import operators
+from pipelines.cli import rows
+from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
 from pipelines.records import Rule
 from pipelines.records.rule import EFFECTS
 from pipelines.settings import Settings, load
@@ -65,15 +66,15 @@ def add(
     Holiday:      [bold]newnormal rule add xmas --date 2026-12-25 --timezone Europe/Stockholm --weekend[/bold]
     """
     settings, now = load(**overrides(kafka, None, state_dir, namespace)), _now()
-    begin = instant(start, now, "--from")
-    said = instant(at, now, "--at")
+    begin = operators.instant(start, now, "--from")
+    said = operators.instant(at, now, "--at")
     fields = {
         "id": name,
         "time": begin if at == "now" and begin is not None and begin < now else said,
         "entity": entity,
         "metric": metric,
         "start": begin,
-        "end": instant(end, now, "--until"),
+        "end": operators.instant(end, now, "--until"),
         "dates": dates,
         "timezone": timezone,
         "above": above,
@@ -87,22 +88,24 @@ def add(
         "min_change_share": min_change_share,
         "note": note,
     }
-    _send(checked(Rule, fields, settings, now), settings)
+    _send(operators.checked(Rule, fields, settings, now), settings)
 
 
 @app.command("list")
-def list_(kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None) -> None:
+def list_(
+    as_json: AsJson = False, kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
+) -> None:
     """List the rules that are not removed: whom they concern, when, and what they do."""
-    from deploy.embedded.services import embedded
-
-    settings = load(**overrides(kafka, None, state_dir, namespace))
-    with embedded(settings, elasticsearch=False) as servers:
-        found = rules(servers.settings(settings))
-    table = Table("rule", "machines", "metrics", "from", "until", "concerns", "does", "note")
+    found = operators.rules(running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False))
+    if as_json:
+        for rule in found:
+            typer.echo(rows.of_record(rule))
+        return
+    table, add = rows.grid("rule", "concerns", "in force", "does")
     for rule in found:
-        begin, end = rule.start or rule.time, rule.end
-        until = "removed" if end is None else iso(end)
-        table.add_row(rule.id, rule.entity, rule.metric, iso(begin), until, _concerns(rule), _does(rule), rule.note)
+        until = "it is removed" if rule.end is None else iso(rule.end)
+        force = f"from {iso(rule.start or rule.time)}\nuntil {until}"
+        add(rule.id, _concerns(rule), force, "\n".join(filter(None, [_does(rule), rule.note])))
     Console().print(table if found else "no rules")
 
 
@@ -111,36 +114,29 @@ def remove(
     name: Name, at: At = "now", kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
 ) -> None:
     """Remove a rule: it is in force no longer, from --at on."""
-    from deploy.embedded.services import embedded
-
-    settings = load(**overrides(kafka, None, state_dir, namespace))
-    with embedded(settings, elasticsearch=False) as servers:
-        own = servers.settings(settings)
-        known = {rule.id: rule for rule in rules(own)}
-        if name not in known:
-            accepted = ", ".join(known) or "nothing: there are no rules"
-            raise NewnormalError("RULE_UNKNOWN", f"there is no rule {name}", "rule remove", accepted, "nothing changed")
-        old = known[name]
-        now = _now()
-        when = max(instant(at, now, "--at") or 0, old.time + 1)
-        fields = {"id": name, "time": when, "active": False, "entity": old.entity, "metric": old.metric}
-        write(own, checked(Rule, fields, own, now))
+    settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+    known = {rule.id: rule for rule in operators.rules(settings)}
+    if name not in known:
+        accepted = ", ".join(known) or "nothing: there are no rules"
+        raise NewnormalError("RULE_UNKNOWN", f"there is no rule {name}", "rule remove", accepted, "nothing changed")
+    old, now = known[name], _now()
+    when = max(operators.instant(at, now, "--at") or 0, old.time + 1)
+    fields = {"id": name, "time": when, "active": False, "entity": old.entity, "metric": old.metric}
+    operators.write(settings, operators.checked(Rule, fields, settings, now))
     typer.echo(f"rule {name} is removed from {iso(when)} on")
 
 
 def _send(rule: Rule, settings: Settings) -> None:
-    from deploy.embedded.services import embedded
-
-    with embedded(settings, elasticsearch=False) as servers:
-        write(servers.settings(settings), rule)
+    operators.write(running(settings, elasticsearch=False), rule)
     begin = iso(max(rule.time, rule.start or rule.time))
     until = "it is removed" if rule.end is None else iso(rule.end)
     typer.echo(f"rule {rule.id}: {_does(rule)} for {rule.metric} of {rule.entity}, from {begin} until {until}")
 
 
 def _concerns(rule: Rule) -> str:
+    whom = [f"{rule.metric} of {rule.entity}"]
     parts = [f"values {side} {limit:g}" for side in ("above", "below") if (limit := getattr(rule, side)) is not None]
-    return ", ".join([*parts, *rule.dates])
+    return "\n".join([*whom, *parts, *rule.dates])
 
 
 def _does(rule: Rule) -> str:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-import orjson
 import polars as pl
 import pyarrow as pa
 import typer
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
-from rich.console import Console
-from rich.table import Table
 
 from engine import kafka_content
 from engine.errors import NewnormalError
@@ -21,6 +18,7 @@ from engine.sources import Messages, Source
 from engine.time import iso
 from engine.timebounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness
+from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.settings import Settings, load
 from pipelines.sql import tables
@@ -46,28 +44,27 @@ def sql(
     may be quoted. Windows: FROM tumble(telemetry, time, '10s') or hop(telemetry, time, '10s', '1m') adds window_start
     and window_end to each row; GROUP BY tumble(time, '10s') groups by the start of the window.
     """
-    from deploy.embedded.services import embedded
+    from deploy.embedded.services import running
 
     parsed = parse(query)
-    settings = load(**overrides(kafka, None, state_dir, namespace))
-    with embedded(settings, elasticsearch=False) as servers:
-        reader = tables.consumer(servers.bootstrap)
-        try:
-            names = parsed.topics(tables.known(reader, settings.namespace))
-            if not live:
-                _show(evaluate(parsed, dict(_bounded(servers.bootstrap, settings, names))), as_json)
+    settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+    reader = tables.consumer(settings.kafka.bootstrap or "")
+    try:
+        names = parsed.topics(tables.known(reader, settings.namespace))
+        if not live:
+            _show(evaluate(parsed, dict(_bounded(settings, names))), as_json)
+            return
+        for number, (end, result) in enumerate(_live(reader, settings, parsed, names, beginning), 1):
+            _show(result, as_json, f"window to {iso(end)}")
+            if number == windows:
                 return
-            for number, (end, result) in enumerate(_live(reader, settings, parsed, names, beginning), 1):
-                _show(result, as_json, f"window to {iso(end)}")
-                if number == windows:
-                    return
-        finally:
-            reader.close()
+    finally:
+        reader.close()
 
 
-def _bounded(bootstrap: str, settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+def _bounded(settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
     for name in names:
-        frame, refused = tables.frame(name, kafka_content.values(bootstrap, settings.topic(name)))
+        frame, refused = tables.frame(name, kafka_content.values(settings.kafka.bootstrap or "", settings.topic(name)))
         if refused:
             typer.echo(f"{name}: {refused} messages could not be read and are left out", err=True)
         yield name, frame
@@ -108,20 +105,8 @@ def _table(settings: Settings, name: str, partitions: list[int]) -> LiveTable:
 
 
 def _show(result: pl.DataFrame, as_json: bool, title: str = "") -> None:
-    if as_json:
-        for row in result.to_dicts():
-            typer.echo(orjson.dumps({name: _readable(name, value) for name, value in row.items()}, default=str))
+    if not as_json:
+        rows.frame(result, title)
         return
-    table = Table(title=title or None, title_justify="left")
-    for name, kind in result.schema.items():
-        table.add_column(name, justify="right" if kind.is_numeric() else "left")
-    for values in result.rows():
-        table.add_row(*(str(_readable(name, value)) for name, value in zip(result.columns, values, strict=True)))
-    Console().print(table)
-
-
-def _readable(name: str, value: Any) -> Any:
-    instant = isinstance(value, int) and (name in ("time", "since", "ingested") or name.startswith("window_"))
-    if instant:
-        return iso(value)
-    return round(value, 6) if isinstance(value, float) else value
+    for row in result.to_dicts():
+        typer.echo(rows.line(row))

@@ -3,72 +3,157 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import orjson
+import polars as pl
+import pyarrow as pa
 import typer
 from confluent_kafka import Consumer, TopicPartition
 
-from engine import columnar
-from engine.deadletters import payload_text
+from deploy.embedded.services import running
 from engine.errors import NewnormalError
-from engine.time import iso
+from engine.heartbeat import HEARTBEAT
+from engine.sources import ROW, Messages
+from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.globs import matches
 from pipelines.settings import load
-from pipelines.sql.tables import COLUMNAR
+from pipelines.sql import tables
+
+_LAST, _LAST_OF_SOME = 5, 1_000
+"""Messages of each partition that are shown first; more where only some of their records are wanted."""
 
 
 def tail(
     topic: Annotated[str, typer.Argument(help="e.g. telemetry, features, novelties, deadletter")],
     limit: Annotated[int, typer.Option(help="Records to show; 0: until Ctrl-C.")] = 20,
     beginning: Annotated[bool, typer.Option("--from-beginning", help="From the oldest record on.")] = False,
+    kind: Annotated[list[str] | None, typer.Option(help="Only of this kind, e.g. anomaly; repeatable.")] = None,
+    entity: Annotated[str, typer.Option(help="Only of these machines, a glob of * and ?.")] = "*",
+    where: Annotated[str, typer.Option(help="Only where this holds, SQL, e.g. 'record_score > 80'.")] = "",
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Show a topic's records, one JSON line each; columnar batches are unpacked."""
-    from deploy.embedded.services import embedded
+    """Show a topic's newest records and those that come, one JSON line each; columnar batches are unpacked.
 
-    settings = load(**overrides(kafka, None, state_dir, namespace))
-    with embedded(settings, elasticsearch=False) as servers:
-        for shown, line in enumerate(_records(servers.bootstrap, settings.topic(topic), topic, beginning), 1):
+    Names are those of the columns (docs/records.md), as in [bold]newnormal sql[/bold]; times are ISO 8601, UTC. In
+    --where times are integers, UTC epoch milliseconds.
+
+    Example: [bold]newnormal tail novelties --kind anomaly --entity 'db-*' --where "metric <> 'logs'"[/bold]
+    """
+    wanted = Wanted(topic, tuple(kind or ()), entity, where)
+    settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+    reader, shown = tables.consumer(settings.kafka.bootstrap or ""), 0
+    try:
+        for line in _lines(reader, settings.topic(topic), wanted, beginning):
             typer.echo(line)
+            shown += 1
             if shown == limit:
                 return
-
-
-def _records(bootstrap: str, topic: str, kind: str, beginning: bool) -> Iterator[str]:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "newnormal.tail", "enable.auto.commit": False})
-    partitions = consumer.list_topics(topic, 10).topics[topic].partitions
-    if not partitions:
-        raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
-    starts = []
-    for partition in partitions:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), 10)
-        starts.append(TopicPartition(topic, partition, low if beginning else max(low, high - 5)))
-    consumer.assign(starts)
-    try:
-        while True:
-            message = consumer.poll(0.5)
-            if message is not None and not message.error():
-                yield from _lines(message.value() or b"", kind)
     finally:
-        consumer.close()
+        reader.close()
 
 
-def _lines(value: bytes, kind: str) -> Iterator[str]:
-    record = COLUMNAR.get(kind)
-    if record is None:
-        yield payload_text(value) if len(value) < 1024 else value.decode("utf-8", "backslashreplace")
+@dataclass(frozen=True)
+class Wanted:
+    """Which records of a topic are wanted.
+
+    Args:
+        topic: Its name without namespace.
+        kinds: Their kinds; none: all.
+        entity: A glob of machines.
+        where: A SQL expression over the columns; empty: all.
+
+    Raises:
+        NewnormalError: ``SQL_INVALID`` if the records have no such column, or the expression is none.
+    """
+
+    topic: str
+    kinds: tuple[str, ...]
+    entity: str
+    where: str
+
+    def __post_init__(self) -> None:
+        record = tables.record_of(self.topic)
+        if record is not None:
+            empty = pl.from_arrow(record.arrow_schema().empty_table())
+            assert isinstance(empty, pl.DataFrame)
+            self.of(empty)
+
+    @property
+    def all(self) -> bool:
+        """Whether nothing is left out."""
+        return not self.kinds and self.entity == "*" and not self.where
+
+    def of(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Those of some records that are wanted."""
+        if self.all:
+            return records
+        found = records.with_columns(pl.col(pl.Categorical).cast(pl.String))
+        try:
+            if self.kinds:
+                found = found.filter(pl.col("kind").is_in(self.kinds))
+            if self.entity != "*":
+                found = found.filter(pl.Series(matches(self.entity, found["entity"])))
+            return found.filter(pl.sql_expr(self.where)) if self.where else found
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            what, columns = str(error).splitlines()[0], ", ".join(records.columns)
+            raise NewnormalError("SQL_INVALID", what, "--where, --kind, --entity", f"columns: {columns}") from None
+
+
+def _lines(reader: Consumer, full: str, wanted: Wanted, beginning: bool) -> Iterator[str]:
+    starts = []
+    for partition in tables.partitions(reader, full):
+        low, high = reader.get_watermark_offsets(TopicPartition(full, partition), 10)
+        last = max(low, high - (_LAST if wanted.all else _LAST_OF_SOME))
+        starts.append(TopicPartition(full, partition, low if beginning else last))
+    reader.assign(starts)
+    while True:
+        some = [message for message in reader.consume(500, 0.5) if not message.error()]
+        some.sort(key=lambda m: (m.timestamp()[1], m.partition(), m.offset()))
+        yield from _shown([m.value() or b"" for m in some if m.value() != HEARTBEAT], wanted)
+
+
+def _shown(values: list[bytes], wanted: Wanted) -> Iterator[str]:
+    decoder = tables.decoder(wanted.topic)
+    if decoder is None:
+        yield from (text for value in values if (text := _free(value, wanted)))
         return
+    nothing = np.zeros(len(values), np.int64)
+    decoded = decoder.decode(Messages(wanted.topic, 0, pa.array(values, pa.binary()), nothing, nothing))
+    table = pl.from_arrow(decoded.records)
+    assert isinstance(table, pl.DataFrame)
+    found = [(row.pop(ROW), rows.line(_objects(row))) for row in wanted.of(table).to_dicts()]
+    refused = [(row, _free(values[row], wanted)) for row, _, _ in decoded.refused]
+    yield from (text for _, text in sorted([*found, *refused], key=lambda pair: pair[0]) if text)
+
+
+def _free(value: bytes, wanted: Wanted) -> str:
+    """A message that is no record of its topic's type, or of a topic without one; empty if it is not wanted."""
     try:
-        rows, _ = columnar.decode(value, record.arrow_schema())
-    except NewnormalError as error:
-        yield str(error)
-        return
-    for row in rows.to_pylist():
-        yield orjson.dumps({k: _readable(k, v) for k, v in row.items() if v is not None}).decode()
+        tree = orjson.loads(value)
+    except ValueError:
+        tree = None
+    if not isinstance(tree, dict):
+        return rows.line({"unreadable": value.decode("utf-8", "backslashreplace")}) if wanted.all else ""
+    record = tables.record_of(wanted.topic)
+    names = {info.alias or name: name for name, info in record.model_fields.items()} if record else {}
+    row = {names.get(str(name), str(name)): found for name, found in tree.items()}
+    if wanted.all:
+        return rows.line(row)
+    flat = {name: found for name, found in row.items() if isinstance(found, str | int | float | bool)}
+    return rows.line(row) if wanted.of(pl.DataFrame([flat])).height else ""
 
 
-def _readable(name: str, value: Any) -> Any:
-    return iso(value) if name == "time" or name.startswith("window_") else value
+def _objects(row: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a row, with the entries of a map as an object."""
+    known = {name: value for name, value in row.items() if value is not None}
+    return {n: {each["key"]: each["value"] for each in v} if _is_map(v) else v for n, v in known.items()}
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) and each.keys() == {"key", "value"} for each in value)

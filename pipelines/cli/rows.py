@@ -1,0 +1,108 @@
+"""Records as the commands show them, whatever topic they are of: names of columns, times in ISO 8601 UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, get_args
+
+import orjson
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from datagen.groundtruth import GroundTruth
+from engine.deadletters import DeadLetter
+from engine.printing import cell, visible
+from engine.record import Record, TimeMs
+from engine.time import iso
+from pipelines.records import ALL
+
+
+@cache
+def instants() -> frozenset[str]:
+    """Names of the columns that are instants, of all records."""
+    found = set()
+    for record in (*ALL, DeadLetter, GroundTruth):
+        for name, info in record.model_fields.items():
+            marks = [*info.metadata, *(mark for part in get_args(info.annotation) for mark in get_args(part))]
+            found |= {name} if any(isinstance(mark, TimeMs) for mark in marks) else set()
+    return frozenset(found)
+
+
+def readable(name: str, value: Any) -> Any:
+    """A value for people: instants as text.
+
+    >>> readable("window_end", 1_000), readable("value", 1_000)
+    ('1970-01-01T00:00:01.000Z', 1000)
+    """
+    if name in instants() and isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return iso(value)
+        except (ValueError, OverflowError, OSError):
+            return value
+    return value
+
+
+def line(row: Mapping[str, Any]) -> str:
+    """A row as a JSON object."""
+    shown = {name: readable(name, value) for name, value in row.items()}
+    return visible(orjson.dumps(shown, default=str).decode())
+
+
+def of_record(record: Record) -> str:
+    """A record as a JSON line."""
+    return line(record.model_dump(mode="json", exclude_none=True))
+
+
+def show(columns: Mapping[str, bool], rows: Sequence[Sequence[Any]], title: str = "") -> None:
+    """A table if it fits the terminal, else each row with its columns below one another.
+
+    Args:
+        columns: Their names, and whether they are numbers.
+        rows: Their values.
+        title: What they are.
+    """
+    console = Console()
+    shown = [[_short(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
+    widths = [max(map(len, [name, *(row[at] for row in shown)])) for at, name in enumerate(columns)]
+    if sum(widths) + 3 * len(widths) + 1 <= console.width:
+        table = Table(title=title or None, title_justify="left")
+        for name, number in columns.items():
+            table.add_column(name, justify="right" if number else "left", no_wrap=True)
+        for row in shown:
+            table.add_row(*map(cell, row))
+        console.print(table)
+        return
+    if title:
+        console.print(cell(title, "italic"))
+    most = max(map(len, columns), default=0)
+    for number_, row in enumerate(shown, 1):
+        console.print(cell(f"{number_}", "dim"))
+        for name, value in zip(columns, row, strict=True):
+            if value:
+                console.print(cell(f"  {name:<{most}}  {value}"), soft_wrap=True)
+
+
+def frame(result: pl.DataFrame, title: str = "") -> None:
+    """A table of a query."""
+    show({name: kind.is_numeric() for name, kind in result.schema.items()}, result.rows(), title)
+
+
+def grid(*columns: str) -> tuple[Table, Callable[..., None]]:
+    """A table whose cells may have several lines, and a function that adds a row of plain texts."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), show_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold")
+
+    def add(*texts: str) -> None:
+        table.add_row(*("\n".join(map(visible, text.split("\n"))) for text in texts))
+
+    return table, add
+
+
+def _short(name: str, value: Any) -> str:
+    found = readable(name, value)
+    if found is None:
+        return ""
+    return visible(round(found, 6) if isinstance(found, float) else found)
