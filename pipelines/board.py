@@ -15,6 +15,8 @@ from engine.operator.shard import Stats
 from engine.processor import Held
 from engine.spark.query import BatchReport
 from engine.time import NEVER
+from pipelines.news import NewsCounts
+from pipelines.sink.document import News
 from pipelines.sink.job import SinkReport
 
 _RATE_SECONDS = 10.0
@@ -87,6 +89,7 @@ class Board:
         self.tallies = {name: _Tally(name) for name in jobs}
         self.started, self.live_from, self.delay_ms = int(time.time() * 1000), live_from, delay_ms
         self.indexed = 0
+        self.news = NewsCounts()
         self.latencies: deque[int] = deque(maxlen=100_000)
 
     def batch(self, report: BatchReport) -> None:
@@ -110,6 +113,11 @@ class Board:
         with self.lock:
             self.tallies[job].last_error = reason
 
+    def seed(self, documents: Sequence[dict[str, Any]]) -> None:
+        """Takes in the newest news of before the start: what is open then still is."""
+        with self.lock:
+            self.news.seed(News(d["host.name"], d["metric"], d["kind"], d["@timestamp"]) for d in documents)
+
     def sink(self, report: SinkReport) -> None:
         """Takes in a micro-batch of the sink."""
         with self.lock:
@@ -118,6 +126,7 @@ class Board:
             tally.records_out += report.outcome.indexed
             tally.dead += len(report.outcome.rejected)
             self.indexed += report.outcome.indexed
+            self.news.take(report.outcome.news)
             at = report.outcome.searchable_at_ms
             if at is not None:
                 live = (time for time in report.outcome.times if time >= self.live_from)
@@ -147,4 +156,13 @@ class Board:
         median = self.latency_ms()["p50"]
         with self.lock:
             jobs = tuple(tally.status(lags.get(name)) for name, tally in self.tallies.items())
-            return PipelineStatus(self.started, jobs, tuple(newest), median, self.indexed, tuple(problems))
+            return PipelineStatus(
+                started=self.started,
+                jobs=jobs,
+                novelties=tuple(newest),
+                latency_ms=median,
+                indexed=self.indexed,
+                told=dict(self.news.told),
+                open=self.news.open(),
+                problems=tuple(problems),
+            )

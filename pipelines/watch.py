@@ -24,6 +24,8 @@ from pipelines.records.novelty import NEWS_KINDS
 
 log = structlog.get_logger()
 _SECOND = 1.0
+_BEFORE = 1_000
+"""News of before the start from which what is still open is known."""
 
 
 class Watch:
@@ -74,8 +76,12 @@ class Watch:
 
     def _look(self) -> None:
         """Asks for the newest novelties, in a thread: an Elasticsearch that hangs does not hold up the jobs' care."""
+        seeded = False
         while not self._ended.wait(_SECOND):
             try:
+                if not seeded:
+                    self.driver.board.seed(self.store.newest(kinds=NEWS_KINDS, limit=_BEFORE))
+                    seeded = True
                 self._newest = self.store.newest(kinds=NEWS_KINDS, limit=10)
             except NewnormalError:
                 self._newest = []

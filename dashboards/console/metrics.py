@@ -26,6 +26,10 @@ _GAUGES = {
     "busiest_share": ("busiest_shard_ratio", "Share of the last records that one shard took", 1.0),
     "batch_ms": ("batch_seconds", "Duration of the last micro-batch", 1e-3),
 }
+_BY_KIND: tuple[tuple[str, str, type[CounterMetricFamily | GaugeMetricFamily]], ...] = (
+    ("", "News stored in Elasticsearch, by kind", CounterMetricFamily),
+    ("_open", "Series whose newest news is of this kind and is not over", GaugeMetricFamily),
+)
 
 
 class _StatusCollector(Collector):
@@ -48,6 +52,11 @@ class _StatusCollector(Collector):
             yield gauge
         if status:
             yield CounterMetricFamily("newnormal_indexed", "Documents stored in Elasticsearch", value=status["indexed"])
+        for name, text, family in _BY_KIND:
+            metric = family(f"newnormal_novelties{name}", text, labels=["kind"])
+            for kind, value in (status.get("open" if name else "told") or {}).items():
+                metric.add_metric([kind], value)
+            yield metric
         if status.get("latency_ms") is not None:
             text = "Window end to searchable, median of late"
             yield GaugeMetricFamily("newnormal_latency_seconds", text, value=status["latency_ms"] / 1000)

@@ -20,7 +20,7 @@ import orjson
 from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
-from pipelines.sink.document import Rejected, SinkDocument
+from pipelines.sink.document import News, Rejected, SinkDocument
 from pipelines.sink.patience import Patience
 
 _SERVERS_FAULT = frozenset({403, 408, 429, 502, 503, 504})
@@ -40,6 +40,7 @@ class Action:
     version: int
     time: int
     body: bytes = field(repr=False)
+    news: News | None = None
 
     @property
     def header(self) -> bytes:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from engine.record import Record
+from pipelines.records import Novelty
+from pipelines.records.novelty import NEWS_KINDS
+
 
 @dataclass(frozen=True)
 class SinkDocument:
@@ -35,6 +39,30 @@ class Rejected:
 
 
 @dataclass(frozen=True)
+class News:
+    """A document that is news, or that takes news back: a revision of any kind.
+
+    Attributes:
+        entity: The machine.
+        metric: Its metric.
+        kind: What kind of verdict it is.
+        time: End of its window, epoch milliseconds.
+    """
+
+    entity: str
+    metric: str
+    kind: str
+    time: int
+
+    @classmethod
+    def of(cls, record: Record) -> News | None:
+        """That of a record; ``None`` if it is no news and never was."""
+        if isinstance(record, Novelty) and (record.kind in NEWS_KINDS or record.revision):
+            return cls(record.entity, record.metric, record.kind, record.window_end)
+        return None
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What became of one call of `Sink.write`: each document is in exactly one of the three groups.
 
@@ -43,6 +71,7 @@ class Outcome:
         superseded: Documents not stored because a higher revision is there, in the index or in the same call.
         rejected: Documents that cannot be stored.
         times: Event time (``@timestamp``) of each document stored.
+        news: Those of the documents stored that are news.
         searchable_at_ms: When all of them were seen to be searchable; ``None`` if none was stored.
     """
 
@@ -50,6 +79,7 @@ class Outcome:
     superseded: int = 0
     rejected: tuple[Rejected, ...] = ()
     times: tuple[int, ...] = field(default=(), repr=False)
+    news: tuple[News, ...] = field(default=(), repr=False)
     searchable_at_ms: int | None = None
 
     def latencies_ms(self) -> list[int]:

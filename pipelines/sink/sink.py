@@ -23,7 +23,7 @@ from engine.time import duration_ms, iso
 from pipelines.records import Novelty
 from pipelines.settings import Settings
 from pipelines.sink.bulk import Action, BulkWriter, Limits
-from pipelines.sink.document import Outcome, Rejected, SinkDocument
+from pipelines.sink.document import News, Outcome, Rejected, SinkDocument
 from pipelines.sink.identity import UnusableError, document_id, parse, time_field, version
 from pipelines.sink.partition import Partition
 from pipelines.sink.patience import Backoff, Patience, SinkStoppedError
@@ -126,6 +126,7 @@ class Sink:
             superseded=usable - len(newest) + done.superseded,
             rejected=(*rejected, *done.rejected),
             times=tuple(action.time for action in done.stored),
+            news=tuple(action.news for action in done.stored if action.news),
             searchable_at_ms=searchable,
         )
 
@@ -145,4 +146,4 @@ class Sink:
         body = record.to_json()
         if len(body) > self._largest:
             raise UnusableError("TOO_LARGE", f"{len(body)} bytes; at most {self._largest} are stored")
-        return Action(document, index, document_id(record), version(record), at, body)
+        return Action(document, index, document_id(record), version(record), at, body, News.of(record))
