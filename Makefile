@@ -21,7 +21,7 @@ $(STAMP): requirements.lock pyproject.toml
 	  echo "  accepted: a Python with venv (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
-	$(BIN)/python -m deploy.java
+	$(BIN)/python -m deploy.java install
 	$(BIN)/python -m deploy.artifacts
 	@touch $@
 

@@ -1,6 +1,6 @@
-"""The JVM side of Newnormal, pinned: Spark's Kafka connector, a Kafka broker, an Elasticsearch node.
+"""The JVM side of Newnormal: Spark's Kafka connector, a Kafka broker, an Elasticsearch node.
 
-Each set is downloaded once into the user's cache; from then on nothing here needs a network or starts Ivy.
+Versions are pinned here, the bytes of each file by ``deploy.checksums``: another version needs another line there. Each set is downloaded once into the user's cache; from then on nothing here needs a network or starts Ivy.
 ``python -m deploy.artifacts`` downloads all.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
+from deploy import checksums
 from deploy.ivy import Artifact, retrieve
 from deploy.java import cache_dir
 from deploy.locks import locked
@@ -73,7 +74,8 @@ def spark_jars() -> list[Path]:
     """The jars to hand to Spark as ``spark.jars``: its Kafka source, and a local file system that forks no processes.
 
     Raises:
-        NewnormalError: ``DOWNLOAD_FAILED`` if they are not here and cannot be had; the same for the functions below.
+        NewnormalError: ``DOWNLOAD_FAILED`` if they are not here and cannot be had, ``DOWNLOAD_ALTERED`` if they are
+            not the pinned ones; the same for the functions below.
     """
     return sorted(ensure(SPARK).glob("*.jar"))
 
@@ -127,10 +129,11 @@ def _download(wanted: ArtifactSet) -> None:
                 except NewnormalError as error:
                     if error.code != "DOWNLOAD_FAILED" or attempt == _ATTEMPTS:
                         raise
+        shutil.rmtree(work, ignore_errors=True)
+        checksums.check(target, checksums.pinned(wanted.directory.name))
         for archive in target.glob("*.zip"):
             _unzip(archive, target)
         target.rename(wanted.directory)
-    shutil.rmtree(work, ignore_errors=True)
     console.print(f"{title}: done", highlight=False)
 
 

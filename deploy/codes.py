@@ -6,10 +6,11 @@ import pipelines.codes  # noqa: F401  what is beneath
 from engine.errors import section
 
 server = section("Embedded servers")
-server("JAVA_MISSING", "no complete Java 17 or newer, and none could be installed", "install it, or set `JAVA_HOME`")
+server("JAVA_MISSING", "no complete Java 17 or newer was found", "`make setup` installs one; or set `JAVA_HOME`")
 server("MEMORY_SHORT", "less free memory than heaps and overhead need (a container's limit counts)", "smaller heaps")
 server("DISK_FULL", "less than 1 GB free, or no room for the download", "free space, or another `state_dir`")
 server("DOWNLOAD_FAILED", "a file could not be had after three attempts", "see that the network is up; a mirror")
+server("DOWNLOAD_ALTERED", "a downloaded file is not, byte for byte, the pinned one", "mend the mirror or proxy")
 server("IVY_MISSING", "the installation of PySpark is not complete", "`make setup`")
 server("SERVER_FAILED", "a server ended or was not ready in time; its last errors are in the message", "see its log")
 server(
@@ -20,4 +21,4 @@ server(
 server("SERVICES_PARTIAL", "servers run, but not the one that is needed", "`newnormal services down`, then start again")
 server("SERVICES_BUSY", "another process has been starting or stopping the servers for minutes", "wait; end the other")
 server("STATE_DIR", "the state directory cannot be made or written", "another `state_dir`")
-server("DIRECTORY_FOREIGN", "as root: Elasticsearch's directory belongs to somebody else", "remove it")
+server("DIRECTORY_FOREIGN", "as root: Elasticsearch's directory is a link or somebody else's", "remove it")

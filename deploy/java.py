@@ -1,6 +1,7 @@
-"""Finds a Java that Spark, Kafka and Elasticsearch run on, and installs one if there is none.
+"""Finds a Java that Spark, Kafka and Elasticsearch run on; installs one only where that is asked for.
 
-``python -m deploy.java`` prints its home. Trimmed Javas do not do: Spark's launcher needs ``jdk.incubator.vector``.
+``python -m deploy.java`` prints its home, ``python -m deploy.java install`` installs one first if there is none. Trimmed
+Javas do not do: Spark's launcher needs ``jdk.incubator.vector``.
 """
 
 from __future__ import annotations
@@ -29,14 +30,24 @@ def cache_dir() -> Path:
 
 @functools.cache
 def java_home(minimum: int = 17) -> Path:
-    """The home of a complete Java of at least version ``minimum``, installed if need be.
+    """The home of a complete Java of at least version ``minimum``; installs nothing.
 
     Looked for in ``JAVA_HOME``, on ``PATH``, in the system's usual places and in our own cache, in that order.
 
     Raises:
-        NewnormalError: ``JAVA_MISSING`` if there is none and none could be installed.
+        NewnormalError: ``JAVA_MISSING`` if there is none.
     """
-    return find(minimum) or _from_apt(minimum) or _from_adoptium(minimum) or _missing(minimum)
+    return find(minimum) or _missing(minimum, "was found")
+
+
+def install(minimum: int = 17) -> Path:
+    """As `java_home`, but a Java that is missing is installed: by apt if we may, else Temurin into our own cache.
+
+    Raises:
+        NewnormalError: ``JAVA_MISSING`` if none could be installed.
+    """
+    found = find(minimum) or _from_apt(minimum) or _from_adoptium(minimum)
+    return found or _missing(minimum, "was found, and none could be installed")
 
 
 def find(minimum: int = 17, homes: Iterable[Path] | None = None) -> Path | None:
@@ -96,21 +107,22 @@ def _from_adoptium(minimum: int) -> Path | None:
     return find(minimum)
 
 
-def _missing(minimum: int) -> Path:
+def _missing(minimum: int, why: str) -> Path:
     raise NewnormalError(
         "JAVA_MISSING",
-        f"no Java {minimum} or newer with the module {_MODULE} was found, and none could be installed",
+        f"no Java {minimum} or newer with the module {_MODULE} {why}",
         "JAVA_HOME, PATH, " + ", ".join(str(place) for place in (*_SYSTEM_HOMES, cache_dir() / "java")),
-        f"install one (Debian, Ubuntu: apt-get install {_PACKAGES[0]}; Fedora: dnf install java-17-openjdk-headless; "
+        "`make setup`, or `python -m deploy.java install`, installs one where it can; else install one "
+        f"(Debian, Ubuntu: apt-get install {_PACKAGES[0]}; Fedora: dnf install java-17-openjdk-headless; "
         "macOS: brew install openjdk@17) or set JAVA_HOME to a complete JDK or JRE",
         "nothing was started: Spark, Kafka and Elasticsearch need it",
     )
 
 
 def main() -> None:
-    """Prints the home of the Java that is used."""
+    """Prints the home of the Java that is used; with ``install``, installs one ahead of that if there is none."""
     try:
-        print(java_home())
+        print(install() if sys.argv[1:] == ["install"] else java_home())
     except NewnormalError as error:
         sys.exit(str(error))
 

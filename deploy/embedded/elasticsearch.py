@@ -13,6 +13,7 @@ import os
 import shutil
 import stat
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -59,7 +60,8 @@ class Elasticsearch:
         if root:
             home, java = _readable(home, base), _readable(java, base)
         config = base / "config"
-        shutil.rmtree(base / "tmp", ignore_errors=True)
+        for written in (config, base / "tmp"):  # made anew: who ran as nobody may have left links in them
+            shutil.rmtree(written, ignore_errors=True)
         for directory in (config, base / "data", base / "logs", base / "tmp"):
             directory.mkdir(exist_ok=True)
         options = (Path(self.home) / "config" / "jvm.options").read_text().splitlines()
@@ -111,28 +113,38 @@ def _prepare(data: Path, root: bool) -> Path:
     if not root:
         base.mkdir(parents=True, exist_ok=True)
         return base
-    if not data.is_symlink() and base.exists():
-        _check_ours(base)
-        shutil.rmtree(base)
-    base.mkdir(mode=0o755, exist_ok=True)
-    base.chmod(0o755)
-    _check_ours(base)
-    data.parent.mkdir(parents=True, exist_ok=True)
+    _make_ours(base)
     if not data.is_symlink():
+        shutil.rmtree(base)
+        _make_ours(base)
+        data.parent.mkdir(parents=True, exist_ok=True)
         data.symlink_to(base)
     return base
 
 
-def _check_ours(base: Path) -> None:
-    found = base.lstat()
-    if found.st_uid != 0 or not stat.S_ISDIR(found.st_mode):
-        raise NewnormalError(
-            "DIRECTORY_FOREIGN",
-            f"{base} is not a directory of root's",
-            str(base),
-            "remove it",
-            "Elasticsearch was not started",
-        )
+def _make_ours(base: Path) -> None:
+    """Makes a directory in a place that all users can write to, or takes the one that is there if it is root's.
+
+    Nothing is changed before it is known whose it is, and what was looked at is what is changed: not its name, which
+    may come to mean something else.
+    """
+    with suppress(FileExistsError):
+        base.mkdir(mode=0o755)
+    try:
+        opened = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:  # a link, or no directory
+        raise _foreign(base) from None
+    try:
+        if os.fstat(opened).st_uid != 0:
+            raise _foreign(base)
+        os.fchmod(opened, 0o755)
+    finally:
+        os.close(opened)
+
+
+def _foreign(base: Path) -> NewnormalError:
+    what = f"{base} is not a directory of root's"
+    return NewnormalError("DIRECTORY_FOREIGN", what, str(base), "remove it", "Elasticsearch was not started")
 
 
 def _readable(tree: Path, base: Path) -> Path:

@@ -1,13 +1,15 @@
-"""The downloaded jars: there after the set-up, whole or not at all, and never downloaded twice."""
+"""The downloaded jars: the pinned ones byte for byte, whole or not at all, and never downloaded twice."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from deploy import artifacts, ivy
+from deploy import artifacts, checksums, ivy
 from engine.errors import NewnormalError
 
 
@@ -35,6 +37,63 @@ def test_a_failed_download_is_explained_and_leaves_nothing_that_looks_complete(
     assert failed.value.code == "DOWNLOAD_FAILED"
     assert "not found" in failed.value.what
     assert not artifacts.SPARK.directory.exists()
+
+
+def mirror(place: Path, jars: list[Path]) -> Path:
+    """A Maven repository with some of Spark's jars, and the Ivy settings that name it."""
+    for artifact in artifacts.SPARK.artifacts:
+        name = f"{artifact.name}-{artifact.version}"
+        there = place / artifact.organisation.replace(".", "/") / artifact.name / artifact.version
+        there.mkdir(parents=True)
+        group = f"<groupId>{artifact.organisation}</groupId><artifactId>{artifact.name}</artifactId>"
+        pom = f"<project><modelVersion>4.0.0</modelVersion>{group}<version>{artifact.version}</version></project>"
+        (there / f"{name}.pom").write_text(pom)
+        shutil.copy(next(jar for jar in jars if jar.name == f"{name}.jar"), there)
+    settings = place / "settings.xml"
+    resolver = f'<ibiblio name="mirror" m2compatible="true" root="{place.as_uri()}/"/>'
+    settings.write_text(
+        f'<ivysettings><settings defaultResolver="mirror"/><resolvers>{resolver}</resolvers></ivysettings>'
+    )
+    return settings
+
+
+@pytest.mark.servers
+def test_a_mirror_that_serves_one_changed_byte_is_refused_and_nothing_of_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = artifacts.spark_jars()
+    monkeypatch.setenv("NEWNORMAL_IVY_SETTINGS", str(mirror(tmp_path / "mirror", right)))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    served = next((tmp_path / "mirror").rglob("commons-pool2-*.jar"))
+    whole = served.read_bytes()
+    served.write_bytes(whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:])
+    with pytest.raises(NewnormalError) as refused:
+        artifacts.spark_jars()
+    assert refused.value.code == "DOWNLOAD_ALTERED"
+    assert refused.value.what.startswith("commons-pool2-2.12.1.jar has SHA-512 ")
+    assert not artifacts.SPARK.directory.exists()
+    assert not list((tmp_path / "cache").rglob("*.jar"))
+    (tmp_path / "right").mkdir()
+    for jar in right:
+        shutil.copy(jar, tmp_path / "right")
+    checksums.check(tmp_path / "right", checksums.pinned(artifacts.SPARK.directory.name))
+
+
+def test_a_file_that_is_missing_or_that_nobody_pinned_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "stranger.jar").write_bytes(b"hello")
+    with pytest.raises(NewnormalError) as refused:
+        checksums.check(tmp_path, {"wanted.jar": "0" * 128})
+    assert refused.value.code == "DOWNLOAD_ALTERED"
+    assert "wanted.jar is missing" in refused.value.what
+    assert "stranger.jar has SHA-512 9b71d224bd62f378" in refused.value.what
+    assert not (tmp_path / "stranger.jar").exists()
+
+
+def test_every_artifact_that_is_named_is_pinned() -> None:
+    for some in artifacts.ALL:
+        pinned = checksums.pinned(some.directory.name)
+        assert {f"{a.name}-{a.version}.{a.type}" for a in some.artifacts} <= pinned.keys()
+        assert all(re.fullmatch("[0-9a-f]{128}", digest) for digest in pinned.values())
 
 
 def test_an_artifact_that_is_no_jar_names_its_type() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,9 +74,20 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
     assert found[:2] == [named, on_path.resolve()]
 
 
-def test_a_missing_java_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    for way in ("find", "_from_apt", "_from_adoptium"):
-        monkeypatch.setattr(java, way, lambda _minimum: None)
-    with pytest.raises(NewnormalError, match="JAVA_MISSING") as missing:
-        java.java_home.__wrapped__(17)
-    assert "apt-get install openjdk-17-jre-headless" in missing.value.accepted
+def test_a_missing_java_is_explained_and_nothing_is_installed(tmp_path: Path) -> None:
+    """A machine without Java, on which each command that could bring one leaves a trace."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("apt-get", "curl", "wget"):
+        (programs / name).write_text(f"#!/bin/sh\n: > {tmp_path}/called-{name}\n")
+        (programs / name).chmod(0o755)
+    hide = "import deploy.java as java; from pathlib import Path; java._SYSTEM_HOMES = (Path('/nothing'),); java.main()"
+    environ = {"PATH": str(programs), "PYTHONPATH": os.pathsep.join(sys.path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    ran = subprocess.run([sys.executable, "-c", hide], env=environ, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert "JAVA_MISSING: no Java 17 or newer" in ran.stderr
+    assert "`make setup`" in ran.stderr
+    assert "apt-get install openjdk-17-jre-headless" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not list(tmp_path.glob("called-*"))
+    assert not (tmp_path / "cache").exists()
