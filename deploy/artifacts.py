@@ -1,6 +1,7 @@
 """The JVM side of Newnormal: Spark's Kafka connector, a Kafka broker, an Elasticsearch node.
 
-Versions are pinned here, the bytes of each file by ``deploy.checksums``: another version needs another line there. Each set is downloaded once into the user's cache; from then on nothing here needs a network or starts Ivy.
+Versions are pinned here, the bytes of each file by ``deploy.checksums``: another version needs another line there. Each
+set is downloaded once into the user's cache; from then on nothing here needs a network or starts Ivy.
 ``python -m deploy.artifacts`` downloads all.
 """
 

@@ -35,7 +35,7 @@ def check(directory: Path, wanted: dict[str, str]) -> None:
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha512").hexdigest()
         if digest != wanted.get(file.name):
-            expected = wanted[file.name] if file.name in wanted else "no such file"
+            expected = wanted.get(file.name, "no such file")
             wrong.append(f"{file.name} has SHA-512 {digest}, pinned is {expected}")
             file.unlink()
     if wrong:

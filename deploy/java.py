@@ -1,7 +1,7 @@
 """Finds a Java that Spark, Kafka and Elasticsearch run on; installs one only where that is asked for.
 
-``python -m deploy.java`` prints its home, ``python -m deploy.java install`` installs one first if there is none. Trimmed
-Javas do not do: Spark's launcher needs ``jdk.incubator.vector``.
+``python -m deploy.java`` prints its home; ``python -m deploy.java install`` installs one first if there is none.
+Trimmed Javas do not do: Spark's launcher needs ``jdk.incubator.vector``.
 """
 
 from __future__ import annotations

@@ -82,7 +82,8 @@ def test_a_missing_java_is_explained_and_nothing_is_installed(tmp_path: Path) ->
         (programs / name).write_text(f"#!/bin/sh\n: > {tmp_path}/called-{name}\n")
         (programs / name).chmod(0o755)
     hide = "import deploy.java as java; from pathlib import Path; java._SYSTEM_HOMES = (Path('/nothing'),); java.main()"
-    environ = {"PATH": str(programs), "PYTHONPATH": os.pathsep.join(sys.path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environ = {"PATH": str(programs), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environ |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     ran = subprocess.run([sys.executable, "-c", hide], env=environ, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
     assert "JAVA_MISSING: no Java 17 or newer" in ran.stderr
