@@ -1,4 +1,4 @@
-"""The live table in a terminal: how the jobs are doing and what is novel. Plain lines where there is no terminal.
+"""The live table in a terminal: how the jobs are doing and what is novel. Without a terminal novelties go to the log.
 
 Fed by the pipeline's driver with `PipelineStatus`; asks no server anything.
 """
@@ -6,10 +6,11 @@ Fed by the pipeline's driver with `PipelineStatus`; asks no server anything.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+import structlog
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
@@ -17,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dashboards.status import JobStatus, PipelineStatus
+from engine.printing import cell, visible
 from engine.time import iso
 from pipelines.records.novelty import JOINED
 
@@ -28,6 +30,10 @@ _STYLES = {
     "recovered": "green",
 }
 _LINE_EVERY_S = 10.0
+_WIDE = 110
+_COLUMNS = ("in/s", "in", "out", "lag", "watermark", "delay", "keys", "state", "batch", "late", "dead")
+_NARROW = ("in/s", "lag", "watermark", "delay", "late", "dead")
+log = structlog.get_logger()
 
 
 class LiveView:
@@ -62,7 +68,7 @@ class LiveView:
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=False)
             self._live.start()
-        self._live.update(render(status, self._url, int(self._clock() * 1000)), refresh=True)
+        self._live.update(render(status, self._url, int(self._clock() * 1000), self._console.width), refresh=True)
 
     def close(self) -> None:
         """Leaves the last state on the screen and gives the terminal back."""
@@ -71,24 +77,22 @@ class LiveView:
             self._live = None
 
     def _lines(self, status: PipelineStatus) -> None:
-        """A line for each novelty not told yet, oldest first, and one for the jobs every ten seconds."""
+        """Logs each novelty not told yet, oldest first; and every ten seconds what is not well. No status line."""
         for novelty in reversed(status.novelties):
             key = "|".join(str(novelty.get(name)) for name in ("host.name", "metric", "@timestamp", "revision"))
             if key not in self._told:
                 self._told[key] = None
-                self._print(_novelty_line(novelty))
+                log.info("novelty", **_told(novelty))
         while len(self._told) > 10_000:
             del self._told[next(iter(self._told))]
         now = self._clock()
-        if now - self._last_line >= _LINE_EVERY_S:
+        if status.problems and now - self._last_line >= _LINE_EVERY_S:
             self._last_line = now
-            self._print(_jobs_line(status))
-
-    def _print(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
+            for problem in status.problems:
+                log.warning("not well", problem=visible(problem))
 
 
-def render(status: PipelineStatus, url: str, now: int) -> RenderableType:
+def render(status: PipelineStatus, url: str, now: int, width: int) -> RenderableType:
     """The tables of one moment."""
     title = Text.assemble(("Newnormal", "bold"), f"  running {duration(now - status.started)}")
     if status.latency_ms is not None:
@@ -96,32 +100,41 @@ def render(status: PipelineStatus, url: str, now: int) -> RenderableType:
     title.append(f"  {status.indexed:,} documents")
     if url:
         title.append(f"  {url}", style="underline")
-    troubles = [Text(printable(problem), "bold red") for problem in status.problems]
-    parts = (_jobs(status.jobs, now), *troubles, Text(), _novelties(status, now))
+    troubles = [cell(problem, "bold red") for problem in status.problems]
+    parts = (jobs_table(status.jobs, now, width), *troubles, Text(), _novelties(status, now))
     return Panel(Group(*parts), title=title, title_align="left")
 
 
-def _jobs(jobs: tuple[JobStatus, ...], now: int) -> Table:
-    table = Table(box=None, expand=True, header_style="dim")
+def jobs_table(jobs: Sequence[JobStatus], now: int, width: int) -> Table:
+    """A row for each job; in a narrow terminal what matters most.
+
+    Args:
+        jobs: The jobs.
+        now: Epoch milliseconds.
+        width: Columns of the terminal.
+    """
+    wide = width >= _WIDE
+    table = Table(box=None, expand=wide, header_style="dim")
     table.add_column("job")
-    for name in ("in/s", "in", "out", "lag", "watermark", "delay", "keys", "state", "batch", "late", "dead"):
+    names = _COLUMNS if wide else _NARROW
+    for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for job in jobs:
         mark = job.watermark
-        table.add_row(
-            Text(job.name, "bold"),
-            f"{job.rate_in:,.0f}",
-            f"{job.records_in:,}",
-            f"{job.records_out:,}",
-            "–" if job.lag is None else f"{job.lag:,}",
-            "–" if mark is None else clock_time(mark, now),
-            "–" if mark is None else duration(now - mark),
-            f"{job.keys:,}" if job.keys else "–",
-            size(job.state_bytes) if job.state_bytes else "–",
-            duration(round(job.batch_ms)),
-            Text(f"{job.late:,}", "yellow" if job.late else "dim"),
-            Text(f"{job.dead_lettered:,}", "bold red" if job.dead_lettered else "dim"),
-        )
+        cells: dict[str, str | Text] = {
+            "in/s": f"{job.rate_in:,.0f}",
+            "in": f"{job.records_in:,}",
+            "out": f"{job.records_out:,}",
+            "lag": "unknown" if job.lag is None else f"{job.lag:,}",
+            "watermark": "–" if mark is None else clock_time(mark, now),
+            "delay": "–" if mark is None else duration(now - mark),
+            "keys": f"{job.keys:,}" if job.keys else "–",
+            "state": size(job.state_bytes) if job.state_bytes else "–",
+            "batch": duration(round(job.batch_ms)),
+            "late": Text(f"{job.late:,}", "yellow" if job.late else "dim"),
+            "dead": Text(f"{job.dead_lettered:,}", "bold red" if job.dead_lettered else "dim"),
+        }
+        table.add_row(Text(job.name, "bold"), *(cells[name] for name in names))
     return table
 
 
@@ -137,10 +150,10 @@ def _novelties(status: PipelineStatus, now: int) -> RenderableType:
         kind = str(it.get("kind", ""))
         metric = "all metrics" if it.get("metric") == JOINED else str(it.get("metric"))
         style = _STYLES.get(kind, "dim")
-        table.add_row(  # Text, not str: a name that looks like markup is shown as it is
+        table.add_row(
             clock_time(int(it["@timestamp"]), now),
-            Text(printable(str(it.get("host.name")))),
-            Text(printable(metric)),
+            cell(it.get("host.name")),
+            cell(metric),
             Text(kind.replace("_", " "), style),
             Text(f"{float(it.get('record_score', 0)):.0f}", style),
             number(it.get("typical")),
@@ -149,29 +162,15 @@ def _novelties(status: PipelineStatus, now: int) -> RenderableType:
     return table
 
 
-def _novelty_line(it: dict[str, Any]) -> str:
-    what = f"{it.get('host.name')} {it.get('metric')}"
-    values = f"typical {number(it.get('typical'))}, actual {number(it.get('actual'))}"
-    score = float(it.get("record_score", 0))
-    return printable(f"{iso(int(it['@timestamp']))} {it.get('kind')} {what} score {score:.0f}, {values}")
-
-
-def _jobs_line(status: PipelineStatus) -> str:
-    parts = [f"{job.name} {job.rate_in:,.0f}/s lag {'–' if job.lag is None else job.lag}" for job in status.jobs]
-    late, dead = sum(job.late for job in status.jobs), sum(job.dead_lettered for job in status.jobs)
-    latency = "–" if status.latency_ms is None else duration(round(status.latency_ms))
-    return "; ".join(
-        [*parts, f"late {late}", f"dead letters {dead}", f"latency {latency}", f"indexed {status.indexed}"]
-    )
-
-
-def printable(text: str) -> str:
-    r"""Text without control characters: a machine's name must not steer the terminal.
-
-    >>> printable("a\x1b[2Jb\n")
-    'a?[2Jb?'
-    """
-    return "".join(char if char.isprintable() else "?" for char in text)
+def _told(it: dict[str, Any]) -> dict[str, Any]:
+    """A novelty for the log: names that could steer a terminal are made visible."""
+    told = {
+        "at": iso(int(it["@timestamp"])),
+        "kind": it.get("kind"),
+        "score": round(float(it.get("record_score", 0)), 1),
+    }
+    names = {"machine": visible(it.get("host.name")), "metric": visible(it.get("metric"))}
+    return told | names | {name: it[name] for name in ("actual", "typical") if it.get(name) is not None}
 
 
 def clock_time(ms: int, now: int) -> str:

@@ -6,21 +6,23 @@ import json
 import time
 import urllib.error
 import urllib.request
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from dashboards.live import clock_time, duration, printable
+from dashboards.live import duration, jobs_table
+from dashboards.status import JobStatus
 from deploy.embedded import services
+from engine.printing import cell
 from pipelines import processes
 from pipelines.cli.options import Namespace, StateDir, overrides
 from pipelines.settings import Settings, load
 
 _SECONDS = 5.0
+_FIELDS = [each.name for each in fields(JobStatus)]
 WELL, UNWELL, NOTHING = 0, 1, 3
 """Exit codes: all is well; something is not; nothing runs."""
 
@@ -111,31 +113,12 @@ def _show(settings: Settings, servers: Any, answers: list[Answer]) -> None:
         process = answer.process
         console.print(Text(f"process {process.pid}, {process.url}"), soft_wrap=True)
         if answer.jobs:
-            console.print(_jobs(answer.jobs))
+            jobs = [JobStatus(**{name: job[name] for name in _FIELDS if name in job}) for job in answer.jobs]
+            console.print(jobs_table(jobs, int(time.time() * 1000), console.width))
         for job in answer.jobs:
             if job.get("last_error"):
-                console.print(Text(f"{job['name']}: last error: {printable(str(job['last_error']))}"), soft_wrap=True)
+                console.print(cell(f"{job['name']}: last error: {job['last_error']}"), soft_wrap=True)
         for problem in answer.problems:
-            console.print(Text(f"not well: {printable(problem)}", "bold red"), soft_wrap=True)
+            console.print(cell(f"not well: {problem}", "bold red"), soft_wrap=True)
     if not answers:
         console.print("no job runs: `newnormal run`")
-
-
-def _jobs(jobs: list[dict[str, Any]]) -> Table:
-    now = int(time.time() * 1000)
-    table = Table(box=None, header_style="dim", padding=(0, 1))
-    table.add_column("job")
-    for name in ("in/s", "lag", "watermark (UTC)", "delay", "late", "dead"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for job in jobs:
-        mark, lag = job.get("watermark"), job.get("lag")
-        table.add_row(
-            Text(str(job["name"])),
-            f"{job.get('rate_in', 0):,.0f}",
-            "unknown" if lag is None else f"{lag:,}",
-            "–" if mark is None else clock_time(mark, now),
-            "–" if mark is None else duration(now - mark),
-            f"{job.get('late', 0):,}",
-            f"{job.get('dead_lettered', 0):,}",
-        )
-    return table

@@ -46,7 +46,7 @@ def test_it_shows_each_job_with_rate_lag_watermark_and_last_error_and_why_it_is_
         nobody.close()
     assert code == 1, "Elasticsearch does not answer"
     assert "ELASTICSEARCH_UNREACHABLE" in out
-    assert "sink: last error: Elasticsearch was gone?[2J" in out
+    assert "sink: last error: Elasticsearch was gone\\u001b[2J" in out
     row = next(line for line in out.splitlines() if line.lstrip().startswith("extractor")).split()
     assert row[2:5] == ["12", "1970-01-01", "00:00:05"]
     assert "unknown" in next(line for line in out.splitlines() if line.lstrip().startswith("sink  "))

@@ -1,10 +1,11 @@
-"""The terminal's live view: a table in a terminal, lines where there is none, no trust in names."""
+"""The terminal's live view: a table in a terminal, the log where there is none, no trust in names."""
 
 from __future__ import annotations
 
 import io
 
 from rich.console import Console
+from structlog.testing import capture_logs
 
 from dashboards.live import LiveView
 from dashboards.status import JobStatus, PipelineStatus
@@ -22,9 +23,9 @@ STATUS = PipelineStatus(
 )
 
 
-def shown(terminal: bool, updates: int = 1) -> str:
+def shown(terminal: bool, updates: int = 1, width: int = 150) -> str:
     out = io.StringIO()
-    console = Console(file=out, force_terminal=terminal, width=150, color_system=None, legacy_windows=False)
+    console = Console(file=out, force_terminal=terminal, width=width, color_system=None, legacy_windows=False)
     with LiveView("http://127.0.0.1:8880", console, clock=lambda: 1_700_000_000.0) as view:
         for _ in range(updates):
             view.update(STATUS)
@@ -50,15 +51,34 @@ def test_a_terminal_shows_jobs_and_novelties() -> None:
         assert part in text, part
 
 
-def test_without_a_terminal_each_novelty_is_one_plain_line() -> None:
-    lines = shown(terminal=False, updates=3).splitlines()
-    assert len(lines) == 2
-    assert lines[0] == (
-        "2023-11-14T22:13:20.000Z anomaly [red]evil?[2J[/red] cpu.user score 91, typical 40, actual 67.7"
-    )
-    assert lines[1].startswith("detector 1,350/s lag 3; late 17; dead letters 12; latency 1.8 s; indexed 81000")
+def test_in_80_columns_what_matters_most_is_whole() -> None:
+    lines = [line for line in shown(terminal=True, width=80).splitlines() if "detector" in line or "lag" in line]
+    head, row = (line.strip("│ ").split() for line in lines[:2])
+    assert head == ["job", "in/s", "lag", "watermark", "delay", "late", "dead"]
+    assert row == ["detector", "1,350", "3", "22:13:15", "5.0", "s", "17", "12"]
+    assert not any("…" in line for line in lines)
+
+
+def test_without_a_terminal_each_novelty_is_logged_once_and_there_is_no_status_line() -> None:
+    with capture_logs() as logged:
+        assert shown(terminal=False, updates=3) == ""
+    assert logged == [
+        {
+            "event": "novelty", "log_level": "info", "at": "2023-11-14T22:13:20.000Z", "kind": "anomaly", "score": 91.0,
+            "machine": "[red]evil\\u001b[2J[/red]", "metric": "cpu.user", "typical": 40.0, "actual": 67.7,
+        }
+    ]  # fmt: skip
+
+
+def test_without_a_terminal_what_is_not_well_is_logged_every_ten_seconds() -> None:
+    now = [0.0]
+    view = LiveView("", Console(file=io.StringIO()), clock=lambda: now[0])
+    with capture_logs() as logged:
+        for now[0] in range(21):
+            view.update(PipelineStatus(started=0, problems=("kafka: no answer for 12 s",)))
+    assert [line["problem"] for line in logged] == ["kafka: no answer for 12 s"] * 3
 
 
 def test_names_of_machines_do_not_steer_the_terminal() -> None:
     assert "\x1b[2J" not in shown(terminal=True).replace("\x1b[2K", "")
-    assert "[red]evil?[2J[/red]" in shown(terminal=True)
+    assert "[red]evil\\u001b[2J[/red]" in shown(terminal=True)
