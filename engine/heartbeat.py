@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 HEARTBEAT = b"\0heartbeat"
 """Value of a message that says nothing but that its partition is alive; no text, no JSON and no Arrow begins so."""
@@ -38,14 +39,19 @@ class Heartbeat:
         self.thread.join(5)
 
     def _run(self) -> None:
-        places = [(topic, partition) for topic in self.topics for partition in self._partitions(topic)]
+        places: list[tuple[str, int]] = []
         while not self.stopping.is_set():
+            places = places or self._places()
             for topic, partition in places:
-                self.producer.produce(
-                    topic, HEARTBEAT, key=HEARTBEAT, partition=partition
-                )  # compacted topics want keys
+                with suppress(BufferError):  # Kafka is away: the beats that wait already are as good
+                    self.producer.produce(topic, HEARTBEAT, HEARTBEAT, partition)  # compacted topics want keys
             self.producer.poll(0)
             self.stopping.wait(self.every)
 
-    def _partitions(self, topic: str) -> list[int]:
-        return sorted(self.producer.list_topics(topic, 30).topics[topic].partitions)
+    def _places(self) -> list[tuple[str, int]]:
+        """Each partition of the topics; none while Kafka does not answer."""
+        try:
+            found = self.producer.list_topics(timeout=self.every).topics
+            return [(topic, partition) for topic in self.topics for partition in sorted(found[topic].partitions)]
+        except (KafkaException, KeyError):
+            return []

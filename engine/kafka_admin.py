@@ -11,6 +11,9 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from engine.errors import NewnormalError
 
+_SLICE_SECONDS = 2.0
+"""Longest single wait: Ctrl-C is noticed after it."""
+
 
 def ensure_topics(
     bootstrap: str,
@@ -80,16 +83,19 @@ def _present(client: AdminClient, bootstrap: str, timeout: float) -> set[str]:
 
 
 def _listed(client: AdminClient, bootstrap: str, timeout: float) -> dict[str, Any]:
-    try:
-        return dict(client.list_topics(timeout=timeout).topics)
-    except KafkaException as error:
-        raise NewnormalError(
-            "KAFKA_UNREACHABLE",
-            f"no answer from {bootstrap} within {timeout:g} s: {error.args[0].str()}",
-            "kafka.bootstrap",
-            "host:port of a running broker; `newnormal services up` starts one on this machine",
-            "nothing was written",
-        ) from None
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return dict(client.list_topics(timeout=min(timeout, _SLICE_SECONDS)).topics)
+        except KafkaException as error:
+            if time.monotonic() > deadline:
+                raise NewnormalError(
+                    "KAFKA_UNREACHABLE",
+                    f"no answer from {bootstrap} within {timeout:g} s: {error.args[0].str()}",
+                    "kafka.bootstrap",
+                    "host:port of a running broker; `newnormal services up` starts one on this machine",
+                    "nothing was written",
+                ) from None
 
 
 def _led(topic: Any) -> bool:

@@ -11,7 +11,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from engine.errors import NewnormalError
 
 _SILENCE_SECONDS = 30.0
-_LEADERLESS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+_PASSING = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+)
+"""What a partition that was just made, or a broker that was just started, answers for a moment."""
 
 
 def content(bootstrap: str, topic: str) -> Iterator[Message]:
@@ -42,7 +50,10 @@ def values(bootstrap: str, topic: str) -> list[bytes]:
 
 
 def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
-    found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
+    try:
+        found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
+    except KafkaException as error:
+        raise _failed(bootstrap, f"{topic}: {error.args[0].str()}") from None
     if not found:
         raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
     bounds = {p: _bounds(reader, TopicPartition(topic, p)) for p in found}
@@ -51,11 +62,13 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
     heard = time.monotonic()
     while ends:
         messages = reader.consume(10_000, 0.1)  # waits for so many, or so long
-        heard = time.monotonic() if messages else heard
+        heard = time.monotonic() if any(not message.error() for message in messages) else heard
         if time.monotonic() > heard + _SILENCE_SECONDS:
             raise _failed(bootstrap, f"{topic}: no message within {_SILENCE_SECONDS:g} s")
         for message in messages:
             error, partition, offset = message.error(), message.partition(), message.offset()
+            if error and error.code() in _PASSING:
+                continue
             assert partition is not None and offset is not None
             if error and error.code() != KafkaError._PARTITION_EOF:
                 raise _failed(bootstrap, f"{topic}: {error}")
@@ -77,7 +90,7 @@ def _bounds(reader: Consumer, place: TopicPartition) -> tuple[int, int]:
             low, high = reader.get_watermark_offsets(place, _SILENCE_SECONDS)
             return low, high
         except KafkaException as error:
-            if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline:
+            if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
                 raise _failed(str(place.topic), f"partition {place.partition}: {error.args[0].str()}") from None
         time.sleep(0.1)
 

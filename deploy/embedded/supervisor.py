@@ -31,7 +31,7 @@ from deploy.locks import try_lock
 from engine.errors import NewnormalError
 
 START_SECONDS = 300
-STOP_SECONDS = 20
+STOP_SECONDS = 6
 _PORT_ATTEMPTS = 3
 _RESTARTS = 3
 _RESTART_WINDOW = 600.0

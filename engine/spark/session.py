@@ -143,7 +143,7 @@ def end(session: SparkSession, at_once: bool = False) -> None:
 
 
 def kill_spark() -> None:
-    """Kills this process's JVM, if there is one, without waiting: what threads then say of cut connections is no news."""
+    """Kills this process's JVM, if there is one, at once; what threads then say of cut connections is not shown."""
     gateway, context = SparkContext._gateway, SparkContext._active_spark_context
     if gateway is None:
         return

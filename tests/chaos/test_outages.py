@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import signal
 import time
-from contextlib import suppress
 
-import httpx
 import pytest
 
-from pipelines import processes, topics
+from pipelines import topics
 from tests.chaos.faults import Servers, Silence
 from tests.chaos.feed import HOSTS, METRICS, WINDOW, Feed
 from tests.chaos.verify import verify
+from tests.chaos.watching import health, lags, results, stored
 from tests.integration.conftest import Pipeline
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -20,26 +19,6 @@ pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(900)]
 FIRST_RESULT_SECONDS = 20
 END_SECONDS = 15
 SILENCE_SECONDS = 15
-
-
-def health(pipeline: Pipeline) -> tuple[int, str]:
-    """Status and text of the pipeline's /health."""
-    found = processes.found(pipeline.settings)
-    with suppress(httpx.HTTPError):
-        reply = httpx.get(f"{found[0].url}/health", timeout=8)
-        return reply.status_code, reply.text
-    return 0, ""
-
-
-def lags(pipeline: Pipeline) -> list[int | None]:
-    """What the pipeline says that its jobs have not read."""
-    status = httpx.get(f"{processes.found(pipeline.settings)[0].url}/api/status", timeout=8).json()
-    return [job["lag"] for job in status["pipeline"]["jobs"]]
-
-
-def results(pipeline: Pipeline) -> int:
-    """Messages of the features topic."""
-    return len(pipeline.read(topics.FEATURES))
 
 
 def test_restarts_hangs_and_kills_lose_double_and_change_nothing(abused: tuple[Pipeline, Servers]) -> None:
@@ -99,8 +78,3 @@ def test_restarts_hangs_and_kills_lose_double_and_change_nothing(abused: tuple[P
     counted = verify(pipeline, begin, end)
     assert counted["documents"] == count
     pipeline.stop()
-
-
-def stored(pipeline: Pipeline, end: int) -> int:
-    """Documents of single metrics whose windows began before ``end``."""
-    return sum(d["metric"].startswith("m") and d["window_start"] < end for d in pipeline.documents())
