@@ -52,8 +52,8 @@ def values(bootstrap: str, topic: str) -> list[bytes]:
 def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
     try:
         found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
-    except KafkaException as error:
-        raise _failed(bootstrap, f"{topic}: {error.args[0].str()}") from None
+    except KafkaException as failure:
+        raise _failed(bootstrap, f"{topic}: {failure.args[0].str()}") from None
     if not found:
         raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
     bounds = {p: _bounds(reader, TopicPartition(topic, p)) for p in found}
