@@ -84,7 +84,7 @@ def list_(
         for label in found:
             typer.echo(rows.of_record(label))
         return
-    table, add = rows.grid("of", "verdict", "about", "note")
+    table, add = rows.grid("of", "verdict", "about", "note", whole="about")
     for label in found:
         until = "" if label.end is None else f"\nuntil {iso(label.end)}"
         about = f"from {iso(label.start)}{until}\nsaid {iso(label.said)}"

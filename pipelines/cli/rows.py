@@ -10,10 +10,11 @@ import orjson
 import polars as pl
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from datagen.groundtruth import GroundTruth
 from engine.deadletters import DeadLetter
-from engine.printing import cell, visible
+from engine.printing import cell, visible, visible_lines
 from engine.record import Record, TimeMs
 from engine.time import iso
 from pipelines.records import ALL
@@ -89,14 +90,19 @@ def frame(result: pl.DataFrame, title: str = "") -> None:
     show({name: kind.is_numeric() for name, kind in result.schema.items()}, result.rows(), title)
 
 
-def grid(*columns: str) -> tuple[Table, Callable[..., None]]:
-    """A table whose cells may have several lines, and a function that adds a row of plain texts."""
+def grid(*columns: str, whole: str) -> tuple[Table, Callable[..., None]]:
+    """A table whose cells may have several lines, and a function that adds a row of plain texts.
+
+    Args:
+        columns: Their names.
+        whole: The one whose lines are not broken: times.
+    """
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), show_edge=False)
     for name in columns:
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name == whole)
 
     def add(*texts: str) -> None:
-        table.add_row(*("\n".join(map(visible, text.split("\n"))) for text in texts))
+        table.add_row(*(Text(visible_lines(text)) for text in texts))
 
     return table, add
 

@@ -101,7 +101,7 @@ def list_(
         for rule in found:
             typer.echo(rows.of_record(rule))
         return
-    table, add = rows.grid("rule", "concerns", "in force", "does")
+    table, add = rows.grid("rule", "concerns", "in force", "does", whole="in force")
     for rule in found:
         until = "it is removed" if rule.end is None else iso(rule.end)
         force = f"from {iso(rule.start or rule.time)}\nuntil {until}"

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dashboards.live import duration
 from deploy.embedded import services
 from deploy.embedded.record import Running
 from engine.errors import NewnormalError
@@ -80,13 +81,14 @@ def status(
 
 def _show(running: Running, state: Path) -> None:
     until = "`newnormal services down`" if running.owner is None else f"process {running.owner} ends"
-    table = Table(caption=f"running until {until}; logs in {state / 'logs'}", caption_justify="left")
+    table = Table(
+        box=None, header_style="dim", caption=f"running until {until}; logs in {state / 'logs'}", caption_justify="left"
+    )
     for column in ("server", "address", "pid", "memory", "up", "restarts"):
         table.add_column(column, overflow="fold")
     for server in running.servers:
-        minutes, seconds = divmod(int(time.time() - server.started), 60)
         memory = f"{_memory(server.pid) >> 20} MB"
-        up_for = f"{minutes} min {seconds} s"
+        up_for = duration(round((time.time() - server.started) * 1000))
         table.add_row(server.name, server.address, str(server.pid), memory, up_for, str(server.restarts))
     Console().print(table)
 

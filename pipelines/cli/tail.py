@@ -14,6 +14,7 @@ import typer
 from confluent_kafka import Consumer, TopicPartition
 
 from deploy.embedded.services import running
+from engine.deadletters import payload_text
 from engine.errors import NewnormalError
 from engine.heartbeat import HEARTBEAT
 from engine.sources import ROW, Messages
@@ -128,18 +129,18 @@ def _shown(values: list[bytes], wanted: Wanted) -> Iterator[str]:
     table = pl.from_arrow(decoded.records)
     assert isinstance(table, pl.DataFrame)
     found = [(row.pop(ROW), rows.line(_objects(row))) for row in wanted.of(table).to_dicts()]
-    refused = [(row, _free(values[row], wanted)) for row, _, _ in decoded.refused]
+    refused = [(row, _free(values[row], wanted, why)) for row, _, why in decoded.refused]
     yield from (text for _, text in sorted([*found, *refused], key=lambda pair: pair[0]) if text)
 
 
-def _free(value: bytes, wanted: Wanted) -> str:
+def _free(value: bytes, wanted: Wanted, why: str = "") -> str:
     """A message that is no record of its topic's type, or of a topic without one; empty if it is not wanted."""
     try:
         tree = orjson.loads(value)
     except ValueError:
         tree = None
     if not isinstance(tree, dict):
-        return rows.line({"unreadable": value.decode("utf-8", "backslashreplace")}) if wanted.all else ""
+        return rows.line({"unreadable": payload_text(value)} | ({"reason": why} if why else {})) if wanted.all else ""
     record = tables.record_of(wanted.topic)
     names = {info.alias or name: name for name, info in record.model_fields.items()} if record else {}
     row = {names.get(str(name), str(name)): found for name, found in tree.items()}

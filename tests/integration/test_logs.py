@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -60,7 +62,14 @@ def test_an_unseen_template_becomes_a_novelty_and_a_start_with_another_window_is
     others = [v for v in told if v["kind"] not in ("normal", "learning") and v["host.name"] != VICTIM]
     assert others == []
 
+    command = [sys.executable, "-m", "pipelines.cli.main", "status", "--json"]
+    status = subprocess.run(command, env=pipeline.environment, capture_output=True, text=True, timeout=60, check=False)
+    (process,) = json.loads(status.stdout)["processes"]
+    assert [job["name"] for job in process["jobs"]] == ["log_normalizer", "templates", "log_detector"]
+    assert (status.returncode, process["problems"]) == (0, [])
+
     pipeline.stop()
+    assert subprocess.run(command, env=pipeline.environment, capture_output=True, check=False).returncode == 3
     pipeline.environment["NEWNORMAL_WINDOW__SIZE"] = "30s"
     pipeline.start("templates")
     assert pipeline.process
