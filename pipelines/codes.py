@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.errors import section
 
 setting = section("Settings and command line")
+setting("USAGE_INVALID", "the command line is not understood", "`newnormal COMMAND --help` shows what is")
 setting("JOB_UNKNOWN", "there is no job of that name", "name one of those in the message")
 setting("RULE_UNKNOWN", "there is no rule of that name", "`newnormal rule list` shows the names")
 setting("SQL_INVALID", "a query does not parse, or names an unknown table or column", "mend the query")
@@ -18,12 +19,16 @@ setting("BENCH_ABSENT", "this benchmark is not here", "`newnormal bench` needs a
 file = section("Files and ports")
 file("SERIES_UNREADABLE", "a file of values cannot be read, or has no time or value column", "see [input.md](input.md)")
 file("SERIES_EMPTY", "no line of a file has a time and a number", "the message names the line and what is accepted")
+file("FILE_UNUSABLE", "a file or folder is not there, or not to be used so", "mend the path or the rights")
 file("DATA_ABSENT", "the data set of an evaluation is not there", "download it; `--data` names its folder")
 file("TRUTH_UNREADABLE", "a file of labels has wrong lines or lacks a column", "see [evaluation.md](evaluation.md)")
 file("TRUTH_ABSENT", "nothing is known of the series to evaluate", "name labels or a ground truth")
 file("TRUTH_ELSEWHERE", "the labels are about other machines or times than the verdicts", "labels of these series")
 file("OUTPUT_NOT_WRITABLE", "a file cannot be written", "a folder that is there and may be written")
 file("DOCS_NOT_WRITTEN", "a page of the docs cannot be written", "a folder that may be written")
+
+ours = section("Faults of ours")
+ours("UNEXPECTED", "an error that no code was foreseen for; exit code 70", "report it with the trace that it names")
 
 jobs = section("Jobs")
 jobs("JOB_FAILED", "a job failed again and again; the reason is in the message", "mend the reason, start again")

@@ -38,7 +38,7 @@ def read_files(
     Raises:
         NewnormalError: As `read_series`, if a path is not there or no file is of any use.
     """
-    files = _files([Path(path) for path in paths])
+    files = files_of(paths)
     names = names_of(files)
     frames, reports, failures = [], [], []
     for file, name in zip(files, names, strict=True):
@@ -55,24 +55,14 @@ def read_files(
     return pl.concat(frames).sort("time", maintain_order=True), tuple(reports)
 
 
-def names_of(files: Sequence[Path]) -> list[str]:
-    """A name for each file: without its ending, with as many folders before it as it takes to tell all apart.
+def files_of(paths: Sequence[str | Path]) -> list[Path]:
+    """The files that paths stand for, each once: of a folder all CSV files in and below it, by name.
 
-    >>> names_of([Path("a/cpu.csv"), Path("a/mem.csv")]), names_of([Path("x/a/cpu.csv"), Path("x/b/cpu.csv")])
-    (['cpu', 'mem'], ['a/cpu', 'b/cpu'])
+    Raises:
+        NewnormalError: ``SERIES_UNREADABLE`` if a path is not there, or a folder without CSV files.
     """
-    whole = [file.resolve() for file in files]
-    for end in (_without_ending, lambda path: path.name):
-        for depth in range(1, max((len(path.parts) for path in whole), default=1)):
-            names = ["/".join([*path.parts[-depth:-1], end(path)]) for path in whole]
-            if len(set(names)) == len(names):
-                return names
-    return [str(path) for path in whole]
-
-
-def _files(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, Path] = {}
-    for path in paths:
+    for path in map(Path, paths):
         if not path.exists():
             raise unreadable(path, "there is no such file or folder")
         inside = (
@@ -86,6 +76,21 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     if not found:
         raise unreadable("", "no file was named", "one or more CSV files or folders")
     return list(found.values())
+
+
+def names_of(files: Sequence[Path]) -> list[str]:
+    """A name for each file: without its ending, with as many folders before it as it takes to tell all apart.
+
+    >>> names_of([Path("a/cpu.csv"), Path("a/mem.csv")]), names_of([Path("x/a/cpu.csv"), Path("x/b/cpu.csv")])
+    (['cpu', 'mem'], ['a/cpu', 'b/cpu'])
+    """
+    whole = [file.resolve() for file in files]
+    for end in (_without_ending, lambda path: path.name):
+        for depth in range(1, max((len(path.parts) for path in whole), default=1)):
+            names = ["/".join([*path.parts[-depth:-1], end(path)]) for path in whole]
+            if len(set(names)) == len(names):
+                return names
+    return [str(path) for path in whole]
 
 
 def _without_ending(path: Path) -> str:

@@ -14,6 +14,7 @@ import typer
 
 from engine.errors import NewnormalError
 from pipelines.cli.options import Kafka, StateDir
+from pipelines.cli.output import file_to_write, folder_to_write
 
 app = typer.Typer(help="Measure speed and accuracy; figures are kept in docs/benchmarks.md.", no_args_is_help=True)
 _CHECKOUT = Path(__file__).parents[2]
@@ -23,7 +24,9 @@ _CHECKOUT = Path(__file__).parents[2]
 def throughput(
     records: Annotated[int, typer.Option(help="Records of the measured load.")] = 6_000_000,
     keys: Annotated[int, typer.Option(help="Series they are spread over.")] = 10_000,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
+    ] = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
@@ -35,7 +38,9 @@ def throughput(
 def latency(
     rate: Annotated[int, typer.Option(help="Records a second.")] = 20_000,
     seconds: Annotated[int, typer.Option(help="Length of the measured part.")] = 60,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
+    ] = None,
     state_dir: StateDir = None,
 ) -> None:
     """The whole chain under a steady load: window end + watermark bound → feature, and → searchable document."""
@@ -46,7 +51,9 @@ def latency(
 def logs(
     lines: Annotated[int, typer.Option(help="Log lines.")] = 400_000,
     machines: Annotated[int, typer.Option(help="Machines that write them.")] = 1_000,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
+    ] = None,
 ) -> None:
     """Log lines a second on one core: JSON to columns, masking, the templates job, Drain on lines that are all new."""
     _report(module("logs").run(lines, machines), out)
@@ -57,8 +64,12 @@ def engine(
     part: Annotated[list[str] | None, typer.Option(help="windows, process, sliding or growth; all without it.")] = None,
     keys: Annotated[list[int] | None, typer.Option(help="Series; 10,000 and then 100,000 without it.")] = None,
     records: Annotated[int | None, typer.Option(help="Records of each load, instead of the part's own number.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the growth of state and time to this file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Draw the growth of state and time to this file.")
+    ] = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
@@ -72,7 +83,9 @@ def engine(
 def model(
     series: Annotated[int, typer.Option(help="Series judged together.")] = 10_000,
     seconds: Annotated[float, typer.Option(help="Length of the measured part.")] = 20.0,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
+    ] = None,
 ) -> None:
     """The model alone, without frames: values judged and learned a second on one core, bytes of state a series."""
     _report(module("model").run(series, seconds), out)
@@ -82,7 +95,9 @@ def model(
 def detector(
     keys: Annotated[int, typer.Option(help="Series, ten of each machine.")] = 10_000,
     windows: Annotated[int, typer.Option(help="Windows of each series.")] = 240,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
+    ] = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
@@ -95,14 +110,18 @@ def shard(
     keys: Annotated[int, typer.Option(help="Series, half of them in the shard.")] = 10_000,
     windows: Annotated[int, typer.Option(help="Windows of each series.")] = 60,
     batch: Annotated[int, typer.Option(help="Windows of a micro-batch.")] = 20,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
+    ] = None,
 ) -> None:
     """One shard of the detector job without Spark: CPU time a row of decoding, operator and messages."""
     _report(module("shard").run(keys, windows, batch), out)
 
 
 Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
-Out = Annotated[Path, typer.Option(help="Folder for results: figures as JSON, plots, scores.")]
+Out = Annotated[
+    Path, typer.Option(callback=folder_to_write, help="Folder for results: figures as JSON, plots, scores.")
+]
 
 
 @app.command()
@@ -124,7 +143,6 @@ def vus(data: Data, out: Out) -> None:
 @app.command()
 def kinds(
     out: Out,
-    data: Annotated[Path | None, typer.Option(help="Not needed: the data are simulated.")] = None,
     entities: Annotated[int, typer.Option(help="Machines, a fifth of them hosts.")] = 200,
     weeks: Annotated[int, typer.Option(help="Weeks of event time.")] = 6,
     seed: Annotated[int, typer.Option(help="Of the simulation.")] = 101,
@@ -139,7 +157,9 @@ def calibration(
     windows: Annotated[int, typer.Option(help="Windows of each that count.")] = 2000,
     warm: Annotated[int, typer.Option(help="Windows of each before those.")] = 1000,
     seed: Annotated[int, typer.Option(help="Of the values.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Write the figures to this JSON file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
+    ] = None,
 ) -> None:
     """On stationary series of each family: how often are windows as improbable as is said?"""
     _report(module("calibration").run(series, windows, warm, seed), out)

@@ -11,12 +11,15 @@ import typer
 
 from engine.time import END_OF_TIME, duration_ms
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.output import file_to_write
 from pipelines.settings import load
 
 
 def demo(
     duration: Annotated[str | None, typer.Option(help="Stop after so long, e.g. 120s. Default: Ctrl-C.")] = None,
-    summary: Annotated[Path | None, typer.Option(help="Write what happened to this JSON file at the end.")] = None,
+    summary: Annotated[
+        Path | None, typer.Option(callback=file_to_write, help="Write what happened to this JSON file at the end.")
+    ] = None,
     kafka: Kafka = None,
     elasticsearch: Elasticsearch = None,
     state_dir: StateDir = None,

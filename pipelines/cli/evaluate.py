@@ -11,11 +11,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from datagen.series import read_labels, read_series
+from datagen.series import Reading, files_of, names_of, read_files, read_labels
 from engine import kafka_content
 from engine.errors import NewnormalError
+from engine.printing import visible_lines
 from pipelines import topics
+from pipelines.cli import reading as csv
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.output import folder_to_write
 from pipelines.evaluation import show, truth
 from pipelines.evaluation.judge import Judged, judge
 from pipelines.evaluation.recorded import judge as scored
@@ -43,12 +46,23 @@ def evaluate(
         list[Path] | None,
         typer.Option(help="Ground truth or operators' labels (JSON lines), or CSV with a label column"),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for evaluation.json and plots")] = Path("evaluation"),
+    out: Annotated[Path, typer.Option(callback=folder_to_write, help="Folder for evaluation.json and plots")] = Path(
+        "evaluation"
+    ),
     plots: Annotated[int, typer.Option(help="Series to plot at most")] = 12,
     threshold: Annotated[float | None, typer.Option(help="record_score from which a value is an anomaly")] = None,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
+    time_column: csv.TimeColumn = None,
+    value_column: csv.ValueColumns = None,
+    entity_column: csv.EntityColumn = None,
+    metric_column: csv.MetricColumn = None,
+    entity: csv.Entity = None,
+    separator: csv.Separator = None,
+    decimal: csv.Decimal = None,
+    timezone: csv.Timezone = None,
+    day_first: csv.DayFirst = None,
 ) -> None:
     """Say how good the verdicts were: what was found and how soon, false alarms, threshold by threshold, with plots.
 
@@ -56,8 +70,15 @@ def evaluate(
     label column, or against --labels. Without: what the topic novelties holds, against the topics groundtruth and
     labels, or against --labels.
     """
-    settings = load(**(overrides(kafka, None, state_dir, namespace) | {"detector.threshold": threshold}))
-    verdicts, spans = _of_files(files, labels, settings.detector) if files else _of_topics(settings)
+    own = {"detector.threshold": threshold, "detector.timezone": timezone}
+    settings = load(**(overrides(kafka, None, state_dir, namespace) | own))
+    if files:
+        how = csv.reading(
+            time_column, value_column, entity_column, metric_column, entity, separator, decimal, timezone, day_first
+        )
+        verdicts, spans = _of_files(files_of(files), how, settings.detector, labelled=not labels)
+    else:
+        verdicts, spans = _of_topics(settings)
     if labels:
         entities = verdicts["entity"].unique().sort().to_list()
         spans = [span for path in labels for span in truth.read(path, entities)]
@@ -77,45 +98,50 @@ def evaluate(
 
 
 def _of_files(
-    files: list[Path], labels: list[Path] | None, settings: DetectorSettings
+    files: list[Path], reading: Reading, settings: DetectorSettings, *, labelled: bool
 ) -> tuple[pl.DataFrame, list[Span]]:
-    ready, values, spans = [], [], []
-    for file in files:
-        header = _header(file)
-        if {"record_score", "time", "metric", "kind"} <= header:
-            ready.append(_verdicts(file))
-            continue
-        if not labels:
-            column = read_labels(file)
-            spans += truth.of_column(column, file.stem) if column is not None else []
-        series, _ = read_series(file, keep_missing=True)
-        values.append(series.select("time", "metric", "value", entity=pl.lit(file.stem)))
-    if values:
+    """Verdicts on the values of files, or those that they hold; and of the files' own labels the spans, if wanted."""
+    ready = {file: _verdicts(file, name) for file, name in zip(files, names_of(files), strict=True) if _judged(file)}
+    made, spans = list(ready.values()), []
+    recorded = [file for file in files if file not in ready]
+    if recorded:
+        series, reports = read_files(recorded, reading, keep_missing=True)
+        console = Console(stderr=True, soft_wrap=True)
+        for file, name, report in zip(recorded, names_of(recorded), reports, strict=True):
+            console.print(visible_lines(str(report)), markup=False, highlight=False)
+            column = read_labels(file, reading) if labelled and not report.failure else None
+            spans += truth.of_column(column, reading.entity or name) if column is not None else []
         with show.bar("scoring") as progress:
-            ready.append(scored(pl.concat(values), settings, progress).select(_COLUMNS))
-    return pl.concat(ready, how="diagonal_relaxed"), spans
+            made.append(scored(series.select("time", "entity", "metric", "value"), settings, progress).select(_COLUMNS))
+    return pl.concat(made, how="diagonal_relaxed"), spans
 
 
-def _header(file: Path) -> set[str]:
+def _judged(file: Path) -> bool:
+    """Whether a file holds verdicts, as `newnormal score` writes them."""
     try:
-        with file.open() as lines:
-            return set(lines.readline().strip().split(","))
-    except (OSError, UnicodeDecodeError) as error:
-        raise NewnormalError("SERIES_UNREADABLE", str(error), str(file), "a CSV file", "nothing was judged") from None
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            return {"record_score", "time", "metric", "kind"} <= set(lines.readline(10_000).strip().split(","))
+    except OSError:
+        return False  # the reader of series says what is wrong with it
 
 
-def _verdicts(file: Path) -> pl.DataFrame:
-    frame = pl.read_csv(file, infer_schema_length=None)
-    time = pl.col("time").str.to_datetime(time_unit="ms", time_zone="UTC").dt.epoch("ms")
-    floats = [pl.col(name).cast(pl.Float64) for name in _COLUMNS[4:9]]
-    return frame.select(
-        time.alias("window_start"),
-        time.alias("window_end"),
-        pl.lit(file.stem).alias("entity"),
-        "metric",
-        *floats,
-        "kind",
-    )
+def _verdicts(file: Path, name: str) -> pl.DataFrame:
+    try:
+        frame = pl.read_csv(file, infer_schema_length=None)
+        time = pl.col("time").str.to_datetime(time_unit="ms", time_zone="UTC").dt.epoch("ms")
+        floats = [pl.col(column).cast(pl.Float64) for column in _COLUMNS[4:9]]
+        entity = pl.col("entity").cast(pl.String) if "entity" in frame.columns else pl.lit(name).alias("entity")
+        return frame.select(
+            time.alias("window_start"),
+            time.alias("window_end"),
+            entity,
+            pl.col("metric", "kind").cast(pl.String),
+            *floats,
+        ).select(_COLUMNS)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        accepted = "a file of verdicts as `newnormal score` writes it"
+        what = str(error).splitlines()[0]
+        raise NewnormalError("SERIES_UNREADABLE", what, str(file), accepted, "nothing was judged") from None
 
 
 def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:

@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from engine.errors import NewnormalError
+from pipelines.cli.output import file_to_write
 
 
 def example(
     name: Annotated[str, typer.Argument(help="sine, timetravel, cards, stocks, network")],
-    out: Annotated[Path | None, typer.Option(help="The plot. Default: NAME.png here.")] = None,
+    out: Annotated[Path | None, typer.Option(callback=file_to_write, help="The plot. Default: NAME.png here.")] = None,
 ) -> None:
     """Run a demonstration of the event-time engine on this machine, in seconds and without servers, and plot it.
 
@@ -27,9 +28,12 @@ def example(
 
     if name not in NAMES:
         raise NewnormalError("EXAMPLE_UNKNOWN", name, "newnormal example", ", ".join(NAMES), "nothing was run")
-    module = importlib.import_module(f"engine.examples.{name}")
     figure = Figure(figsize=(10, 6), layout="constrained")
+    path, formats = out or Path(f"{name}.png"), figure.canvas.get_supported_filetypes()
+    if path.suffix.removeprefix(".").lower() not in formats:
+        accepted = f"a name that ends in {', '.join(f'.{ending}' for ending in formats)}"
+        raise NewnormalError("OUTPUT_NOT_WRITABLE", f"no plot is written as {path.suffix!r}", str(path), accepted)
+    module = importlib.import_module(f"engine.examples.{name}")
     module.plot(module.compute(), figure)
-    path = out or Path(f"{name}.png")
     figure.savefig(path, dpi=120)
     typer.echo(f"{(module.__doc__ or '').strip()}\nsee {path}")

@@ -13,6 +13,7 @@ from deploy.embedded.services import running
 from engine.time import iso
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.output import file_to_write
 from pipelines.operators import checked, instant, labels, save, write
 from pipelines.records import Label
 from pipelines.records.label import LabelVerdict
@@ -70,7 +71,10 @@ def add(
 
 @app.command("list")
 def list_(
-    out: Annotated[Path | None, typer.Option(help="Also write them here, JSON lines, for newnormal evaluate.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(callback=file_to_write, help="Also write them here, JSON lines, for newnormal evaluate."),
+    ] = None,
     as_json: AsJson = False,
     kafka: Kafka = None,
     namespace: Namespace = None,

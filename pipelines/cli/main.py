@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from importlib import metadata
@@ -10,9 +9,7 @@ from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
-from engine.errors import NewnormalError
 from pipelines.cli import (
     bench,
     console,
@@ -32,6 +29,7 @@ from pipelines.cli import (
     status,
     tail,
 )
+from pipelines.cli.guard import guarded
 
 app = typer.Typer(
     name="newnormal",
@@ -83,16 +81,7 @@ def main() -> NoReturn:
     """Entry point of the console script."""
     log_output.configure()
     signal.signal(signal.SIGTERM, _terminate)
-    try:
-        app()
-    except NewnormalError as error:
-        if os.environ.get("NEWNORMAL_DEBUG"):
-            raise
-        Console(stderr=True, soft_wrap=True).print(str(error), style="bold red", markup=False, highlight=False)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    sys.exit(0)
+    sys.exit(guarded(app))
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:

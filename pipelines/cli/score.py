@@ -10,10 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from engine.errors import NewnormalError
 from engine.printing import cell, visible_lines
 from pipelines import settings
 from pipelines.cli import reading as csv
+from pipelines.cli.output import file_to_write
 from pipelines.score import score_files, write_csv
 
 app = typer.Typer()
@@ -27,7 +27,7 @@ def score(
     files: Annotated[
         list[Path], typer.Argument(help="CSV files, or folders of them: a column of times, others of values")
     ],
-    out: Annotated[Path, typer.Option(help="CSV to write the verdicts to")],
+    out: Annotated[Path, typer.Option(callback=file_to_write, help="CSV to write the verdicts to")],
     threshold: Annotated[float | None, typer.Option(help="record_score from which a value is an anomaly")] = None,
     time_column: csv.TimeColumn = None,
     value_column: csv.ValueColumns = None,
@@ -55,11 +55,7 @@ def score(
     )
     overrides = {"detector.threshold": threshold, "detector.timezone": timezone}
     verdicts, reports = score_files(files, settings.load(**overrides).detector, how)
-    try:
-        write_csv(verdicts, out)
-    except OSError as error:
-        accepted = "a file in a directory that exists and may be written to"
-        raise NewnormalError("OUTPUT_NOT_WRITABLE", str(error), "--out", accepted, "nothing was written") from None
+    write_csv(verdicts, out)
     console = Console(stderr=True, soft_wrap=True)
     for report in reports:
         console.print(visible_lines(str(report)), markup=False, highlight=False)

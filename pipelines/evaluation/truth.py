@@ -68,15 +68,18 @@ def of_labels(labels: Iterable[Label]) -> list[Span]:
 
 
 def of_column(labels: pl.DataFrame, entity: str) -> list[Span]:
-    """Runs of labelled rows.
+    """Runs of labelled rows of each machine.
 
     Args:
-        labels: Columns ``time`` and ``label``, sorted.
-        entity: The machine that they belong to.
+        labels: Columns ``time``, ``entity`` and ``label``, sorted by time.
+        entity: The machine that rows without one belong to.
     """
-    runs = labels.with_columns(run=pl.col("label").rle_id()).filter("label")
-    bounds = runs.group_by("run", maintain_order=True).agg(first=pl.col("time").first(), last=pl.col("time").last())
-    return [Span(entity, (EVERY,), first, last) for first, last in bounds.select("first", "last").rows()]
+    frame = labels.with_columns(pl.col("entity").fill_null(entity))
+    runs = frame.with_columns(run=pl.col("label").rle_id().over("entity")).filter("label")
+    bounds = runs.group_by("entity", "run", maintain_order=True).agg(
+        first=pl.col("time").first(), last=pl.col("time").last()
+    )
+    return [Span(name, (EVERY,), first, last) for name, first, last in bounds.select("entity", "first", "last").rows()]
 
 
 def read(path: Path, entities: Sequence[str]) -> list[Span]:
@@ -84,7 +87,7 @@ def read(path: Path, entities: Sequence[str]) -> list[Span]:
 
     Args:
         path: The file.
-        entities: The machines judged; a CSV file speaks of each of them.
+        entities: The machines judged; a CSV file that names none speaks of each of them.
 
     Raises:
         NewnormalError: ``TRUTH_UNREADABLE``.
@@ -94,6 +97,8 @@ def read(path: Path, entities: Sequence[str]) -> list[Span]:
         column = read_labels(path)
         if column is None:
             raise NewnormalError("TRUTH_UNREADABLE", "no label column", str(path), accepted, "nothing was judged")
+        if column["entity"].null_count() < column.height:
+            return of_column(column, "")
         return [span for entity in entities for span in of_column(column, entity)]
     try:
         return of_lines(path.read_bytes().splitlines())
