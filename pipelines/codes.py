@@ -28,7 +28,9 @@ file("OUTPUT_NOT_WRITABLE", "a file cannot be written", "a folder that is there 
 file("DOCS_NOT_WRITTEN", "a page of the docs cannot be written", "a folder that may be written")
 
 ours = section("Faults of ours")
-ours("UNEXPECTED", "an error that no code was foreseen for; exit code 70", "report it with the trace that it names")
+ours(
+    "UNEXPECTED_ERROR", "an error that no code was foreseen for; exit code 70", "report it with the trace that it names"
+)
 
 jobs = section("Jobs")
 jobs("JOB_FAILED", "a job failed again and again; the reason is in the message", "mend the reason, start again")

@@ -47,7 +47,7 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         console = Console(stderr=True, soft_wrap=True)
         console.print(visible_lines(str(told)), style="bold red", markup=False, highlight=False)
-        return _UNEXPECTED if told.code == "UNEXPECTED" else _OURS
+        return _UNEXPECTED if told.code == "UNEXPECTED_ERROR" else _OURS
 
 
 def _told(error: BaseException) -> NewnormalError:
@@ -70,7 +70,7 @@ def _told(error: BaseException) -> NewnormalError:
         )
     what = f"{type(error).__name__}: {error}".strip()
     return NewnormalError(
-        "UNEXPECTED", what, _kept(), "NEWNORMAL_DEBUG=1 shows it here; please report it", "the command ended"
+        "UNEXPECTED_ERROR", what, _kept(), "NEWNORMAL_DEBUG=1 shows it here; please report it", "the command ended"
     )
 
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from engine.errors import NewnormalError
 from pipelines import settings
 from pipelines.cli.score import app
 from pipelines.score import COLUMNS, score_files
@@ -79,6 +80,19 @@ def test_the_sensitivity_changes_kinds_and_no_scores(tmp_path: Path) -> None:
     sharp, _ = score_files([file], settings.load(**{"detector.threshold": 20.0}).detector)
     assert sharp["record_score"].equals(usual["record_score"])
     assert (sharp["kind"] == "anomaly").sum() > (usual["kind"] == "anomaly").sum()
+
+
+def test_what_is_skipped_is_said_with_its_lines_and_by_the_exit_code(tmp_path: Path) -> None:
+    file, out = tmp_path / "in.csv", tmp_path / "new" / "out.csv"
+    file.write_text("Zeit;host;Last\n01.11.2026 12:00;a;53,1 %\n01.11.2026 12:00;b;7\n01.11.2026 12:01;a;kaputt\n")
+    result = CliRunner().invoke(app, [str(file), "--time-column", "Zeit", "--out", str(out)])
+    assert result.exit_code == 3, result.output
+    assert "values that are no numbers: 1 (line 4, e.g. 'kaputt')" in result.output
+    assert "01.11.2026 are read day first" in result.output
+    rows = pl.read_csv(out).select("time", "entity", "actual").rows()
+    assert rows[0] == ("2026-11-01T12:00:00.000Z", "a", 53.1) and rows[-1][1:] == ("b", 7.0)
+    empty = CliRunner().invoke(app, [str(file), "--time-column", "Zeit", "--entity-column", "Last", "--out", str(out)])
+    assert isinstance(empty.exception, NewnormalError) and empty.exception.code == "SERIES_EMPTY"
 
 
 @pytest.mark.skipif(not NAB.exists(), reason="needs the NAB data")

@@ -118,7 +118,7 @@ def check(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
         return
     assert code != 130, f"{words} did not end by itself"
     codes = [name for name in re.findall(r"^([A-Z][A-Z_]+): ", text, re.MULTILINE) if name in REGISTRY]
-    assert (code == 2) == bool(codes) and "UNEXPECTED" not in codes, (words, code, text)
+    assert (code == 2) == bool(codes) and "UNEXPECTED_ERROR" not in codes, (words, code, text)
 
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
@@ -146,7 +146,7 @@ def test_an_error_that_nobody_foresaw_has_a_code_and_its_trace_is_kept(
     monkeypatch.delenv("NEWNORMAL_DEBUG", raising=False)
     assert guarded(faulty, []) == 70
     said = capfd.readouterr().err
-    assert said.startswith("UNEXPECTED: ZeroDivisionError: of [red]all\\u001b[2J things\n")
+    assert said.startswith("UNEXPECTED_ERROR: ZeroDivisionError: of [red]all\\u001b[2J things\n")
     kept = re.search(r"the trace is in (\S+)", said)
     assert kept is not None
     assert "Traceback" not in said and "ZeroDivisionError" in Path(kept[1]).read_text()
