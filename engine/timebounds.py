@@ -12,6 +12,26 @@ from engine.time import duration_ms, epoch_ms, iso
 _UNITS = {"seconds": 1_000, "microseconds": 1e-3, "nanoseconds": 1e-6}
 """Units that epoch times come in, and how many milliseconds one is."""
 
+_2000, _2100 = 946_684_800_000, 4_102_444_800_000
+
+
+def other_unit(time: float, earliest: int = _2000, latest: int = _2100) -> str | None:
+    """What to say of an epoch time that is no milliseconds, but lies between two instants in another unit.
+
+    Args:
+        time: As given.
+        earliest: Epoch milliseconds.
+        latest: Epoch milliseconds.
+
+    >>> other_unit(1_700_000_000), other_unit(1_700_000_000_000)
+    ('looks like seconds; epoch milliseconds are expected', None)
+    """
+    if not earliest <= time <= latest:
+        for unit, milliseconds in _UNITS.items():
+            if earliest <= time * milliseconds <= latest:
+                return f"looks like {unit}; epoch milliseconds are expected"
+    return None
+
 
 @dataclass(frozen=True)
 class TimeBounds:
@@ -49,14 +69,11 @@ class TimeBounds:
         latest, earliest = arrived + duration_ms(self.max_ahead), epoch_ms(self.earliest)
         if earliest <= time <= latest:
             return None
-        for unit, milliseconds in _UNITS.items():
-            if earliest <= time * milliseconds <= latest:
-                return "TIME_UNIT", f"{name} = {time} looks like {unit}; epoch milliseconds are expected"
+        if hint := other_unit(time, earliest, latest):
+            return "TIME_UNIT", f"{name} = {time} {hint}"
         if time > latest:
-            return (
-                "TIME_AHEAD",
-                f"{name} = {_when(time)} lies more than {self.max_ahead} ahead of its arrival: a wrong clock",
-            )
+            ahead = f"lies more than {self.max_ahead} ahead of its arrival"
+            return "TIME_AHEAD", f"{name} = {_when(time)} {ahead}: a wrong clock"
         return "TIME_TOO_EARLY", f"{name} = {_when(time)} lies before {self.earliest}: a wrong clock"
 
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from difflib import get_close_matches
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
-from engine.record import Record
+from engine.record import Record, TimeMs
+from engine.timebounds import other_unit
 
 _MOST, _LONGEST = 10, 60
 
 
-def explain(error: ValidationError, record: type[Record]) -> str:
+def explain(error: ValidationError, record: type[Record], given: Collection[str] = ()) -> str:
     """The fields that are wrong, what is wrong with each, and what was given; at most ten.
+
+    Args:
+        error: Of a record that was not made.
+        record: Its type.
+        given: The names of all fields, where unknown ones are no error themselves.
 
     >>> from pipelines.records import Label
     >>> try:
     ...     Label.model_validate({"host": "a", "event.start": 0, "verdict": "true"})
     ... except ValidationError as error:
     ...     print(explain(error, Label))
-    host.name is missing; 'host' is not a field of a label: did you mean host.name?
+    host.name is missing; 'host' is not a field of label: did you mean host.name?
     """
     parts = []
     for wrong in error.errors(include_url=False)[:_MOST]:
@@ -31,15 +39,32 @@ def explain(error: ValidationError, record: type[Record]) -> str:
         elif not wrong["loc"]:
             parts.append(wrong["msg"].removeprefix("Value error, "))
         else:
-            why = wrong["msg"].removeprefix("Value error, ").removeprefix("Input ").replace("String ", "text ")
-            parts.append(f"{where}: {why}, got {str(wrong['input'])[:_LONGEST]!r}")
+            parts.append(f"{where}: {_why(wrong, record)}")
     more = error.error_count() - _MOST
-    return "; ".join([*parts, *([f"and {more} more"] if more > 0 else [])])
+    parts += [f"and {more} more"] if more > 0 else []
+    names = {info.alias or name for name, info in record.model_fields.items()}
+    strangers = sorted(set(given) - names)[:_MOST]
+    return "; ".join([*parts, *(unknown(name, record) for name in strangers)])
+
+
+def _why(wrong: ErrorDetails, record: type[Record]) -> str:
+    given = wrong["input"]
+    shown = repr(str(given)[:_LONGEST])
+    fields = {info.alias or name: info for name, info in record.model_fields.items()}
+    marks = fields[str(wrong["loc"][0])].metadata if str(wrong["loc"][0]) in fields else []
+    instant = isinstance(given, int | float) and any(isinstance(mark, TimeMs) for mark in marks)
+    if instant and (hint := other_unit(given)):
+        return f"{shown} {hint}"
+    if wrong["type"] in ("float_type", "int_type"):
+        what = {bool: "a flag", str: "text", float: "no whole number"}.get(type(given), "no number")
+        return f"{shown} is {what}; accepted: a number" + (", without quotes" if isinstance(given, str) else "")
+    why = wrong["msg"].removeprefix("Value error, ").removeprefix("Input ").replace("String ", "text ")
+    return f"{why}, got {shown}"
 
 
 def unknown(name: str, record: type[Record]) -> str:
     """That a record has no field of this name, and which one was probably meant."""
-    said = f"{name[:_LONGEST]!r} is not a field of a {record.__name__.lower()}"
+    said = f"{name[:_LONGEST]!r} is not a field of {record.__name__.lower()}"
     meant = close(name, record)
     return f"{said}: did you mean {meant}?" if meant else said
 

@@ -15,9 +15,12 @@ from pydantic import ConfigDict, ValidationError
 
 from engine.deadletters import payload_text
 from engine.dictionaries import compact
-from engine.record import Record, unwrap
+from engine.errors import NewnormalError
+from engine.record import Record, TimeMs, unwrap
 from engine.sources import ROW, Decoded, Decoder, Messages
-from pipelines.refusals import explain
+from pipelines.normalizer.instants import ACCEPTED, instant, instants
+from pipelines.normalizer.misspelt import misspelt, near
+from pipelines.refusals import explain, unknown
 
 _SMALLEST, _CUTS = 64, 8
 _DTYPES: dict[Any, pl.DataType | type[pl.DataType]] = {int: pl.Float64, float: pl.Float64, str: pl.String}
@@ -26,7 +29,10 @@ JSON_MALFORMED, FIELD_INVALID = "JSON_MALFORMED", "FIELD_INVALID"
 
 @dataclass(frozen=True)
 class JsonDecoder(Decoder):
-    """JSON objects by the aliases of a record type; fields that it does not know are ignored."""
+    """JSON objects by the aliases of a record type; fields that it does not know are ignored.
+
+    A number is a JSON number: text and flags are refused. An instant may be text, see `pipelines.normalizer.instants`.
+    """
 
     record: type[Record]
 
@@ -64,35 +70,66 @@ class JsonDecoder(Decoder):
             objects = lines.str.starts_with("{") & lines.str.ends_with("}")
             if not objects.all() or lines.str.contains(_suspicious(self.record)).any():
                 return None
-            parsed = lines.str.json_decode(_json_type(self.record))
+            texts = bool(re.search(_text_instant(self.record), lines[0]))
+            parsed = lines.str.json_decode(_json_type(self.record, texts))
         except pl.exceptions.PolarsError:
             return None
         if len(parsed) != len(chunk) or parsed.null_count():
             return None
         frame = parsed.struct.unnest()
         names = {info.alias or name: name for name, info in self.record.model_fields.items()}
-        frame = frame.rename(names).with_columns(_defaults(self.record))
-        if not frame.select(pl.all_horizontal(_checks(self.record)).fill_null(False).all()).item():
+        frame = frame.rename(names)
+        if texts:
+            frame = frame.with_columns(instants(pl.col(name)).alias(name) for name in _instants(self.record))
+        doubtful = _doubtful(self.record, frame, lines)
+        frame = frame.with_columns(_defaults(self.record))
+        if doubtful or not frame.select(pl.all_horizontal(_checks(self.record)).fill_null(False).all()).item():
             return None
         return frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int32), *_integers(self.record))
 
     def _one_by_one(self, chunk: pa.Array) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
-        lenient = _lenient(self.record)
         rows: list[dict[str, Any]] = []
         refused: list[tuple[int, str, str]] = []
         for row, value in enumerate(chunk.to_pylist()):
             try:
-                fields = orjson.loads(value or b"")
-                if not isinstance(fields, dict):
-                    raise TypeError(f"a JSON object is accepted, not {type(fields).__name__}")
-                record = lenient.model_validate({k: v for k, v in fields.items() if v is not None})
-                rows.append(record.model_dump() | {ROW: row})
-            except ValidationError as error:
-                refused.append((row, FIELD_INVALID, explain(error, self.record)))
-            except (ValueError, TypeError, RecursionError) as error:
-                refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
+                rows.append(_one(value, self.record) | {ROW: row})
+            except NewnormalError as error:
+                refused.append((row, error.code, error.what))
         schema = {n: _DTYPES[_plain(i)] for n, i in self.record.model_fields.items()} | {ROW: pl.Int32}
         return pl.DataFrame(rows, schema).with_columns(*_integers(self.record)), refused
+
+
+def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:
+    """The columns of one message.
+
+    Raises:
+        NewnormalError: ``JSON_MALFORMED`` or ``FIELD_INVALID``.
+    """
+    try:
+        fields = orjson.loads(value or b"")
+    except ValueError as error:
+        raise NewnormalError(JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}") from None
+    if not isinstance(fields, dict):
+        what = f"a JSON object is accepted, not {type(fields).__name__}: {payload_text(value)[:80]}"
+        raise NewnormalError(JSON_MALFORMED, what)
+    given = {name: field for name, field in fields.items() if field is not None}
+    for name in misspelt(given, record):
+        raise NewnormalError(FIELD_INVALID, unknown(name, record))
+    for name, info in record.model_fields.items():
+        alias = info.alias or name
+        field = given.get(alias)
+        if isinstance(field, float) and _plain(info) is int and field.is_integer():
+            given[alias] = int(field)
+        elif isinstance(field, str) and name in _instants(record):
+            try:
+                given[alias] = instant(field)
+            except ValueError:
+                what = f"{alias}: {field[:60]!r} is no time; accepted: {ACCEPTED}"
+                raise NewnormalError(FIELD_INVALID, what) from None
+    try:
+        return _strict(record).model_validate(given).model_dump()
+    except ValidationError as error:
+        raise NewnormalError(FIELD_INVALID, explain(error, record, given)) from None
 
 
 def _plain(info: Any) -> Any:
@@ -101,8 +138,25 @@ def _plain(info: Any) -> Any:
 
 
 @cache
-def _json_type(record: type[Record]) -> pl.Struct:
-    return pl.Struct({info.alias or name: _DTYPES[_plain(info)] for name, info in record.model_fields.items()})
+def _json_type(record: type[Record], texts: bool) -> pl.Struct:
+    """The columns of the JSON; ``texts``: instants as they are written."""
+    kinds = {name: _DTYPES[_plain(info)] for name, info in record.model_fields.items()}
+    kinds |= dict.fromkeys(_instants(record), pl.String) if texts else {}
+    return pl.Struct({info.alias or name: kinds[name] for name, info in record.model_fields.items()})
+
+
+@cache
+def _instants(record: type[Record]) -> tuple[str, ...]:
+    """The columns that are instants."""
+    fields = record.model_fields.items()
+    return tuple(name for name, info in fields if any(isinstance(mark, TimeMs) for mark in info.metadata))
+
+
+@cache
+def _text_instant(record: type[Record]) -> str:
+    """A pattern of an instant that is written as text."""
+    names = [record.model_fields[name].alias or name for name in _instants(record)]
+    return rf'"(?:{"|".join(map(re.escape, names))})"\s*:\s*"'
 
 
 @cache
@@ -117,9 +171,25 @@ def _suspicious(record: type[Record]) -> str:
     return rf'\\u(?:[dD][89a-fA-F]|00[0-7])|\}}\s*,\s*\{{|"(?:{names})"\s*:\s*[^"\sn]'
 
 
+def _doubtful(record: type[Record], frame: pl.DataFrame, lines: pl.Series) -> bool:
+    """Whether a message may hold a flag, which Polars reads as 0 or 1, or a misspelt name of a field that it lacks."""
+    for name, info in record.model_fields.items():
+        alias, column = info.alias or name, frame[name]
+        rows, pattern = column.is_null(), rf'"{near(alias)}"\s*:'
+        if column.dtype == pl.Float64:
+            rows, pattern = (column == 0) | (column == 1), rf'"{re.escape(alias)}"\s*:\s*[tf]'
+        elif info.is_required():
+            continue
+        if rows.any() and lines.filter(rows).str.contains(pattern).any():
+            return True
+    return False
+
+
 @cache
-def _lenient(record: type[Record]) -> type[Record]:
-    return type(record.__name__, (record,), {"model_config": ConfigDict(extra="ignore"), "__module__": __name__})
+def _strict(record: type[Record]) -> type[Record]:
+    """The record type as JSON has it: names in JSON alone, numbers that are numbers, unknown fields ignored."""
+    config = ConfigDict(extra="ignore", strict=True, populate_by_name=False)
+    return type(record.__name__, (record,), {"model_config": config, "__module__": __name__})
 
 
 def _defaults(record: type[Record]) -> list[pl.Expr]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from engine.deadletters import payload_text
 from engine.sources import ROW, Decoded, Decoder, Messages
+from engine.timebounds import other_unit
 from pipelines.normalizer.json_lines import FIELD_INVALID, JSON_MALFORMED
 from pipelines.records import Telemetry
 
@@ -58,7 +59,9 @@ def _checked(sample: Sample) -> Sample:
     time, entity, metric, value, _ = sample
     if not (entity and isinstance(entity, str) and len(entity) <= _LONGEST and 0 < len(metric) <= _LONGEST):
         raise ValueError(f"host or metric is empty, no text, or over {_LONGEST} characters")
-    if not math.isfinite(value) or abs(time) > 2**53:
+    if abs(time) > 2**53:
+        raise ValueError(f"time {time} {other_unit(time) or 'is beyond all calendars'}")
+    if not math.isfinite(value):
         raise ValueError(f"{metric}: a finite number is accepted")
     return sample
 

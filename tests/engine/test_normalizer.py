@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from engine.deadletters import DeadLetter
 from engine.heartbeat import HEARTBEAT
 from engine.sources import Decoder, Messages, Source
 from pipelines.normalizer.collectd import CollectdDecoder
+from pipelines.normalizer.instants import instant, instants
 from pipelines.normalizer.json_lines import JsonDecoder
 from pipelines.normalizer.telegraf import TelegrafDecoder
 from pipelines.records import Telemetry
@@ -83,6 +85,16 @@ HOSTILE: list[bytes | None] = [
     line(value=float("nan")),
     line(value=float("inf")),
     line(value="x"),
+    line(value="1.5"),
+    line(value=True),
+    line(value=False),
+    line(**{"@timestamp": True}),
+    line(**{"@timestamp": "2026-02-30T00:00:00Z"}),
+    line(**{"@timestamp": "2026-11-21"}),
+    line(**{"@timestamp": "٣"}),
+    line(**{"kind": ..., "Kind": "counter"}),
+    line(**{"kind": ..., "knd": "counter"}),
+    line(**{"host.name": ..., "entity": "a"}),
     line(value=[1]),
     line(value=None),
     line(metric=0.0),
@@ -108,8 +120,12 @@ GOOD = [
     line(value=123456789.123456789),
     line(**{"@timestamp": float(T0)}),
     line(**{"@timestamp": str(T0)}),
-    line(value="1.5"),
-    line(value=True),
+    line(**{"@timestamp": "2026-11-21T00:27:00.013Z"}),
+    line(**{"@timestamp": "2026-11-21T01:27:00.013999999+01:00"}),
+    line(**{"@timestamp": "2026-11-21 00:27"}),
+    line(**{"@timestamp": "2026-11-21T00:27:00.5"}),
+    line(**{"kind": ..., "wind": 3}),
+    line(knd="another"),
     line(value=2**60 + 1),
     line(**{"host.name": "\U0001f600"}),
 ]
@@ -141,6 +157,86 @@ messages = st.one_of(
     st.builds(lambda e, m, v: line(**{"host.name": e, "metric": m, "value": v}), texts, texts, numbers),
     st.builds(lambda name, v: line(**{name: v}), st.sampled_from(["@timestamp", "metric", "value", "kind"]), values),
 )
+
+
+US, NS = T0 * 1_000, T0 * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("bad", "code", "telling"),
+    [
+        (line(**{"@timestamp": T0 // 1_000}), "TIME_UNIT", "looks like seconds; epoch milliseconds are expected"),
+        (line(**{"@timestamp": T0 / 1_000}), "FIELD_INVALID", "looks like seconds; epoch milliseconds are expected"),
+        (line(**{"@timestamp": US}), "TIME_UNIT", "looks like microseconds; epoch milliseconds are expected"),
+        (line(**{"@timestamp": NS}), "FIELD_INVALID", "looks like nanoseconds; epoch milliseconds are expected"),
+        (line(**{"@timestamp": T0 - 10**12}), "TIME_TOO_EARLY", "a wrong clock"),
+        (line(**{"@timestamp": T0 + 10**9}), "TIME_AHEAD", "a wrong clock"),
+        (line(**{"@timestamp": "gestern"}), "FIELD_INVALID", "@timestamp: 'gestern' is no time; accepted: epoch"),
+        (line(value="1.5"), "FIELD_INVALID", "value: '1.5' is text; accepted: a number, without quotes"),
+        (line(value=True), "FIELD_INVALID", "value: 'True' is a flag; accepted: a number"),
+        (
+            line(**{"host.name": ..., "host": "a", "tags": []}), "FIELD_INVALID",
+            "host.name is missing; 'host' is not a field of telemetry: did you mean host.name?; 'tags' is not a field",
+        ),
+        (line(**{"kind": ..., "Kind": "counter"}), "FIELD_INVALID", "'Kind' is not a field of telemetry: did you mean"),
+    ],
+    ids=lambda value: repr(value)[:60],
+)  # fmt: skip
+def test_the_reason_says_what_was_probably_meant(bad: bytes, code: str, telling: str) -> None:
+    rows, (letter,) = read("json", [line(), bad])
+    assert len(rows) == 1
+    assert letter.code == code
+    assert telling in letter.reason
+
+
+@pytest.mark.parametrize(
+    ("stamp", "unit"), [(T0, None), (T0 // 1_000, None), (US, "microseconds"), (NS, "nanoseconds")]
+)
+def test_an_agents_clock_in_another_unit_is_said_to_be_that(stamp: int, unit: str | None) -> None:
+    message = json.loads(AGENTS["telegraf"]) | {"timestamp": stamp}
+    rows, dead = read("telegraf", [json.dumps(message).encode()])
+    assert bool(rows) == (unit is None)
+    assert all(f"looks like {unit}; epoch milliseconds are expected" in letter.reason for letter in dead)
+
+
+@pytest.mark.parametrize(
+    ("text", "since"),
+    [
+        ("1970-01-01T00:00:00.001Z", 1),
+        ("2026-11-21T00:27:00Z", 1_795_220_820_000),
+        ("2026-11-21T00:27:00.0139Z", 1_795_220_820_013),
+        ("2026-11-21T00:27:00.013999999Z", 1_795_220_820_013),
+        ("2026-11-21T02:27:00+02:00", 1_795_220_820_000),
+        ("2026-11-20T23:57:00-00:30", 1_795_220_820_000),
+        ("2026-11-21 00:27:00", 1_795_220_820_000),
+        ("2026-11-21T00:27Z", 1_795_220_820_000),
+        ("2026-11-21T00:27:00,013Z", 1_795_220_820_013),
+        ("1795220820013", 1_795_220_820_013),
+    ],
+)
+def test_a_time_as_text_is_the_same_instant_alone_and_among_others(text: str, since: int) -> None:
+    decoder, value = JsonDecoder(Telemetry), line(**{"@timestamp": text})
+    for values in ([value], [value] * 3, [line(), value], [value, b"{"]):
+        n = len(values)
+        decoded = decoder.decode(Messages("json", 0, pa.array(values, pa.binary()), np.arange(n), np.zeros(n)))
+        found = [row["time"] for row in decoded.records.to_pylist() if row["time"] != T0 or since == T0]
+        assert set(found) == {since}
+
+
+instants_as_text = st.builds(
+    lambda when, mark, zone: when.isoformat().replace("T", mark) + zone,
+    st.datetimes(),
+    st.sampled_from(["T", " ", "t", "_"]),
+    st.sampled_from(["", "Z", "z", "+01:00", "-23:59", "+0530", "+24:00", " UTC"]),
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(text=instants_as_text | st.text(max_size=12) | st.integers().map(str))
+def test_a_text_that_is_read_by_the_column_is_read_the_same_one_by_one(text: str) -> None:
+    fast = pl.Series([text]).to_frame("t").select(instants(pl.col("t"))).item()
+    if fast is not None:
+        assert fast == instant(text)
 
 
 @settings(deadline=None, max_examples=60)

@@ -122,8 +122,8 @@ def test_a_label_that_cannot_be_applied_is_one_dead_letter_with_a_short_reason(v
     ("value", "telling"),
     [
         (rule(**{"host.name": "?" * 20_000}), "host.name: .*512 characters"),
-        (rule(skipresult=True), "'skipresult' is not a field of a rule: did you mean skip_result"),
-        (rule(**{"host": "a"}), "'host' is not a field of a rule: did you mean host.name"),
+        (rule(skipresult=True), "'skipresult' is not a field of rule: did you mean skip_result"),
+        (rule(**{"host": "a"}), "'host' is not a field of rule: did you mean host.name"),
         (json.dumps({f"field{i}": i for i in range(3_000)}).encode(), "id is missing.*and 29.. more"),
         (None, "tombstone"),
         (rule(**{"@timestamp": T0 // 1000}), "looks like seconds; epoch milliseconds are expected"),

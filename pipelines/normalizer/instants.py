@@ -1,0 +1,49 @@
+"""Event times as text: ISO 8601, without an offset UTC; or digits, epoch milliseconds. What is finer is cut off.
+
+By the column for the forms that agents write; one by one, and by the same meaning, for all that ISO 8601 allows.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+
+ACCEPTED = "epoch milliseconds, or ISO 8601, e.g. 2026-11-21T00:00:00Z"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS = r"^[0-9]{1,16}$"
+_MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]{1,9})?"
+_PLAIN = rf"^{_MOMENT}(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})?$"
+_UNZONED = rf"^({_MOMENT})$"
+
+
+def instants(texts: pl.Expr) -> pl.Expr:
+    """Epoch milliseconds of a column of text, as floats; null where `instant` has to look at it.
+
+    >>> texts = pl.Series(["2026-11-21T01:00:00.5+01:00", "2026-11-21 00:00:00", "1795219200000", "soon"])
+    >>> texts.to_frame("t").select(instants(pl.col("t"))).to_series().to_list()
+    [1795219200500.0, 1795219200000.0, 1795219200000.0, None]
+    """
+    zoned = texts.str.replace(_UNZONED, "${1}Z")
+    parsed = zoned.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False).dt.epoch("us") // 1000
+    digits = pl.when(texts.str.contains(_DIGITS)).then(texts.cast(pl.Float64, strict=False))
+    return pl.when(texts.str.contains(_PLAIN)).then(parsed.cast(pl.Float64)).otherwise(digits)
+
+
+def instant(text: str) -> int:
+    """Epoch milliseconds of one text.
+
+    Raises:
+        ValueError: It is no time.
+
+    >>> instant("2026-11-21T01:00+01:00"), instant("1795219200000")
+    (1795219200000, 1795219200000)
+    """
+    if re.match(_DIGITS, text):
+        return int(text)
+    if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:", text):
+        raise ValueError("no time")
+    when = datetime.fromisoformat(text)
+    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
