@@ -170,6 +170,8 @@ def _told(it: dict[str, Any]) -> dict[str, Any]:
         "score": round(float(it.get("record_score", 0)), 1),
     }
     names = {"machine": visible(it.get("host.name")), "metric": visible(it.get("metric"))}
+    if it.get("message"):
+        return told | names | {"message": visible(it["message"])}
     return told | names | {name: it[name] for name in ("actual", "typical") if it.get(name) is not None}
 
 

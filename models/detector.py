@@ -22,6 +22,7 @@ from models.evidence.record import Range, Record
 from models.evidence.repeats import NEVER, Repeats
 from models.evidence.window import WindowMean
 from models.experts.base import Expert, Lesson, Step
+from models.experts.days import Days
 from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
 from models.experts.log_level import LogLevel, unit_of
@@ -30,6 +31,7 @@ from models.families.stack import Part, Stack
 from models.families.suited import About, Suited
 from models.feedback import FEW, Feedback
 from models.mixture import Mixture, reweigh
+from models.past import Lived, Past
 from models.peers import Newcomers
 from models.regimes.axis import finest, place
 from models.regimes.config import RegimesConfig
@@ -69,7 +71,8 @@ class _Judgement:
     step: Step
     mixture: Mixture
     memos: list[Any]
-    lived: Range
+    extent: Range
+    lived: Lived
     level: Array
     point: tuple[Array, Any]
     window: tuple[Array, Any]
@@ -117,6 +120,7 @@ class Detector:
         self.lingering = Lingering(config.notable)
         self.regimes = Regimes(regimes or RegimesConfig(), config.half, config.timezone)
         self.feedback = Feedback()
+        self.past, self.days = Past(), Days(config.timezone)
         side = 0.5 * (1 - config.band)
         ends = ndtri(np.array([[side], [0.5], [1 - side]]))
         self._edge = float(ends[-1, 0])
@@ -138,6 +142,7 @@ class Detector:
         columns |= prefixed("lingering.", self.lingering.new_state(n))
         columns |= prefixed("regime.", self.regimes.new_state(n))
         columns |= prefixed("feedback.", self.feedback.new_state(n))
+        columns |= prefixed("past.", self.past.new_state(n)) | prefixed("days.", self.days.new_state(n))
         columns |= prefixed("family.", self.suited.new_state(n))
         columns |= prefixed("peers.", self.newcomers.new_state(n))
         columns |= {_KEPT + name: columns[name].astype(kind) for name, kind in _UNLEARNED.items()}
@@ -223,9 +228,9 @@ class Detector:
         seen, valid = own["seen"], np.isfinite(value)
         mean = Rows(state, rows, "level.")["mean"]
         present = np.where(valid, clamp(np.where(valid, value, 0.0), -LARGEST, LARGEST), mean)
-        lived = self.record.read(Rows(state, rows, "record."), present, seen)
+        extent = self.record.read(Rows(state, rows, "record."), present, seen)
         size = np.where(seen > 0, np.abs(mean), np.abs(present))
-        grain = np.maximum(_COARSE * size, self.config.grain * (lived.high - lived.low))
+        grain = np.maximum(_COARSE * size, self.config.grain * (extent.high - extent.low))
         resolution = np.maximum(grain, SMALLEST)
         gap = np.where(seen > 0, np.maximum(time - own["time"], 0), 0).astype(np.float64)
         peers = self.newcomers.prior(Rows(state, rows, "peers."), seen)
@@ -233,13 +238,13 @@ class Detector:
 
         mixture, memos = self._predict(state, rows, step)
         medians, families = mixture.medians(), Rows(state, rows, "family.")
-        surprise, band = self._foresee(families, mixture, medians, present, lived, about)
+        surprise, band = self._foresee(families, mixture, medians, present, extent, about)
         surprise = compress(surprise)
         point, point_memo = self.calibration.evidence(Rows(state, rows, "point."), surprise)
         calibration = Rows(state, rows, "window.")
         mean_point = self.window.mean(self.window.read(calibration), point)
         window, window_memo = self.calibration.evidence(calibration, compress(self.window.surprise(mean_point)))
-        record = self.record.evidence(lived, present, seen, resolution)
+        record = self.record.evidence(extent, present, seen, resolution)
         steps = Rows(state, rows, "change.")
         jump, step_memo = self.change.surprise(steps, present - band[1], size, seen, resolution)
         jump = compress(jump)
@@ -266,9 +271,13 @@ class Detector:
         kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(decision.kind >= 0, decision.kind, kind)
         kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
-        onset = self.repeats.onset(Rows(state, rows, "repeats."), time)
-        onset = np.where(decision.since == NEVER, onset, decision.since)
-        since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, onset)
+        quiet = (kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code)
+        repeats = Rows(state, rows, "repeats.")
+        onset = np.where(decision.since == NEVER, repeats["onset"], decision.since).astype(np.int64)
+        since = np.where(onset == NEVER, time, onset)
+        lived = self.past.read(Rows(state, rows, "past."), time, present, band, same)
+        since = np.where(self.frozen.tells(frozen, channels["frozen"]), lived.same_since, since)
+        since = np.where(quiet, NEVER, since)
         known = valid | (seen > 0)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
@@ -284,6 +293,8 @@ class Detector:
             channels,
             experts=self._believed(families["family"], mixture.weights),
             expected=self._by_name(medians) | dict.fromkeys(self.suited.names, np.where(known, typical, 0.0)),
+            onset=onset,
+            context=self._context(state, rows, step, lived, found, decision, kind, unit),
         )
         return _Judgement(
             verdicts=verdicts,
@@ -292,6 +303,7 @@ class Detector:
             step=step,
             mixture=mixture,
             memos=memos,
+            extent=extent,
             lived=lived,
             level=np.where(seen > 0, mean, present),
             point=(point, point_memo),
@@ -319,6 +331,27 @@ class Detector:
         damped = self.repeats.damp(Rows(state, rows, "repeats."), weight)
         lingering = self.lingering.surprise(Rows(state, rows, "lingering."), surprise, step.seen)
         return weight, lingering, score(self.lingering.rank(damped, worth * lingering, step.seen), self.config.half)
+
+    def _context(
+        self,
+        state: Columns,
+        rows: Ints,
+        step: Step,
+        lived: Lived,
+        found: Found,
+        decision: Decision,
+        kind: Ints,
+        unit: Array,
+    ) -> dict[str, Array]:
+        """What words rest on; computed where there is news only."""
+        told = (kind != Kind.NORMAL.code) & (kind != Kind.LEARNING.code)
+        change = (kind == Kind.STATE_CHANGE.code) | (kind == Kind.NEW_NORMAL.code)
+        context = self.past.context(lived, step.seen, step.time, told) | decision.context(found, unit, change)
+        days = np.full(len(rows), np.nan)
+        if told.any():
+            day_off = None if step.day_off is None else step.day_off[told]
+            days[told] = self.days.several(Rows(state, rows[told], "days."), step.time[told], day_off)
+        return context | {"days": days}
 
     def _foresee(
         self, families: Rows, mixture: Mixture, medians: Array, value: Array, lived: Range, about: About
@@ -377,8 +410,8 @@ class Detector:
         _copy(state, "", _KEPT, at[after.dead & ~kept])
         lower, middle, upper = judged.band
         # what was lived through is plausible: else a series that began constant would never learn how it varies
-        reach_low = np.minimum(middle - self.config.reach * (middle - lower), judged.lived.low)
-        reach_high = np.maximum(middle + self.config.reach * (upper - middle), judged.lived.high)
+        reach_low = np.minimum(middle - self.config.reach * (middle - lower), judged.extent.low)
+        reach_high = np.maximum(middle + self.config.reach * (upper - middle), judged.extent.high)
         harmless = np.minimum(np.maximum(step.value, reach_low), reach_high)
         harmless = np.where(step.seen > 0, harmless, step.value)
         point, point_memo = judged.point
@@ -405,7 +438,7 @@ class Detector:
         step_memo, change_memo = judged.change
         self.calibration.learn(Rows(state, rows, "change.tail."), change_memo, warm)
         self.change.learn(Rows(state, rows, "change."), step_memo, everything)
-        extent = self.record.learn(judged.lived, step.value, judged.level, step.resolution)
+        extent = self.record.learn(judged.extent, step.value, judged.level, step.resolution)
         record = Rows(state, rows, "record.")
         record["low"], record["high"] = extent.low, extent.high
         frozen, nats = Rows(state, rows, "frozen."), judged.verdicts.evidence["frozen"]
@@ -415,6 +448,8 @@ class Detector:
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
         _copy(state, _KEPT, "", at[after.returned & kept])
         state[_NOTHING][at[~after.stays]] = -1.0
+        self.past.learn(Rows(state, rows, "past."), judged.lived, step.value)
+        self.days.learn(Rows(state, rows, "days."), step.time, step.day_off)
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
         own["seen"], own["time"] = step.seen + 1, step.time

@@ -31,11 +31,14 @@ class JoinedVerdicts:
         entities: Row of the state of each entity, ascending, shape (m,).
         verdicts: One an entity; typical, lower and upper are NaN.
         shares: Of each row that went in, its share of its entity's verdict; they add up to 1; shape (n,).
+        suggested: Of each row, what the entity's other metrics let expect where that is what makes the verdict, else
+            NaN; shape (n,).
     """
 
     entities: Ints
     verdicts: Verdicts
     shares: Array
+    suggested: Array
 
 
 class Together(NamedTuple):
@@ -45,11 +48,13 @@ class Together(NamedTuple):
         evidence: In nats; 0 where there is no model, shape (m,).
         known: Whether there is one, shape (m,).
         shares: Of each row that went in, its share of its entity's evidence, shape (n,).
+        expected: Of each row, what the entity's other metrics let expect; NaN where there is no model; shape (n,).
     """
 
     evidence: Array
     known: Flags
     shares: Array
+    expected: Array
 
 
 class Joined:
@@ -93,7 +98,14 @@ class Joined:
         self.repeats.close(Rows(state, entities, "repeats."))
 
     def join(
-        self, state: Columns, rows: Ints, time: Ints, evidence: Array, judged: Flags, together: Together | None = None
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        evidence: Array,
+        judged: Flags,
+        together: Together | None = None,
+        onset: Ints | None = None,
     ) -> JoinedVerdicts:
         """Joins the verdicts of one time and learns how unusual they were together.
 
@@ -105,6 +117,7 @@ class Joined:
             evidence: Each metric's evidence in nats, at least 0, shape (n,).
             judged: Whether the metric had a value and is no longer being learned, shape (n,).
             together: What the models of several metrics say of these entities, ascending; ``None``: there are none.
+            onset: Since when each metric has been unusual by itself; -1: it is not; ``None``: none is; shape (n,).
         """
         entities, first, place = np.unique(rows, return_index=True, return_inverse=True)
         m = len(entities)
@@ -140,6 +153,7 @@ class Joined:
         self.feedback.fade(feedback, valid)
         own["seen"] = seen + valid
 
+        suggested = np.full(len(rows), np.nan)
         whole = np.bincount(place, weights=evidence, minlength=m)[place]
         equal = 1.0 / np.bincount(place, minlength=m)[place]
         shares = np.where(whole > 0, evidence / np.where(whole > 0, whole, 1.0), equal)
@@ -147,7 +161,18 @@ class Joined:
             by_model = together.evidence >= np.maximum(average, strongest)
             there = np.bincount(place, weights=together.shares, minlength=m) > 0
             shares = np.where((by_model & there)[place], together.shares, shares)
-        return JoinedVerdicts(entities, verdicts, shares)
+            suggested = np.where((by_model & there)[place], together.expected, np.nan)
+        if onset is not None and (since != NEVER).any():  # it began when what carries it did
+            carried = onset[_strongest(place, shares)]
+            since[:] = np.where((since == NEVER) | (carried == NEVER), since, carried)
+        return JoinedVerdicts(entities, verdicts, shares, suggested)
+
+
+def _strongest(place: Ints, shares: Array) -> Ints:
+    """The row of the largest share of each entity; ``place`` is ascending, shape (n,); of equal ones the first."""
+    order = np.lexsort((-np.arange(len(place)), shares, place))
+    last: Ints = order[np.flatnonzero(np.diff(place[order], append=-1))]
+    return last
 
 
 def _combine(channels: dict[str, Array]) -> Array:

@@ -69,7 +69,12 @@ class SeriesVerdicts(Verdicts):
     Args:
         experts: How much each expert, or family in place of all of them, was believed, by name; they add up to 1.
         expected: Where each of them expected the value, by name.
+        onset: Since when values have been unusual, epoch milliseconds, whatever the kind; -1: they are not.
+        context: What words on it rest on beside these, by name, see `models.past` and `models.regimes`; NaN where it
+            is no news.
     """
 
     experts: dict[str, Array]
     expected: dict[str, Array]
+    onset: Ints
+    context: dict[str, Array]

@@ -22,12 +22,15 @@ from models.families.suited import About
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
 from models.verdicts import Kind, SeriesVerdicts
+from pipelines.context import NAMED, Contexts
 from pipelines.detection_state import DetectionState
 from pipelines.families import about
 from pipelines.hearing import Hearing, Silent
+from pipelines.influencers import Metrics, influencers
 from pipelines.machines import Machines, new_columns, new_slots
 from pipelines.notices import RuleInForce
 from pipelines.records.novelty import JOINED, QUIET_KINDS
+from pipelines.reported import followed, new_column
 from pipelines.rules import Effects, applied, effects
 from pipelines.settings import DetectorSettings
 from pipelines.turns import turns
@@ -41,14 +44,10 @@ CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
 _COMBINED = ("point", "window", "record", "change")
 """Those of them that make up a metric's part of the joined verdict."""
 
-_LEAST_SHARE = 0.01
-"""Metrics that contribute less to a joined verdict are not named among its influencers."""
-
 _KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
 _NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
 _EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
 _EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
-_INFLUENCERS = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
 
 SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "entity": pl.String,
@@ -62,15 +61,19 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "evidence": _EVIDENCE,
     "experts": _EXPERTS,
     "expected": _EXPERTS,
-    "influencers": _INFLUENCERS,
+    **dict.fromkeys(("context", "influencers", "actuals", "typicals", "suggested"), NAMED),
     "template": pl.String,
     "example": pl.String,
-    "rules": pl.List(pl.String),
-    "message": pl.String,
+    **dict.fromkeys(("rules", "reported_by"), pl.List(pl.String)),
+    **dict.fromkeys(("message", "details"), pl.String),
     "ingested": pl.Int64,
     "revision": pl.Int64,
 }
 """Columns of the verdicts: those of `Novelty`, in its order."""
+
+_IN_BRIEF = ("actuals", "typicals", "suggested")
+_LATER = ("template", "example", "rules", "reported_by", "message", "details", "ingested")
+"""Columns of logs, and those that are filled when a verdict is as it will be reported."""
 
 
 class _Turn(NamedTuple):
@@ -82,12 +85,13 @@ class _Turn(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of one turn: rows of entity and series, time, value; what is judged and what is learned of it."""
+    """The values of one turn: rows of entity and series, time, value, onset; what is judged, what is learned of it."""
 
     owner: Ints
     series: Ints
     time: Ints
     value: Array
+    onset: Ints
     seen: Array | None = None
     learned: Array | None = None
 
@@ -110,8 +114,8 @@ class Detection:
     def new_state(self) -> DetectionState:
         """The state before anything was seen."""
         return DetectionState(
-            lambda n: self.detector.new_state(n) | new_slots(n) | self.hearing.new_series(n),
-            lambda n: self.joined.new_state(n) | new_columns(n) | self.hearing.new_entities(n),
+            lambda n: self.detector.new_state(n) | new_slots(n) | self.hearing.new_series(n) | new_column(n),
+            lambda n: self.joined.new_state(n) | new_columns(n) | self.hearing.new_entities(n) | new_column(n),
             self.machines.new_tables(),
         )
 
@@ -156,7 +160,7 @@ class Detection:
             A frame of `SCHEMA`, and the state.
         """
         if frame.is_empty():
-            return applied(rules, self._absences(self.hearing.wait(state, now), state)), state
+            return self._ruled(rules, self._absences(self.hearing.wait(state, now), state), state), state
         frame, series, entities, turn = _in_order(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
         window_end, told = frame["window_end"].to_numpy(), effects(rules, frame)
@@ -165,6 +169,7 @@ class Detection:
         believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
         joined: list[_Turn | None] = []
+        contexts = Contexts()
         silent: list[Silent] = []
 
         starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]]))
@@ -178,12 +183,14 @@ class Detection:
                 numbers[name][part] = channel
             for name in EXPERTS:
                 believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
+            expected["hour"][part][verdicts.context["days"] != 1] = np.nan
             codes[part], since[part] = verdicts.kind, verdicts.since
+            contexts.add(start, verdicts)
             if end - start > 1:
                 evidence = combine([verdicts.evidence[name] for name in _COMBINED])
                 judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
                 there = np.where(np.isfinite(value[part]), value[part], np.nan)
-                values = _Values(entities[part], series[part], time[part], there)
+                values = _Values(entities[part], series[part], time[part], there, verdicts.onset)
                 if ruled:
                     muted = ruled.muted(value[part], verdicts.typical)
                     values = values._replace(
@@ -199,6 +206,7 @@ class Detection:
             silent += heard.silent
             back = (heard.series != NEVER) & (codes[came] == Kind.NORMAL.code)
             codes[came[back]], since[came[back]] = Kind.RECOVERED.code, heard.series[back]
+            contexts.absent(came[back])
             if joined and joined[-1] and joined[-1].rows[0] >= start:
                 _recover(joined[-1].made, entities[came], heard.machine)
 
@@ -213,24 +221,25 @@ class Detection:
             evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
             experts=_news(kinds, believed, believed),
             expected=_news(kinds, expected, believed),
-            influencers=pl.lit(None, _INFLUENCERS),
-            template=pl.lit(None, pl.String),
-            example=pl.lit(None, pl.String),
-            rules=pl.lit(None, pl.List(pl.String)),
-            message=pl.lit(None, pl.String),
-            ingested=pl.lit(None, pl.Int64),
+            context=contexts.column(len(time)),
+            **_nulls("influencers", *_IN_BRIEF, *_LATER),
             revision=pl.lit(0, pl.Int64),
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
         )
         silent += self.hearing.wait(state, now)
-        others = [*_joined_frame(frame, [made for made in joined if made]), self._absences(silent, state)]
+        inside = (numbers["lower"] <= value) & (value <= numbers["upper"])
+        metrics = Metrics(frame["metric"], value, numbers["typical"], inside)
+        others = [*_joined_frame(frame, metrics, [made for made in joined if made]), self._absences(silent, state)]
         result = pl.concat([result.select(*SCHEMA), *others])
         clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
         known = pl.when(pl.col("since") >= 0).then("since").alias("since")
         finite = pl.when(pl.col("actual").is_finite()).then("actual").alias("actual")
         result = result.with_columns(*clean, known, finite)
-        result = applied(rules, result.sort("window_end", "entity", "metric", maintain_order=True))
-        return result, state
+        return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
+
+    def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
+        """The verdicts as the rules would have them reported."""
+        return followed(applied(rules, verdicts), {JOINED: state.entities, None: state.series})
 
     def _absences(self, silent: list[Silent], state: DetectionState) -> pl.DataFrame:
         known = self.hearing.verdicts(silent, state, JOINED)
@@ -279,7 +288,9 @@ class Detection:
         columns = state.entities.columns
         unlearned = own[:0] if values.learned is None else np.unique(own[np.isnan(values.learned)])
         with _kept(columns, unlearned):
-            made = self.joined.join(columns, own[rows], values.time[rows], evidence[rows], judged[rows], together)
+            made = self.joined.join(
+                columns, own[rows], values.time[rows], evidence[rows], judged[rows], together, values.onset[rows]
+            )
         first = np.unique(own[rows], return_index=True)[1]
         return _Turn(rows[first] + start, rows + start, made)
 
@@ -329,34 +340,15 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
 def _news(kinds: pl.Series, columns: dict[str, Array], believed: dict[str, Array]) -> pl.Series:
     """Columns as one of structs; null where a verdict is no news, and fields of experts that had no say."""
     news = ~kinds.is_in(QUIET_KINDS)
-    fields = [pl.when(pl.Series(believed[name] > 0)).then(name).alias(name) for name in columns]
+    fields = [pl.when(pl.Series(believed[name] > 0)).then(pl.col(name).fill_nan(None)).alias(name) for name in columns]
     return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(fields))).to_series()
 
 
-def _influencers(metrics: pl.Series, first: Ints, joined: list[_Turn]) -> pl.Series:
-    """The metrics of each joined verdict that contributed to it, the strongest first; null where none did.
-
-    Args:
-        metrics: Of each row that was judged.
-        first: The first row of each verdict; its rows stand together.
-        joined: All verdicts.
-    """
-    rows = np.concatenate([turn.rows for turn in joined])
-    shares = np.concatenate([turn.made.shares for turn in joined])
-    by_row = np.argsort(first)
-    verdict = by_row[np.searchsorted(first[by_row], rows, side="right") - 1]
-    strong = np.flatnonzero(shares >= _LEAST_SHARE)
-    strong = strong[np.lexsort((-shares[strong], verdict[strong]))]
-    named = pl.DataFrame({"key": metrics[rows[strong]], "value": shares[strong]}).to_struct()
-    counts = np.bincount(verdict[strong], minlength=len(first))
-    ends = np.cumsum(counts)
-    lists = pa.ListArray.from_arrays(
-        pa.array(np.concatenate([[0], ends]), pa.int32()), named.to_arrow(), mask=pa.array(counts == 0)
-    )
-    return pl.Series(lists).cast(_INFLUENCERS)
+def _nulls(*names: str) -> dict[str, pl.Expr]:
+    return {name: pl.lit(None, SCHEMA[name]) for name in names}
 
 
-def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame]:
+def _joined_frame(frame: pl.DataFrame, metrics: Metrics, joined: list[_Turn]) -> list[pl.DataFrame]:
     if not joined:
         return []
     first = np.concatenate([turn.first for turn in joined])
@@ -368,27 +360,30 @@ def _joined_frame(frame: pl.DataFrame, joined: list[_Turn]) -> list[pl.DataFrame
     def channel(name: str) -> pl.Series:
         return pl.Series(np.concatenate([verdict.evidence[name] for verdict in verdicts]))
 
-    strongest, metrics = channel("strongest"), channel("metrics")
+    kinds = _KINDS.gather(gather("kind"))
+    news = (~kinds.is_in(QUIET_KINDS)).to_numpy()
     none = pl.zeros(len(first), eager=True)
-    evidence = pl.DataFrame(dict.fromkeys(CHANNELS, none) | {"point": strongest, "window": metrics})
+    evidence = pl.DataFrame(
+        dict.fromkeys(CHANNELS, none) | {"point": channel("strongest"), "window": channel("metrics")}
+    )
     made = (
         frame[first]
         .select("entity", "window_start", "window_end")
         .with_columns(
-            influencers=_influencers(frame["metric"], first, joined),
+            **influencers(
+                metrics,
+                first,
+                np.concatenate([turn.rows for turn in joined]),
+                np.concatenate([turn.made.shares for turn in joined]),
+                np.concatenate([turn.made.suggested for turn in joined]),
+                news,
+            ),
             metric=pl.lit(JOINED),
             metric_kind=pl.lit("gauge"),
-            kind=_KINDS.gather(gather("kind")),
+            kind=kinds,
             **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
-            actual=pl.lit(None, pl.Float64),
             evidence=evidence.to_struct(),
-            template=pl.lit(None, pl.String),
-            example=pl.lit(None, pl.String),
-            rules=pl.lit(None, pl.List(pl.String)),
-            experts=pl.lit(None, _EXPERTS),
-            expected=pl.lit(None, _EXPERTS),
-            message=pl.lit(None, pl.String),
-            ingested=pl.lit(None, pl.Int64),
+            **_nulls("actual", "experts", "expected", "context", *_LATER),
             revision=pl.lit(0, pl.Int64),
         )
     )

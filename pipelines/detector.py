@@ -94,7 +94,8 @@ class DetectorProcessor(Processor):
             state.notes["silent"] = self.detection.hearing.due(models)
         notices.save(history.base)
         held = Held(keys=state.notes.get("keys"))
-        return Results(told(results) if results.height else results, missed if missed.height else None, held)
+        results = told(results, self.config.settings.timezone) if results.height else results
+        return Results(results, missed if missed.height else None, held)
 
 
 @dataclass

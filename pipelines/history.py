@@ -25,7 +25,7 @@ _MOST_PARTS = 64
 _BY_SERIES = pl.col("entity").hash(0) ^ pl.col("metric").hash(1)
 """Order of the rows of a part: what lies together is compressed well."""
 
-_APART = (*IDENTITY, "revision", "at", "message", "ingested")
+_APART = (*IDENTITY, "revision", "at", "message", "details", "ingested")
 """Columns of verdicts that are no content."""
 
 

@@ -68,6 +68,7 @@ class Machines:
         widths: Ints = own["machine.width"][entities].astype(np.int64)
         rows: Ints = own["machine.row"][entities].astype(np.int64)
         evidence, shares = np.zeros(len(entities)), np.zeros(len(owner))
+        expected = np.full(len(owner), np.nan)
         for width in np.unique(widths).tolist():
             here = np.flatnonzero(widths == width)
             at = np.full(len(entities), -1)
@@ -83,8 +84,9 @@ class Machines:
                 verdicts = model.score(columns, rows[here], when, matrices[0])
                 model.learn(columns, rows[here], when, matrices[1])
             evidence[here] = -np.log(verdicts.probability)
-            shares[in_it] = verdicts.shares[at[place[in_it]], column[in_it]]
-        return Together(evidence, widths > 0, shares)
+            cells = at[place[in_it]], column[in_it]
+            shares[in_it], expected[in_it] = verdicts.shares[cells], verdicts.expected[cells]
+        return Together(evidence, widths > 0, shares, expected)
 
     def shift(self, state: DetectionState, owner: Ints, series: Ints, offset: Array) -> None:
         """Moves what is typical of some metrics, in the models that have them, by an offset each.

@@ -12,6 +12,9 @@ from models.arrays import Array, Flags, Ints
 from pipelines.globs import matches
 from pipelines.notices import RuleInForce
 from pipelines.records import Rule
+from pipelines.records.novelty import QUIET_KINDS
+
+_NO_ALARM = (*QUIET_KINDS, "recovered")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,14 @@ class Effects:
         for rule, concerned in self.concerned:
             wanted |= concerned & rule.report
         return wanted & ~muted
+
+    def reporters(self, reported: Flags) -> list[list[str] | None]:
+        """The ids of the rules that have each verdict reported; ``None``: none does."""
+        found: list[list[str] | None] = [None] * len(reported)
+        for rule, concerned in self.concerned:
+            for row in np.flatnonzero(concerned & reported & rule.report).tolist():
+                found[row] = [*(found[row] or []), rule.id]
+        return found
 
     def names(self, muted: Flags, value: Array, typical: Array) -> list[list[str] | None]:
         """The ids of the rules that had a say in each verdict; ``None``: no rule."""
@@ -109,6 +120,8 @@ def effects(rules: Sequence[RuleInForce], frame: pl.DataFrame) -> Effects | None
 def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFrame:
     """Verdicts as the rules would have them reported: muted ones are normal with a score of 0; and which had a say.
 
+    What is to be reported and is no news, or a recovery, is an anomaly; other news keeps its kind.
+
     Args:
         rules: Those in force at some time.
         verdicts: Columns of `Novelty`.
@@ -118,15 +131,17 @@ def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFram
         return verdicts
     actual, typical = (verdicts[name].fill_null(float("nan")).to_numpy() for name in ("actual", "typical"))
     muted = told.muted(actual, typical)
-    mute, report = pl.Series(muted), pl.Series(told.reported(muted))
+    reported = told.reported(muted)
+    mute, report = pl.Series(muted), pl.Series(reported)
     kind = pl.when(mute & (pl.col("kind") != "learning")).then(pl.lit("normal")).otherwise("kind")
     since = pl.when(report & pl.col("since").is_null()).then("window_start").otherwise("since")
     return verdicts.with_columns(
-        kind=pl.when(report).then(pl.lit("anomaly")).otherwise(kind),
+        kind=pl.when(report & pl.col("kind").is_in(_NO_ALARM)).then(pl.lit("anomaly")).otherwise(kind),
         record_score=pl.when(mute).then(0.0).otherwise("record_score"),
         probability=pl.when(mute).then(1.0).otherwise("probability"),
         since=pl.when(mute).then(None).otherwise(since),
         rules=pl.Series(told.names(muted, actual, typical), dtype=pl.List(pl.String)),
+        reported_by=pl.Series(told.reporters(reported), dtype=pl.List(pl.String)),
     )
 
 

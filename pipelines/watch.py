@@ -93,9 +93,8 @@ def watching(driver: Driver) -> Iterator[Watch]:
     settings = driver.settings
     store = Store(settings.elasticsearch.url or "", settings.index)
     watch: list[Watch] = []
-    server = serve(
-        create_app(store, lambda: watch[0].status() if watch else {}), settings.console.host, settings.console.port
-    )
+    app = create_app(store, lambda: watch[0].status() if watch else {}, settings.detector.timezone)
+    server = serve(app, settings.console.host, settings.console.port)
     log.info("console", url=server.url)
     try:
         with announced(settings, server.url, driver.names), LiveView(server.url) as view:

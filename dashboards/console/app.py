@@ -31,12 +31,13 @@ HEADERS = {
 _BEFORE, _AFTER = 90, 30  # windows shown around a novelty
 
 
-def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict) -> FastAPI:
+def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict, zone: str = "UTC") -> FastAPI:
     """The console's application.
 
     Args:
         store: Where novelties are read.
         status: The pipeline's status (`PipelineStatus.to_dict`), asked at each request; empty: no pipeline here.
+        zone: IANA name of the time zone in which explanations tell instants.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -80,7 +81,7 @@ def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict) -> Fas
         width = max(1, end - found["window_start"], store.pace(*place, end))
         span = end - _BEFORE * width * zoom, end + _AFTER * width * zoom
         points = store.series(*place, *span)
-        return {"now": _now(), "novelty": found, "explanation": explain(found), "span": span, "series": points}
+        return {"now": _now(), "novelty": found, "explanation": explain(found, zone), "span": span, "series": points}
 
     @app.get("/api/series")
     def series(entity: str, metric: str, start: int, end: int) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class HourOfDay(Expert):
 
     def new_state(self, n: int) -> Columns:
         """See `Expert`."""
-        bins: Columns = {name: cells(n, BINS) for name in ("count", "mean", "squares")}
+        bins: Columns = {"count": cells(n, BINS, np.float32)} | {name: cells(n, BINS) for name in ("mean", "squares")}
         return bins | {"pool_count": np.zeros(n), "pool_squares": np.zeros(n)}
 
     def predict(self, state: Rows, step: Step, level: Predictive | None) -> tuple[StudentT, _Memo]:

@@ -21,6 +21,17 @@ def place(value: Array, unit: Array) -> Array:
     return result
 
 
+def value(place: Array, unit: Array) -> Array:
+    """Inverse of `place`.
+
+    >>> one = np.ones(1)
+    >>> value(place(1000 * one, one), one).round(6)
+    array([1000.])
+    """
+    result: Array = np.sinh(place) * np.where(unit > 0, unit, 1.0)
+    return result
+
+
 def finest(resolution: Array, value: Array, unit: Array) -> Array:
     """What a small difference of values is on the axis, at these values.
 

@@ -12,6 +12,7 @@ import numpy as np
 from models.arrays import Array, Columns, Flags, Ints, Rows
 from models.evidence.repeats import NEVER
 from models.regimes import incident as incidents
+from models.regimes.axis import value
 from models.regimes.challenger import heavy
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Found, Incident, News
@@ -36,6 +37,8 @@ class Next(NamedTuple):
         stays: Whether it is open after it.
         returned: Whether it was one of some windows, and is over since values are again as expected.
         given_up: Whether it is over since it lasts too long.
+        level: Where values have been since it began, on the axis, as of places.
+        recalled: Whether a kept regime is back.
         switch: Whether another regime holds from the next value on: ``slot``, at ``shift``.
         slot: See there.
         shift: See there.
@@ -53,6 +56,8 @@ class Next(NamedTuple):
     stays: Flags
     returned: Flags
     given_up: Flags
+    level: Array
+    recalled: Flags
     switch: Flags
     slot: Ints
     shift: Array
@@ -76,6 +81,24 @@ class Decision(NamedTuple):
     explained: Flags
     told: Expected
     after: Next
+
+    def context(self, found: Found, unit: Array, told: Flags) -> dict[str, Array]:
+        """What is said of a change beside a verdict, by name, NaN where there is none; each of shape (n,).
+
+        The values ``before`` it and the ``level`` since, and ``known``: 1 where that is one of a regime before.
+
+        Args:
+            found: As of `Regimes.decide`.
+            unit: Of the axis, shape (n,).
+            told: Where a change is announced, shape (n,).
+        """
+        before, level, known = np.full((3, len(unit)), np.nan)
+        at, after = self.after.at[told[self.after.at]], told[self.after.at]
+        if len(at):
+            before[at] = value(found.place[at] - self.told.off[at], unit[at])
+            level[at] = value(self.after.level[after], unit[at])
+            known[at] = self.after.recalled[after]
+        return {"before": before, "level": level, "known": known}
 
 
 class Regimes:
@@ -186,6 +209,8 @@ class Regimes:
             stays=stays,
             returned=news.was & ~is_open & (challenger.number >= config.lasting),
             given_up=given_up,
+            level=part.place - own.off + np.where(recalled, shift - present, challenger.mean),
+            recalled=recalled,
             switch=switch,
             slot=slot,
             shift=shift,

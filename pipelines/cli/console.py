@@ -37,7 +37,7 @@ def console(
     settings = load(**overrides)
     settings = running(settings, kafka=False)
     store = Store(settings.elasticsearch.url or "", settings.index)
-    server = serve(create_app(store), settings.console.host, settings.console.port)
+    server = serve(create_app(store, zone=settings.detector.timezone), settings.console.host, settings.console.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")
     try:
         server.join()

@@ -13,6 +13,7 @@ from models.templates.phases import ABSENT, Phases
 from models.templates.tables import TemplateTables, new_fleets, new_pairs, new_templates
 from pipelines.detection_state import Table
 from pipelines.logs.mining import SEVERITY
+from pipelines.reported import new_column
 
 METRIC = "logs"
 """The metric of the verdicts on a machine's log."""
@@ -46,7 +47,7 @@ class LogState:
     def __init__(self, model: Templates, phases: Phases, feedback: Feedback) -> None:
         def machines(n: int) -> Columns:
             said = prefixed("feedback.", feedback.new_state(n))
-            return phases.new_state(n) | said | {"last": np.zeros(n, np.int64)}
+            return phases.new_state(n) | said | {"last": np.zeros(n, np.int64)} | new_column(n)
 
         def entities(n: int) -> Columns:
             return model.new_tables(entities=n).entities | {

@@ -10,8 +10,10 @@ from engine.ordered.base import Waiting
 from engine.processor import Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
 from pipelines.logs.detection import LogDetection
+from pipelines.logs.detection_state import METRIC
 from pipelines.notices import Notices, split
 from pipelines.records.novelty import QUIET_KINDS
+from pipelines.reported import followed
 from pipelines.rules import applied
 from pipelines.settings import DetectorSettings
 from pipelines.words import told
@@ -40,7 +42,8 @@ class LogDetectorProcessor(Processor):
     """
 
     def __init__(self, config: LogDetectorProcess) -> None:
-        self.emit, self.detection = config.settings.emit, LogDetection(config.settings, config.size)
+        self.emit, self.zone = config.settings.emit, config.settings.timezone
+        self.detection = LogDetection(config.settings, config.size)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Judges all windows that are complete; what comes for one that was judged is late."""
@@ -61,9 +64,11 @@ class LogDetectorProcessor(Processor):
             believed.fill(unpack(stored))
         text = pl.col("entity", "metric", "template").cast(pl.String)
         verdicts = self.detection.process(ready.with_columns(text), believed, rules, labels)
-        state.put("logs", pack(believed.to_frames()))
         if verdicts.height:
-            verdicts = applied(rules, verdicts)
+            none = pl.lit(None, pl.List(pl.String))
+            verdicts = verdicts.with_columns(rules=none, reported_by=none)
+            verdicts = followed(applied(rules, verdicts), {METRIC: believed.machines})
+        state.put("logs", pack(believed.to_frames()))
         if self.emit == "novel" and verdicts.height:
             verdicts = verdicts.filter(~pl.col("kind").is_in(QUIET_KINDS))
-        return Results(told(verdicts) if verdicts.height else verdicts, late)
+        return Results(told(verdicts, self.zone) if verdicts.height else verdicts, late)

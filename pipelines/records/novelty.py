@@ -54,15 +54,33 @@ class Novelty(Record):
         None, description="of news: how much each expert, or family in their place, was believed; they add up to 1"
     )
     expected: dict[str, float] | None = Field(
-        None, description="of news: what each expert expected; `hour`: usual at this hour on such days"
+        None,
+        description="of news: what each expert expected; `hour`: usual at this hour on such days, known of two or more",
+    )
+    context: dict[str, float] | None = Field(
+        None,
+        description="of news: what the words rest on beside the other fields. Of a metric: `values` seen before, "
+        "`watched` milliseconds since the first of them, the `lowest` and `highest` of them; `run` values in a row, "
+        "this one included, above what was typical (negative: below), over `run_for` milliseconds, all of them "
+        "`ordinary` (1) or not (0); `same_for` milliseconds exactly this value; of a change the values `before` and the "
+        "`level` since, `known` 1 if it is one of before; `absent` 1: an absence has ended",
     )
     influencers: dict[str, float] = Field(
         default_factory=dict,
         description="of `_machine`: each metric's share of the verdict; of `logs`: templates' shares",
     )
+    actuals: dict[str, float] | None = Field(None, description="of news of `_machine`: the value of each influencer")
+    typicals: dict[str, float] | None = Field(None, description="of these: the value expected of each by itself")
+    suggested: dict[str, float] | None = Field(
+        None,
+        description="of those of these that are ordinary by themselves: the value that the machine's other metrics suggest, "
+        "where that is what is unusual",
+    )
     template: Prose | None = Field(None, alias="log.template", description="of `logs`: the foremost log template")
     example: Prose | None = Field(None, alias="event.original", description="of `logs`: a line of that template")
     rules: list[str] = Field(default_factory=list, description="ids of the rules that had a say in it")
+    reported_by: list[str] | None = Field(None, description="ids of the rules that had it reported, whatever its score")
     message: Prose | None = Field(None, description="of news: what happened and why it is news, in words")
+    details: Prose | None = Field(None, description="of news: the figures behind it, in words")
     ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
     revision: int = Field(0, description="0 the on-time verdict; higher after late data, replacing the lower ones")

@@ -124,7 +124,9 @@ def joined_shares(machines: int, metrics: int, warm: int, counted: int, seed: in
         whole = model.step(own, np.arange(machines), time, window)
         evidence = combine([single.evidence[name] for name in ("point", "window", "record", "change")])
         shares_of = whole.shares[:, :metrics].reshape(-1)
-        together = Together(-np.log(whole.probability), np.ones(machines, np.bool_), shares_of)
+        together = Together(
+            -np.log(whole.probability), np.ones(machines, np.bool_), shares_of, np.full(len(shares_of), np.nan)
+        )
         verdicts = joined.join(both, owner, time[owner], evidence, there, together).verdicts
         if step >= warm:
             loud = verdicts.record_score >= config.threshold

@@ -24,6 +24,7 @@ from pipelines.notices import NoticeDecoder, Notices, RuleInForce
 from pipelines.records import Label, Rule
 from pipelines.rules import effects
 from pipelines.settings import DetectorSettings
+from pipelines.words import told
 
 STEP = 60_000
 DETECTION = Detection(DetectorSettings())
@@ -266,3 +267,44 @@ def test_a_label_on_an_unknown_series_changes_nothing() -> None:
         tell(DETECTION, state, Label(entity="z", metric="cpu", start=0, verdict=verdict))
         tell(DETECTION, state, Label(entity="z", start=0, verdict=verdict))
     assert state.to_tables() == before
+
+
+@pytest.mark.parametrize("cuts", [[], [102], [99, 100, 101, 103, 104]], ids=str)
+def test_an_alert_of_a_rule_keeps_its_onset_and_ends_with_a_recovery_however_the_stream_is_cut(cuts: list[int]) -> None:
+    values = noise()
+    values[100:104] = [60.0, 61.0, 62.0, 60.5]
+    rules = in_force(above=58.5, report=True, start=90 * STEP)
+    state, parts = DETECTION.new_state(), []
+    for first, last in zip([0, *cuts], [*cuts, 200], strict=True):
+        windows = frame({("a", "cpu"): values}).filter(pl.int_range(pl.len()).is_between(first, last - 1))
+        made, state = DETECTION.process(windows, state, rules)
+        state = DETECTION.from_tables(state.to_tables())
+        parts.append(made)
+    verdicts = told(pl.concat(parts).filter(pl.col("window_start") >= 99 * STEP))
+    alert = verdicts.filter(pl.col("reported_by").is_not_null(), pl.col("window_start") < 105 * STEP)
+    assert alert["window_start"].to_list() == [i * STEP for i in range(100, 104)]
+    assert set(alert["kind"]) == {"anomaly"}
+    assert set(alert["since"]) == {100 * STEP}
+    assert alert["reported_by"].to_list() == [["r"]] * 4
+    assert all(text.startswith("Rule r: cpu of a is ") for text in alert["message"])
+    after = verdicts.filter(pl.col("window_start") == 104 * STEP).row(0, named=True)
+    assert (after["kind"], after["since"], after["reported_by"]) == ("recovered", 100 * STEP, None)
+    assert after["message"].startswith("cpu of a is normal again after 4 min: ")
+
+
+def test_maintenance_ends_an_alert_of_a_rule_without_a_word() -> None:
+    values = noise()
+    values[100:110] = [60.0] * 10
+    both = [*in_force(above=58.5, report=True), *in_force(skip_result=True, start=105 * STEP, end=120 * STEP)]
+    verdicts = judge(frame({("a", "cpu"): values}), both)
+    assert kinds(verdicts, 104, 105, 110) == ["anomaly", "normal", "normal"]
+
+
+def test_a_rule_that_reports_leaves_other_news_its_kind() -> None:
+    values = noise(300)
+    values[150:] = [value + 60 for value in values[150:]]
+    own = judge(frame({("a", "cpu"): values}), [])
+    ruled = judge(frame({("a", "cpu"): values}), in_force(above=80.0, report=True))
+    news = own.filter(pl.col("kind").is_in(["state_change", "new_normal"]))
+    assert news.height >= 2
+    assert kinds(ruled, *(news["window_start"] // STEP).to_list()) == news["kind"].to_list()

@@ -1,4 +1,4 @@
-// One novelty: its plot, and why it was reported, in words and figures.
+// One novelty: its plot, what is unusual in words, and apart from them the figures behind it.
 import { el, metricName, num, time, words } from "./dom.js";
 import { plot } from "./plot.js";
 
@@ -15,8 +15,10 @@ export function showDetail(place, { novelty, explanation, series, span }, zoom, 
     el("p", { class: "where" }, where, badge),
     plot(series, novelty, span),
     ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),
-    ...bars("Evidence", explanation.evidence),
-    ...bars("Influencers", explanation.influencers),
+    el("details", {}, el("summary", {}, "Figures"),
+      ...explanation.details.map((text) => el("p", {}, text)),
+      ...bars("Evidence, nats", explanation.evidence),
+      ...bars("Influencers", explanation.influencers)),
   );
 }
 

@@ -1,0 +1,75 @@
+"""What the words on news rest on, as columns: named numbers of some rows, and no list for all the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from models.arrays import Array, Ints
+from models.verdicts import SeriesVerdicts
+
+NAMED = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
+"""Numbers by name, as entries: few rows have any, and these different ones."""
+
+KEYS = (
+    *("values", "watched", "lowest", "highest", "run", "run_for", "ordinary", "same_for"),
+    *("before", "level", "known", "absent"),
+)
+"""Names in the context of a metric's verdict; see `models.past` and `models.regimes`."""
+
+
+def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
+    """Numbers by name for n rows; null where there are none.
+
+    Args:
+        rows: The row of each number, ascending, shape (m,).
+        keys: Its name, shape (m,).
+        values: NaN: there is none, shape (m,).
+        n: Number of rows.
+
+    >>> named(np.array([1, 1]), pl.Series(["cpu", "mem"]), np.array([0.9, 0.1]), 2).to_list()
+    [None, [{'key': 'cpu', 'value': 0.9}, {'key': 'mem', 'value': 0.1}]]
+    """
+    there = np.flatnonzero(np.isfinite(values))
+    counts = np.bincount(rows[there], minlength=n)
+    entries = pl.DataFrame({"key": keys[there].cast(pl.String), "value": values[there]}).to_struct()
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), entries.to_arrow(), mask=pa.array(counts == 0))
+    return pl.Series(lists).cast(NAMED)
+
+
+class Contexts:
+    """Collects the contexts of a frame's news, turn by turn."""
+
+    def __init__(self) -> None:
+        self._rows: list[Ints] = []
+        self._keys: list[Ints] = []
+        self._values: list[Array] = []
+
+    def add(self, start: int, verdicts: SeriesVerdicts) -> None:
+        """Takes those of the verdicts on the rows from ``start`` on."""
+        at = np.flatnonzero(np.isfinite(verdicts.context["values"]))
+        if len(at):
+            for key, name in enumerate(KEYS):
+                if name in verdicts.context:
+                    self._put(start + at, key, verdicts.context[name][at])
+
+    def absent(self, rows: Ints) -> None:
+        """Says of rows that they end an absence."""
+        self._put(rows, KEYS.index("absent"), np.ones(len(rows)))
+
+    def column(self, n: int) -> pl.Series:
+        """A column of n rows."""
+        if not self._rows:
+            return pl.Series([None], dtype=NAMED).new_from_index(0, n)
+        rows, keys, values = (np.concatenate(parts) for parts in (self._rows, self._keys, self._values))
+        order = np.lexsort((keys, rows))
+        names = pl.Series(KEYS, dtype=pl.String).gather(keys[order])
+        return named(rows[order], names, values[order], n)
+
+    def _put(self, rows: Ints, key: int, values: Array) -> None:
+        if len(rows):
+            self._rows.append(rows)
+            self._keys.append(np.full(len(rows), key))
+            self._values.append(values)

@@ -1,0 +1,127 @@
+"""Numbers, instants and durations as people write them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+_PREFIXES = ((1e18, " E"), (1e15, " P"), (1e12, " T"), (1e9, " G"), (1e6, " M"))
+_UNITS = {"counter": "/s", "ratio": " %"}
+_MOST_DIGITS = 12
+_TINY = 1e-6
+"""What is less than this share of the difference that should be visible is told as 0."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the numbers of one sentence are written, so that they can be compared: rounded alike, in one unit.
+
+    Args:
+        width: Difference that should be visible to two digits, such as the width of a band; ``None``: none.
+        kind: Kind of the metric, for its unit.
+        largest: The largest of the numbers, by size, for the unit that they have in common.
+    """
+
+    width: float | None = None
+    kind: str = "gauge"
+    largest: float = 0.0
+
+    def __call__(self, value: float) -> str:
+        """One number, with three digits at least.
+
+        >>> Scale(13.0)(180.3), Scale(0.04)(100.041), Scale()(1234567.0), Scale(kind="ratio")(0.931)
+        ('180', '100.041', '1.235 M', '93.1 %')
+        """
+        return self._bare(value, 3) + _UNITS.get(self.kind, "")
+
+    def span(self, low: float, high: float) -> str:
+        """A band.
+
+        >>> Scale(13.0, "counter").span(95.2, 108.4), Scale(7e5, largest=1.7e6).span(991600.0, 1713000.0)
+        ('95 to 108/s', '0.992 M to 1.71 M')
+        """
+        low_text, high_text = self._bare(low, 2), self._bare(high, 2)
+        text = low_text if low_text == high_text else f"{low_text} to {high_text}"
+        return text + _UNITS.get(self.kind, "")
+
+    def _bare(self, value: float, digits: int) -> str:
+        factor = 100.0 if self.kind == "ratio" else 1.0
+        width = None if self.width is None else self.width * factor
+        return number(value * factor, width, digits=digits, largest=self.largest * factor)
+
+
+def number(value: float, width: float | None = None, *, digits: int = 3, largest: float = 0.0) -> str:
+    """A number of some digits (one more from 1000 on), or as many as show a difference of ``width``.
+
+    Args:
+        value: The number.
+        width: ``None``: no difference is to be shown.
+        digits: Significant ones, at least.
+        largest: A number beside which it stands, whose prefix it gets.
+
+    >>> number(14770000.0), number(0.0042), number(93.0), number(0.5213, 0.03), number(3.0, 5000.0), number(1e21)
+    ('14.77 M', '0.0042', '93', '0.521', '3', '1,000 E')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    if width and abs(value) < abs(width) * _TINY:
+        return "0"
+    step = _power(value) - digits + (0 if abs(value) >= 1000 else 1)
+    if width and math.isfinite(width):
+        step = max(min(step, _power(width) - 1), _power(value) - _MOST_DIGITS)
+    rounded = round(value, -step)
+    beside = max(abs(rounded), largest if abs(value) >= 0.01 * largest else 0.0)
+    prefix, name = next(((size, name) for size, name in _PREFIXES if beside >= size), (1.0, ""))
+    return _plain(rounded / prefix, max(0, round(math.log10(prefix)) - step)) + name
+
+
+def _power(value: float) -> int:
+    return math.floor(math.log10(abs(value)))
+
+
+def _plain(value: float, decimals: int) -> str:
+    text = f"{value:,.{decimals}f}" if abs(value) >= 1000 else f"{value:.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def duration(ms: float, *, short: bool = True) -> str:
+    """A duration, rounded to one or two units.
+
+    >>> duration(120_000), duration(3_000_000, short=False), duration(60_000, short=False), duration(5_400_000)
+    ('2 min', '50 minutes', '1 minute', '1 h 30 min')
+    >>> duration(90_000), duration(10_000), duration(200_000_000), duration(300)
+    ('1 min 30 s', '10 s', '2 d 7 h', '0.3 s')
+    """
+    names = ("d", "h", "min", "s") if short else ("days", "hours", "minutes", "seconds")
+    sizes = (86_400_000, 3_600_000, 60_000, 1_000)
+    if ms < 1_000:
+        return f"{ms / 1000:g} {names[-1]}"
+    place = next(i for i, size in enumerate(sizes) if ms >= size)
+    whole, rest = divmod(round(ms), sizes[place])
+    parts = [(whole, names[place])]
+    if place < 3 and whole < 10:
+        parts.append((rest // sizes[place + 1], names[place + 1]))
+    told = [f"{n} {name if short or n != 1 else name[:-1]}" for n, name in parts if n]
+    return " ".join(told) if short else " and ".join(told)
+
+
+def instant(ms: int, beside: int, zone: str) -> str:
+    """An instant on the wall clock of a zone; with its date if that is not the one of ``beside``.
+
+    >>> instant(1784800800000, 1784800900000, "UTC"), instant(1784800800000, 1784987200000, "Europe/Stockholm")
+    ('10:00:00 UTC', '2026-07-23 12:00:00 CEST')
+    """
+    when, other = (datetime.fromtimestamp(each / 1000, UTC).astimezone(ZoneInfo(zone)) for each in (ms, beside))
+    return f"{when:%H:%M:%S %Z}" if when.date() == other.date() else f"{when:%Y-%m-%d %H:%M:%S %Z}"
+
+
+def listed(parts: list[str]) -> str:
+    """Words in a row.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
