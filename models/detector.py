@@ -259,9 +259,7 @@ class Detector:
         }
         weight, lingering, points = self._rank(state, rows, channels, step, np.where(valid, surprise + jump, 0.0))
         points = np.where(valid, points, 0.0)
-        unit = Rows(state, rows, "log_level.")["unit"]
-        unit = np.where(unit > 0, unit, unit_of(present))
-        found = Found(place(present, unit), points, finest(resolution, present, unit), seen, time, gap, valid)
+        found = self._found(state, rows, step, points, valid)
         regime, frozen = Rows(state, rows, "regime."), Rows(state, rows, "frozen.")
         decision = self.regimes.decide(regime, found, self.config.threshold)
         same = valid & (seen > 0) & self.regimes.same(regime, found)
@@ -271,13 +269,12 @@ class Detector:
         kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(decision.kind >= 0, decision.kind, kind)
         kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
-        quiet = (kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code)
-        repeats = Rows(state, rows, "repeats.")
-        onset = np.where(decision.since == NEVER, repeats["onset"], decision.since).astype(np.int64)
-        since = np.where(onset == NEVER, time, onset)
+        unrest = Rows(state, rows, "repeats.")["onset"].astype(np.int64)
+        onset = np.where(decision.since == NEVER, unrest, decision.since)
         lived = self.past.read(Rows(state, rows, "past."), time, present, band, same)
-        since = np.where(self.frozen.tells(frozen, channels["frozen"]), lived.same_since, since)
-        since = np.where(quiet, NEVER, since)
+        since = np.where(self.frozen.tells(frozen, channels["frozen"]), lived.same_since, onset)
+        since = np.where(since == NEVER, time, since)
+        since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, since)
         known = valid | (seen > 0)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
@@ -294,7 +291,7 @@ class Detector:
             experts=self._believed(families["family"], mixture.weights),
             expected=self._by_name(medians) | dict.fromkeys(self.suited.names, np.where(known, typical, 0.0)),
             onset=onset,
-            context=self._context(state, rows, step, lived, found, decision, kind, unit),
+            context=self._context(state, rows, step, lived, found, decision, kind),
         )
         return _Judgement(
             verdicts=verdicts,
@@ -332,19 +329,24 @@ class Detector:
         lingering = self.lingering.surprise(Rows(state, rows, "lingering."), surprise, step.seen)
         return weight, lingering, score(self.lingering.rank(damped, worth * lingering, step.seen), self.config.half)
 
+    @staticmethod
+    def _unit(state: Columns, rows: Ints, value: Array) -> Array:
+        """The unit of the logarithm-like axis of some series."""
+        unit = Rows(state, rows, "log_level.")["unit"]
+        return np.where(unit > 0, unit, unit_of(value))
+
+    def _found(self, state: Columns, rows: Ints, step: Step, points: Array, valid: Flags) -> Found:
+        """What regimes want to know of the values."""
+        unit, value = self._unit(state, rows, step.value), step.value
+        floor = finest(step.resolution, value, unit)
+        return Found(place(value, unit), points, floor, step.seen, step.time, step.gap, valid)
+
     def _context(
-        self,
-        state: Columns,
-        rows: Ints,
-        step: Step,
-        lived: Lived,
-        found: Found,
-        decision: Decision,
-        kind: Ints,
-        unit: Array,
+        self, state: Columns, rows: Ints, step: Step, lived: Lived, found: Found, decision: Decision, kind: Ints
     ) -> dict[str, Array]:
         """What words rest on; computed where there is news only."""
         told = (kind != Kind.NORMAL.code) & (kind != Kind.LEARNING.code)
+        unit = self._unit(state, rows, step.value)
         change = (kind == Kind.STATE_CHANGE.code) | (kind == Kind.NEW_NORMAL.code)
         context = self.past.context(lived, step.seen, step.time, told) | decision.context(found, unit, change)
         days = np.full(len(rows), np.nan)

@@ -63,7 +63,7 @@ class Contexts:
         """A column of n rows."""
         if not self._rows:
             return pl.Series([None], dtype=NAMED).new_from_index(0, n)
-        rows, keys, values = (np.concatenate(parts) for parts in (self._rows, self._keys, self._values))
+        rows, keys, values = np.concatenate(self._rows), np.concatenate(self._keys), np.concatenate(self._values)
         order = np.lexsort((keys, rows))
         names = pl.Series(KEYS, dtype=pl.String).gather(keys[order])
         return named(rows[order], names, values[order], n)

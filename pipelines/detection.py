@@ -227,9 +227,7 @@ class Detection:
             **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
         )
         silent += self.hearing.wait(state, now)
-        inside = (numbers["lower"] <= value) & (value <= numbers["upper"])
-        metrics = Metrics(frame["metric"], value, numbers["typical"], inside)
-        others = [*_joined_frame(frame, metrics, [made for made in joined if made]), self._absences(silent, state)]
+        others = [*_joined_frame(frame, numbers, [made for made in joined if made]), self._absences(silent, state)]
         result = pl.concat([result.select(*SCHEMA), *others])
         clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
         known = pl.when(pl.col("since") >= 0).then("since").alias("since")
@@ -348,7 +346,7 @@ def _nulls(*names: str) -> dict[str, pl.Expr]:
     return {name: pl.lit(None, SCHEMA[name]) for name in names}
 
 
-def _joined_frame(frame: pl.DataFrame, metrics: Metrics, joined: list[_Turn]) -> list[pl.DataFrame]:
+def _joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[_Turn]) -> list[pl.DataFrame]:
     if not joined:
         return []
     first = np.concatenate([turn.first for turn in joined])
@@ -362,6 +360,9 @@ def _joined_frame(frame: pl.DataFrame, metrics: Metrics, joined: list[_Turn]) ->
 
     kinds = _KINDS.gather(gather("kind"))
     news = (~kinds.is_in(QUIET_KINDS)).to_numpy()
+    value = frame["value"].to_numpy()
+    inside = (numbers["lower"] <= value) & (value <= numbers["upper"])
+    metrics = Metrics(frame["metric"], value, numbers["typical"], inside)
     none = pl.zeros(len(first), eager=True)
     evidence = pl.DataFrame(
         dict.fromkeys(CHANNELS, none) | {"point": channel("strongest"), "window": channel("metrics")}

@@ -33,9 +33,8 @@ class Days:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
-        return {"visit": np.full(n, NEVER, np.int64)} | {
-            name: np.zeros(n, np.int64) for name in ("today", "once", "twice")
-        }
+        columns: Columns = {name: np.zeros(n, np.int64) for name in ("today", "once", "twice")}
+        return columns | {"visit": np.full(n, NEVER, np.int64)}
 
     def several(self, state: Rows, time: Ints, day_off: Flags | None) -> Flags:
         """Whether the hour of each instant was visited on two such days before that day at least, shape (n,).

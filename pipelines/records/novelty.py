@@ -62,8 +62,8 @@ class Novelty(Record):
         description="of news: what the words rest on beside the other fields. Of a metric: `values` seen before, "
         "`watched` milliseconds since the first of them, the `lowest` and `highest` of them; `run` values in a row, "
         "this one included, above what was typical (negative: below), over `run_for` milliseconds, all of them "
-        "`ordinary` (1) or not (0); `same_for` milliseconds exactly this value; of a change the values `before` and the "
-        "`level` since, `known` 1 if it is one of before; `absent` 1: an absence has ended",
+        "`ordinary` (1) or not (0); `same_for` milliseconds exactly this value; of a change the values `before` and "
+        "the `level` since, `known` 1 if it is one of before; `absent` 1: an absence has ended",
     )
     influencers: dict[str, float] = Field(
         default_factory=dict,
@@ -73,8 +73,8 @@ class Novelty(Record):
     typicals: dict[str, float] | None = Field(None, description="of these: the value expected of each by itself")
     suggested: dict[str, float] | None = Field(
         None,
-        description="of those of these that are ordinary by themselves: the value that the machine's other metrics suggest, "
-        "where that is what is unusual",
+        description="of those of them that are ordinary by themselves: the value that the machine's other metrics "
+        "suggest, where that is what is unusual",
     )
     template: Prose | None = Field(None, alias="log.template", description="of `logs`: the foremost log template")
     example: Prose | None = Field(None, alias="event.original", description="of `logs`: a line of that template")

@@ -106,7 +106,9 @@ def _record(facts: Facts) -> list[str]:
     if not name:
         return []
     watched = context.get("watched", 0.0)
-    return [f"the {name} ever seen" if watched >= _DAY else f"the {name} in the {duration(watched)} it has been watched"]
+    return [
+        f"the {name} ever seen" if watched >= _DAY else f"the {name} in the {duration(watched)} it has been watched"
+    ]
 
 
 def _inside(facts: Facts, *, reported: bool) -> tuple[str, bool]:
@@ -152,7 +154,9 @@ def _change(facts: Facts) -> list[str]:
         return [_value_and_usual(facts), "It has changed, and stays so.", facts.since]
     scale = Scale(before - level, facts.scale.kind, max(abs(before), abs(level)))
     lasting = f", for {duration(facts.lasted)}" if facts.lasted else ""
-    moved = f"{subject} has been at about {scale(level)}{facts.from_onset}{lasting}; before, it was about {scale(before)}."
+    moved = (
+        f"{subject} has been at about {scale(level)}{facts.from_onset}{lasting}; before, it was about {scale(before)}."
+    )
     return [moved, "If it stays there, that becomes the new normal."]
 
 
@@ -163,9 +167,13 @@ def _new_normal(facts: Facts) -> list[str]:
         return [_value_and_usual(facts), "What it is now is taken for usual.", facts.since]
     scale = Scale(before - level, facts.scale.kind, max(abs(before), abs(level)))
     if facts.context.get("known"):
-        return [f"{subject} is back at a level that it has had before: about {scale(level)}{facts.from_onset}; "
-                f"until then it was about {scale(before)}."]
-    return [f"{subject} has a new normal: about {scale(level)}{facts.from_onset}; before, it was about {scale(before)}."]
+        return [
+            f"{subject} is back at a level that it has had before: about {scale(level)}{facts.from_onset}; "
+            f"until then it was about {scale(before)}."
+        ]
+    return [
+        f"{subject} has a new normal: about {scale(level)}{facts.from_onset}; before, it was about {scale(before)}."
+    ]
 
 
 def _absence(facts: Facts) -> list[str]:
