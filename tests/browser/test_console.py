@@ -149,12 +149,17 @@ def test_it_filters_by_kind_machine_and_score(page: Page) -> None:
 def test_a_click_shows_the_series_with_its_band_and_the_reason(page: Page) -> None:
     page.locator("#rows tr", has_text="cpu.user").filter(has_text="anomaly").first.click()
     detail = page.locator("#detail")
-    expect(detail.locator("h2")).to_have_text("Something is wrong: web-1")
+    expect(detail.locator("h2")).to_have_text("Unusual: web-1")
     expect(detail.locator("svg .band")).to_have_count(1)
     expect(detail.locator("svg .actual")).to_have_count(1)
     expect(detail.locator("svg .marked")).to_have_count(1)
-    expect(detail.locator(".words").first).to_contain_text("above the band of")
-    expect(detail).to_contain_text("1 of 50,000 windows")
+    expect(detail.locator(".words").first).to_contain_text("cpu.user of web-1 is ")
+    expect(detail.locator(".words").first).to_contain_text("; usual: ")
+    figures = detail.locator("details")
+    expect(figures.locator("p").first).not_to_be_visible()
+    figures.locator("summary").click()
+    expect(figures.locator("p").first).to_be_visible()
+    expect(figures).to_contain_text("1 of 50,000 windows")
     expect(detail.locator(".bars dt").first).to_have_text("value")
     band = detail.locator("svg .band").bounding_box()
     assert band is not None
@@ -169,12 +174,10 @@ def test_a_click_shows_the_series_with_its_band_and_the_reason(page: Page) -> No
 
 def test_a_joined_verdict_shows_its_score_and_influencers(page: Page) -> None:
     page.locator("#rows tr", has_text="all metrics").click()
-    expect(page.locator("#detail .words").first).to_contain_text(
-        "over all its metrics together, db-1 has a score of 91"
-    )
-    expect(page.locator("#detail")).to_contain_text(
-        "It comes mostly from disk.latency (70%), cpu.user (20%), net.rx (10%)."
-    )
+    expect(page.locator("#detail .words").first).to_have_text("db-1 is unusual in disk.latency, cpu.user and net.rx.")
+    figures = page.locator("#detail details")
+    expect(figures).to_contain_text("Shares: disk.latency 70%, cpu.user 20%, net.rx 10%.")
+    expect(figures).to_contain_text("Score 91 of 100.")
     picture(page, "joined")
 
 

@@ -18,8 +18,10 @@ STEP, WINDOW_MS = 300_000, 10_000
 TABLE = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text())
 
 
-def instant(text: str) -> int:
+def instant(text: str | int) -> int:
     """Epoch milliseconds of a time of day of 2026-07-23, or of a date and time; UTC."""
+    if isinstance(text, int):
+        return text
     when = datetime.fromisoformat(text if " " in text else f"2026-07-23 {text}")
     return round(when.replace(tzinfo=UTC).timestamp() * 1000)
 
@@ -43,6 +45,13 @@ def test_no_message_has_jargon_or_numbers_of_machines(case: dict[str, Any]) -> N
     words = explain(document(case["novelty"]))
     for strange in ("nats", "e+", "e-0", "None", "nan", "probability", "wrong", "  "):
         assert strange not in " ".join(words["sentences"])
+
+
+def test_the_page_of_the_docs_quotes_messages_of_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs/reading-an-alert.md").read_text(encoding="utf-8")
+    quoted = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]
+    assert len(quoted) >= 5
+    assert set(quoted) <= {case["message"] for case in TABLE["cases"]}
 
 
 def frame(series: dict[str, np.ndarray], step: int = STEP, start: int = 0) -> pl.DataFrame:
