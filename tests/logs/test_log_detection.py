@@ -95,7 +95,7 @@ def test_an_unseen_template_is_an_anomaly_with_its_text_and_an_example_line_and_
     assert row["example"] == "lost 400"
     assert row["evidence"]["unseen"] > 6
     assert row["influencers"][0]["key"] == "log.template.lost"
-    assert "app lost <n>" in row["message"]
+    assert "app lost <n>" in row["details"]
     assert [_news(verdicts, machine) for machine in MACHINES[1:]] == [[], [], []]
 
 
