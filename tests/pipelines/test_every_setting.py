@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine.errors import NewnormalError
 from pipelines.cli import main
 from pipelines.jobs import JOBS
-from pipelines.setting_errors import leaves, variable
+from pipelines.setting_errors import check_variables, leaves, variable
 from pipelines.setting_types import accepted
 from pipelines.settings import Settings, load
 
@@ -203,8 +203,19 @@ def test_variables_of_kubernetes_and_our_own_switches_are_no_settings(
     assert load() == Settings()
 
 
-def test_all_switches_that_are_no_settings_are_known(elsewhere: Path) -> None:
-    assert load() == Settings(), f"an unknown NEWNORMAL_ variable: {sorted(n for n in os.environ if 'NEWNORMAL' in n)}"
+def test_each_variable_that_code_tests_or_docs_name_is_known() -> None:
+    root = Path(__file__).parents[2]
+    files = [
+        root / "README.md",
+        *(
+            f
+            for d in ("docs", "engine", "pipelines", "datagen", "dashboards", "deploy", "tests")
+            for f in (root / d).rglob("*")
+        ),
+    ]
+    text = "".join(f.read_text(encoding="utf-8") for f in files if f.suffix in (".py", ".md") and f != Path(__file__))
+    named = set(re.findall(r"NEWNORMAL_[A-Z][A-Z_]*[A-Z]", text))
+    check_variables(dict.fromkeys(named, "1"), Settings)
 
 
 def test_a_password_in_an_address_is_not_shown() -> None:
