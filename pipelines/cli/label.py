@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
-from rich.console import Console
 
 from deploy.embedded.services import running
 from engine.time import iso
@@ -88,9 +87,10 @@ def list_(
         for label in found:
             typer.echo(rows.of_record(label))
         return
-    table, add = rows.grid("of", "verdict", "about", "note", whole="about")
     for label in found:
-        until = "" if label.end is None else f"\nuntil {iso(label.end)}"
-        about = f"from {iso(label.start)}{until}\nsaid {iso(label.said)}"
-        add(f"{label.metric} of {label.entity}", label.verdict, about, label.note)
-    Console().print(table if found else "no labels")
+        until = "" if label.end is None else f" until {iso(label.end)}"
+        about = f"from {iso(label.start)}{until}"
+        said = {"verdict": label.verdict, "about": about, "said": iso(label.said), "note": label.note}
+        rows.block(f"{label.metric} of {label.entity}", said)
+    if not found:
+        typer.echo("no labels")

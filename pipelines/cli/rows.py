@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, get_args
 
@@ -10,11 +10,10 @@ import orjson
 import polars as pl
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from datagen.groundtruth import GroundTruth
 from engine.deadletters import DeadLetter
-from engine.printing import cell, visible, visible_lines
+from engine.printing import cell, visible
 from engine.record import Record, TimeMs
 from engine.time import iso
 from pipelines.records import ALL
@@ -90,21 +89,17 @@ def frame(result: pl.DataFrame, title: str = "") -> None:
     show({name: kind.is_numeric() for name, kind in result.schema.items()}, result.rows(), title)
 
 
-def grid(*columns: str, whole: str) -> tuple[Table, Callable[..., None]]:
-    """A table whose cells may have several lines, and a function that adds a row of plain texts.
-
-    Args:
-        columns: Their names.
-        whole: The one whose lines are not broken: times.
-    """
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), show_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=name == whole)
-
-    def add(*texts: str) -> None:
-        table.add_row(*(Text(visible_lines(text)) for text in texts))
-
-    return table, add
+def block(name: str, parts: Mapping[str, str]) -> None:
+    """A name, and below it what there is to say of it, a line each; longer lines are broken between words."""
+    console = Console()
+    console.print(cell(name, "bold"), soft_wrap=True)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(min_width=max(map(len, parts)) + 2)
+    table.add_column(overflow="fold")
+    for what, text in parts.items():
+        if text:
+            table.add_row(f"  {what}", cell(text))
+    console.print(table)
 
 
 def _short(name: str, value: Any) -> str:

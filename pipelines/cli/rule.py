@@ -6,7 +6,6 @@ import time
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from deploy.embedded.services import running
 from engine.errors import NewnormalError
@@ -101,12 +100,12 @@ def list_(
         for rule in found:
             typer.echo(rows.of_record(rule))
         return
-    table, add = rows.grid("rule", "concerns", "in force", "does", whole="in force")
     for rule in found:
-        until = "it is removed" if rule.end is None else iso(rule.end)
-        force = f"from {iso(rule.start or rule.time)}\nuntil {until}"
-        add(rule.id, _concerns(rule), force, "\n".join(filter(None, [_does(rule), rule.note])))
-    Console().print(table if found else "no rules")
+        until = "until it is removed" if rule.end is None else f"until {iso(rule.end)}"
+        force = f"from {iso(rule.start or rule.time)} {until}"
+        rows.block(rule.id, {"concerns": _concerns(rule), "in force": force, "does": _does(rule), "note": rule.note})
+    if not found:
+        typer.echo("no rules")
 
 
 @app.command()
@@ -136,7 +135,7 @@ def _send(rule: Rule, settings: Settings) -> None:
 def _concerns(rule: Rule) -> str:
     whom = [f"{rule.metric} of {rule.entity}"]
     parts = [f"values {side} {limit:g}" for side in ("above", "below") if (limit := getattr(rule, side)) is not None]
-    return "\n".join([*whom, *parts, *rule.dates])
+    return ", ".join([*whom, *parts, *rule.dates])
 
 
 def _does(rule: Rule) -> str:
