@@ -14,6 +14,7 @@ import random
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from deploy.embedded import services
@@ -31,7 +32,7 @@ SILENCE_SECONDS = 15.0
 _CALM_SECONDS = 15.0
 
 
-def faults(servers: Servers, rng: random.Random, count: int) -> list[tuple[str, object]]:
+def faults(servers: Servers, rng: random.Random, count: int) -> list[tuple[str, Callable[[], None]]]:
     """So many faults in random order, each kind of them where ``count`` allows."""
     kinds = [
         ("both restart", lambda: servers.restart(rng.uniform(1, 45))),
@@ -78,24 +79,30 @@ def soak(servers: Servers, state: Path, minutes: float, count: int, seed: int) -
     begin = (int(time.time() * 1000) - 6 * 3_600_000) // WINDOW * WINDOW
     feed = Feed(settings.kafka.bootstrap or "", settings.topic(topics.RAW_JSON), begin)
     feed.start()
+    try:
+        disturb(pipeline, servers, minutes, count, random.Random(seed))
+        end = feed.finish()
+        expected = (end - begin) // WINDOW * HOSTS * METRICS
+        pipeline.wait("all documents", lambda: stored(pipeline, end) >= expected, 600)
+        print(json.dumps(verify(pipeline, begin, end)))
+    finally:
+        pipeline.stop()
+    assert "Traceback" not in pipeline.log.read_text()
+
+
+def disturb(pipeline: Pipeline, servers: Servers, minutes: float, count: int, rng: random.Random) -> None:
+    """Does the faults, one after another, each when the pipeline has come back from the last."""
     pipeline.start()
     pipeline.wait("health", lambda: health(pipeline)[0] == 200 and len(pipeline.documents()) > 0, 300)
-    rng, silence, began = random.Random(seed), Silence(pipeline.log), time.monotonic()
-    each = minutes * 60 / count
+    silence, began, each = Silence(pipeline.log), time.monotonic(), minutes * 60 / count
     with silence.watched(lambda: health(pipeline)[0] == 503):
         for number, (what, do) in enumerate(faults(servers, rng, count)):
             print(f"{time.monotonic() - began:6.0f} s  {what}", flush=True)
-            do()  # type: ignore[operator]
+            do()
             pipeline.wait(f"health after: {what}", lambda: health(pipeline)[0] == 200, 240)
             print(f"{time.monotonic() - began:6.0f} s  healthy", flush=True)
             time.sleep(max(rng.uniform(0, _CALM_SECONDS), began + (number + 1) * each - time.monotonic()))
-    end = feed.finish()
-    expected = (end - begin) // WINDOW * HOSTS * METRICS
-    pipeline.wait("all documents", lambda: stored(pipeline, end) >= expected, 600)
-    counted = verify(pipeline, begin, end)
-    pipeline.stop()
-    print(json.dumps(counted | {"longest_silence_s": round(silence.longest, 1)}))
-    assert "Traceback" not in pipeline.log.read_text()
+    print(f"longest silence of the log while something was away: {silence.longest:.1f} s")
     assert silence.longest <= SILENCE_SECONDS, f"the log said nothing for {silence.longest:.0f} s while nothing moved"
 
 

@@ -13,7 +13,7 @@ from tests.integration.conftest import Pipeline
 def health(pipeline: Pipeline) -> tuple[int, str]:
     """Status and text of the pipeline's /health."""
     found = processes.found(pipeline.settings)
-    with suppress(httpx.HTTPError):
+    with suppress(httpx.HTTPError, IndexError):
         reply = httpx.get(f"{found[0].url}/health", timeout=8)
         return reply.status_code, reply.text
     return 0, ""
