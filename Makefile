@@ -7,7 +7,7 @@ STAMP := $(VENV)/.set-up
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers test-alone browser lint format typecheck check services-up services-down services-status bench docs clean
+.PHONY: help setup demo test test-servers test-alone browser lint format typecheck check services-up services-down services-status bench soak docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ services-down: setup ## Stop them; their data stay
 
 services-status: setup ## Show what runs
 	$(BIN)/newnormal services status $(ARGS)
+
+soak: setup ## Restart, hang and kill the servers at random under a pipeline for 20 minutes, then count (ARGS="--seed 2")
+	$(BIN)/python -m tests.chaos.soak $(ARGS)
 
 bench: setup ## Measure speed and accuracy (tests/benchmarks)
 	$(BIN)/newnormal bench $(ARGS)

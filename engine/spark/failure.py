@@ -61,7 +61,7 @@ def _first_line(text: str) -> str:
 
 
 def _last_words(text: str) -> str:
-    """The line of a Python traceback that names the error: the last that is not indented and no part of Java's."""
+    """The line of the last Python traceback in a text that names the error: the first that is not indented."""
     lines = text[text.rindex(_PYTHON) :].splitlines()[1:]
-    named = [line for line in lines if line and not line[0].isspace() and not line.startswith(("at ", "==="))]
-    return (named or lines or ["stopped"])[-1 if not named else 0].strip()[:_LONGEST]
+    named = [line for line in lines if line and not line[0].isspace()]
+    return (named or ["stopped"])[0].strip()[:_LONGEST]

@@ -133,6 +133,9 @@ def test_detached_servers_serve_are_joined_survive_kill_9_with_their_data_and_st
 
     assert cli("up", *state).returncode == 0
     assert_still_there(running(clean).endpoints)
+    again = json.loads(cli("status", *state, "--json").stdout)
+    places = [[(server["name"], server["address"]) for server in each["servers"]] for each in (first, again)]
+    assert places[0] == places[1], "clients that wait for a server look for it where it was"
     processes = family(running(clean))
     assert cli("down", *state).stdout == "stopped\n"
     assert_all_gone(processes)
