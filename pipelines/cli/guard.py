@@ -9,12 +9,14 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+import structlog
 import typer
 from confluent_kafka import KafkaException
 from rich.console import Console
 
 from engine.errors import NewnormalError
 from engine.printing import visible_lines
+from pipelines.cli import log_output
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # a wrong command line; typer exports no name of it
 _OURS = 2
@@ -45,8 +47,12 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         told = _told(error)
         if os.environ.get("NEWNORMAL_DEBUG"):
             traceback.print_exc()
-        console = Console(stderr=True, soft_wrap=True)
-        console.print(visible_lines(str(told)), style="bold red", markup=False, highlight=False)
+        if log_output.is_json():
+            parts = {"where": told.where, "accepted": told.accepted, "now": told.now}
+            structlog.get_logger().error(told.what, code=told.code, **{k: v for k, v in parts.items() if v})
+        else:
+            console = Console(stderr=True, soft_wrap=True)
+            console.print(visible_lines(str(told)), style="bold red", markup=False, highlight=False)
         return _UNEXPECTED if told.code == "UNEXPECTED_ERROR" else _OURS
 
 

@@ -31,6 +31,11 @@ def configure() -> None:
     )
 
 
+def is_json() -> bool:
+    """Whether what is logged is JSON."""
+    return isinstance(structlog.get_config()["processors"][-1], structlog.processors.JSONRenderer)
+
+
 def _settings() -> LogSettings:
     """The settings; where they are wrong the defaults: the command that reads them says what is wrong."""
     try:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 from dashboards.console import Store, create_app, serve
 from engine.operator.shard import Stats
 from engine.spark.query import BatchReport
@@ -124,3 +126,12 @@ def test_logs_are_json_from_the_level_that_the_settings_name() -> None:
     told = json.loads(line)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told.pop("timestamp"))
     assert told == {"event": "odd", "level": "warning", "job": "sink"}
+
+
+def test_an_error_is_a_json_line_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEWNORMAL_LOG__FORMAT", "json")
+    code, out, said = run("tail", "novelties")
+    assert (code, out) == (2, "")
+    told = json.loads(said)
+    assert (told["code"], told["level"]) == ("SERVERS_ABSENT", "error")
+    assert "newnormal run" in told["accepted"]
