@@ -7,3 +7,9 @@ from engine.errors import section
 
 file = section("Files and ports")
 file("PORT_TAKEN", "the console finds no free port, or the address is not of this machine", "`console.port`, `.host`")
+file("HOST_REFUSED", "the console was asked for by a name that it does not know", "name it in `console.hosts`")
+
+elastic = section("Elasticsearch")
+elastic(
+    "ELASTICSEARCH_QUERY_REFUSED", "it refused what the console asked; the reason is in the message", "see the reason"
+)

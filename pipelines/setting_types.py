@@ -119,6 +119,10 @@ Url = Annotated[
 ListenHost = Annotated[
     str, _checked(_is_host), Accepts("a host name or an address, e.g. 127.0.0.1, 0.0.0.0 or ::1"),
 ]  # fmt: skip
+Names = Annotated[
+    str, _checked(lambda t: t == "" or all(name == "*" or _is_host(name) for name in t.split(","))),
+    Accepts("nothing, or host names and addresses with commas between them, or *"),
+]  # fmt: skip
 Index = Annotated[
     str, _checked(lambda t: re.fullmatch(r"[a-z][a-z0-9_-]{0,99}", t) is not None),
     Accepts("small letters, digits, _ and -, a letter first, up to 100 characters"),

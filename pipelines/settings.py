@@ -26,6 +26,7 @@ from pipelines.setting_types import (
     Index,
     Length,
     ListenHost,
+    Names,
     Number,
     OptionalLength,
     Prefix,
@@ -117,6 +118,7 @@ class DetectorSettings(_Section):
 class ConsoleSettings(_Section):
     host: ListenHost = Field("127.0.0.1", description="address the console listens on")
     port: Whole = Field(8880, ge=0, le=65535, description="its port; the next free one when taken")
+    hosts: Names = Field("", description="further names by which it is reached, with commas between them; `*`: any")
 
 
 class LogSettings(_Section):

@@ -93,8 +93,9 @@ def watching(driver: Driver) -> Iterator[Watch]:
     settings = driver.settings
     store = Store(settings.elasticsearch.url or "", settings.index)
     watch: list[Watch] = []
-    app = create_app(store, lambda: watch[0].status() if watch else {}, settings.detector.timezone)
-    server = serve(app, settings.console.host, settings.console.port)
+    console, status = settings.console, lambda: watch[0].status() if watch else {}
+    app = create_app(store, status, settings.detector.timezone, listening=console.host, hosts=console.hosts.split(","))
+    server = serve(app, console.host, console.port)
     log.info("console", url=server.url)
     try:
         with announced(settings, server.url, driver.names), LiveView(server.url) as view:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +12,9 @@ from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from dashboards.console.hosts import allowed
 from dashboards.console.metrics import metrics_text
-from dashboards.console.store import Store
+from dashboards.console.store import POINTS, REFUSED, Store
 from engine.errors import NewnormalError
 from pipelines.records.novelty import NoveltyKind
 from pipelines.words import explain
@@ -31,19 +32,35 @@ HEADERS = {
 _BEFORE, _AFTER = 90, 30  # windows shown around a novelty
 
 
-def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict, zone: str = "UTC") -> FastAPI:
+_LAST = 4_102_444_800_000  # 2100
+_LONGEST = 3_660 * 86_400_000  # ten years
+
+Name = Annotated[str, Query(min_length=1, max_length=512)]
+Time = Annotated[int, Query(ge=0, le=_LAST)]
+
+
+def create_app(
+    store: Store,
+    status: Callable[[], dict[str, Any]] = dict,
+    zone: str = "UTC",
+    listening: str = "127.0.0.1",
+    hosts: Collection[str] = (),
+) -> FastAPI:
     """The console's application.
 
     Args:
         store: Where novelties are read.
         status: The pipeline's status (`PipelineStatus.to_dict`), asked at each request; empty: no pipeline here.
         zone: IANA name of the time zone in which explanations tell instants.
+        listening: The address that the console listens on.
+        hosts: Further names that it is reached by, see `dashboards.console.hosts`.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.middleware("http")
     async def harden(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call_next(request)
+        host = request.headers.get("host", "")
+        response = await call_next(request) if allowed(host, listening, hosts) else _stranger(host)
         response.headers.update(HEADERS)
         if request.url.path.startswith("/api/"):
             response.headers["Cache-Control"] = "no-store"
@@ -51,7 +68,7 @@ def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict, zone: 
 
     @app.exception_handler(NewnormalError)
     def unavailable(_request: Request, error: NewnormalError) -> JSONResponse:
-        return JSONResponse({"code": error.code, "detail": error.what}, status_code=503)
+        return JSONResponse({"code": error.code, "detail": error.what}, 400 if error.code == REFUSED else 503)
 
     @app.get("/api/status")
     def pipeline_status() -> dict[str, Any]:
@@ -79,13 +96,17 @@ def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict, zone: 
             raise HTTPException(404, "there is no such novelty")
         end, place = found["@timestamp"], (found["host.name"], found["metric"])
         width = max(1, end - found["window_start"], store.pace(*place, end))
-        span = end - _BEFORE * width * zoom, end + _AFTER * width * zoom
+        span = max(0, end - _BEFORE * width * zoom), min(_LAST, end + _AFTER * width * zoom)
         points = store.series(*place, *span)
         return {"now": _now(), "novelty": found, "explanation": explain(found, zone), "span": span, "series": points}
 
     @app.get("/api/series")
-    def series(entity: str, metric: str, start: int, end: int) -> dict[str, Any]:
-        return {"series": store.series(entity, metric, start, end)}
+    def series(
+        entity: Name, metric: Name, start: Time, end: Time, limit: Annotated[int, Query(ge=1, le=POINTS)] = POINTS
+    ) -> dict[str, Any]:
+        if not 0 <= end - start <= _LONGEST:
+            raise HTTPException(422, "start lies after end, or more than ten years before it")
+        return {"series": store.series(entity, metric, start, end, limit)}
 
     @app.get("/api/entities")
     def entities() -> dict[str, Any]:
@@ -108,6 +129,13 @@ def create_app(store: Store, status: Callable[[], dict[str, Any]] = dict, zone: 
 
     app.mount("/page", StaticFiles(directory=PAGE), name="page")
     return app
+
+
+def _stranger(host: str) -> JSONResponse:
+    error = NewnormalError(
+        "HOST_REFUSED", f"the console does not answer to {host[:300]!r}", "Host header", "localhost, or console.hosts"
+    )
+    return JSONResponse({"code": error.code, "detail": f"{error.what}; accepted: {error.accepted}"}, 400)
 
 
 def _now() -> int:

@@ -18,7 +18,12 @@ Document = dict[str, Any]
 POINTS = 1_500
 """Points of one plot; a longer series is summarised to about as many."""
 
+REFUSED = "ELASTICSEARCH_QUERY_REFUSED"
+
 _RECENT = 30
+_SHOWN = ("@timestamp", "actual", "typical", "lower", "upper", "record_score", "kind")
+_BUSY = frozenset({408, 429})
+_FORBIDDEN = frozenset({401, 403})
 
 
 class Store:
@@ -39,7 +44,8 @@ class Store:
         """The newest novelties, newest first; ``entity`` is part of a machine's name, in any case.
 
         Raises:
-            NewnormalError: ``ELASTICSEARCH_UNREACHABLE`` (so do all methods).
+            NewnormalError: ``ELASTICSEARCH_UNREACHABLE``, ``ELASTICSEARCH_REFUSED`` if it wants another account, or
+                ``ELASTICSEARCH_QUERY_REFUSED`` (so do all methods).
         """
         query = {"bool": {"filter": [*_kinds(kinds), *_entity(entity), _at_least("record_score", min_score)]}}
         sort = [{"@timestamp": "desc"}, {"record_score": "desc"}, {"host.name": "asc"}, {"metric": "asc"}]
@@ -50,34 +56,35 @@ class Store:
         found = self._hits(query={"ids": {"values": [identity]}}, size=1)
         return found[0] if found else None
 
-    def series(self, entity: str, metric: str, start: int, end: int) -> list[Document]:
+    def series(self, entity: str, metric: str, start: int, end: int, limit: int | None = None) -> list[Document]:
         """Actual, typical, lower, upper, score and kind of each window that ended from ``start`` to ``end``, in order.
 
-        Of more than `POINTS` windows, summaries of equal spans: means, the widest band, the highest score.
+        Of more than ``limit`` windows (at most, and by default, `POINTS`), summaries of equal spans: means, the widest
+        band, the highest score.
         """
-        query = _windows(entity, metric, end, start)
-        found = self._hits(query=query, sort=[{"@timestamp": "asc"}], size=POINTS + 1)
-        if len(found) <= POINTS:
-            keep = ("@timestamp", "actual", "typical", "lower", "upper", "record_score", "kind")
-            return [{name: each.get(name) for name in keep} for each in found]
-        return self._summary(query, max(1, (end - start) // POINTS))
+        query, most = _windows(entity, metric, end, start), min(limit or POINTS, POINTS)
+        found = self._hits(query=query, sort=[{"@timestamp": "asc"}], size=most + 1, source_includes=_SHOWN)
+        if len(found) <= most:
+            return [{name: each.get(name) for name in _SHOWN} for each in found]
+        return self._summary(query, start, (end - start) // most + 1)
 
     def pace(self, entity: str, metric: str, end: int) -> int:
         """Usual distance, in milliseconds, of the windows of a series up to ``end``; 0 if there are too few."""
         query = _windows(entity, metric, end)
-        found = self._hits(query=query, sort=[{"@timestamp": "desc"}], size=_RECENT)
+        found = self._hits(query=query, sort=[{"@timestamp": "desc"}], size=_RECENT, source_includes=("@timestamp",))
         gaps = [later["@timestamp"] - earlier["@timestamp"] for later, earlier in pairwise(found)]
         return int(median(gaps)) if gaps else 0
 
-    def _summary(self, query: Document, interval_ms: int) -> list[Document]:
+    def _summary(self, query: Document, start: int, span_ms: int) -> list[Document]:
         functions = {"actual": "avg", "typical": "avg", "lower": "min", "upper": "max", "record_score": "max"}
-        buckets = {"date_histogram": {"field": "@timestamp", "fixed_interval": f"{interval_ms}ms", "min_doc_count": 1}}
+        spans = {"fixed_interval": f"{span_ms}ms", "offset": f"{start % span_ms}ms", "min_doc_count": 1}
+        buckets = {"date_histogram": {"field": "@timestamp", **spans}}
         values = {name: {function: {"field": name}} for name, function in functions.items()}
         reply = self._search(query=query, size=0, aggs={"spans": {**buckets, "aggs": values}})
-        spans = reply.get("aggregations", {}).get("spans", {}).get("buckets", [])
+        found = reply.get("aggregations", {}).get("spans", {}).get("buckets", [])
         return [
             {"@timestamp": span["key"], "kind": None, **{name: span[name]["value"] for name in functions}}
-            for span in spans
+            for span in found
         ]
 
     def entities(self, limit: int = 1_000) -> list[str]:
@@ -108,7 +115,13 @@ class Store:
             )
         except (TransportError, ApiError) as error:
             now = "nothing is shown until it answers"
-            raise NewnormalError("ELASTICSEARCH_UNREACHABLE", str(error), "elasticsearch.url", now=now) from None
+            raise NewnormalError(_code(error), str(error)[:1_000], "elasticsearch.url", now=now) from None
+
+
+def _code(error: TransportError | ApiError) -> str:
+    if isinstance(error, TransportError) or error.status_code in _BUSY or error.status_code >= 500:
+        return "ELASTICSEARCH_UNREACHABLE"
+    return "ELASTICSEARCH_REFUSED" if error.status_code in _FORBIDDEN else REFUSED
 
 
 def _windows(entity: str, metric: str, end: int, start: int | None = None) -> Document:

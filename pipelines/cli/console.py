@@ -37,7 +37,9 @@ def console(
     settings = load(**overrides)
     settings = running(settings, kafka=False)
     store = Store(settings.elasticsearch.url or "", settings.index)
-    server = serve(create_app(store, zone=settings.detector.timezone), settings.console.host, settings.console.port)
+    shown = settings.console
+    app = create_app(store, zone=settings.detector.timezone, listening=shown.host, hosts=shown.hosts.split(","))
+    server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")
     try:
         server.join()

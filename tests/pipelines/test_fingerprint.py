@@ -23,7 +23,7 @@ OTHER: dict[str, object] = {
     "watermark.max_ahead": "1h", "watermark.earliest": "2020-01-01", "window.size": "30s", "window.every": "5s",
     "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.emit": "novel",
     "detector.timezone": "Asia/Kolkata", "detector.family": {"a*": "count"}, "console.host": "::1", "console.port": 1,
-    "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
+    "console.hosts": "a", "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
 }  # fmt: skip
 """Another value of each setting."""
 
