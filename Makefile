@@ -7,7 +7,7 @@ STAMP := $(VENV)/.set-up
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-servers test-alone browser lint format typecheck check services-up services-down services-status bench soak docs clean
+.PHONY: help setup demo test test-servers test-alone test-slow browser lint format typecheck check services-up services-down services-status bench soak docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -28,7 +28,7 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup ## See it work: simulated machines, faults, detections (options: ARGS="...")
 	$(BIN)/newnormal demo $(ARGS)
 
-test: check browser ## Everything that CI checks: lint, types, all tests (options for pytest: ARGS="...")
+test: check browser ## Lint, types, all tests but the slow ones (options for pytest: ARGS="...")
 	@log=$$(mktemp); trap 'rm -f '$$log EXIT; \
 	$(MAKE) --no-print-directory test-servers > $$log 2>&1 & servers=$$!; \
 	$(MAKE) --no-print-directory test-alone; alone=$$?; \
@@ -39,7 +39,10 @@ test-alone: setup ## The tests that need no servers (pytest ends with 5 where AR
 	$(BIN)/python -m pytest -m "not servers and not spark" $(ARGS) || [ $$? = 5 ]
 
 test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
-	$(BIN)/python -m pytest -m "servers or spark" $(ARGS) || [ $$? = 5 ]
+	$(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS) || [ $$? = 5 ]
+
+test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks in short
+	$(BIN)/python -m pytest -m slow $(ARGS)
 
 browser: # Chromium for the console's tests; they are skipped where it cannot be had
 	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \

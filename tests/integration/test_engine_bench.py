@@ -9,7 +9,7 @@ import pytest
 from deploy.embedded.endpoints import Endpoints
 from pipelines.cli.bench import module
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow]
 
 
 def test_a_process_does_the_work_of_row_mode_and_is_faster(endpoints: Endpoints, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from deploy.embedded.endpoints import Endpoints
 from pipelines.cli.bench import module
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow]
 
 
 def test_a_hand_written_spark_job_gives_the_same_windows(endpoints: Endpoints, tmp_path: Path) -> None:
