@@ -252,7 +252,7 @@ class Driver:
         if self.sink:
             self.sink.stop()
         stopping = [Thread(target=_stop, args=(run.query,), daemon=True) for run in self.runs.values() if run.query]
-        deadline = time.monotonic() + _STOP_SECONDS
+        deadline = time.monotonic() + (1.0 if self.servers.away() else _STOP_SECONDS)
         for thread in stopping:
             thread.start()
         for thread in stopping:

@@ -54,15 +54,15 @@ class Watch:
             self.view.update(self._status())
             time.sleep(_SECOND)
 
-    def drain(self, seconds: float = 90.0) -> bool:
-        """Waits until all that was written has gone through; returns whether it has."""
+    def drain(self, seconds: float) -> bool:
+        """Waits until all that was written has gone through, for as long as the servers answer; returns whether it has."""
         self.driver.quiesce()
         deadline, quiet = time.monotonic() + seconds, 0
 
         def done() -> bool:
             nonlocal quiet
             quiet = quiet + 1 if self.driver.idle() else 0
-            return quiet >= 3 or time.monotonic() > deadline
+            return quiet >= 3 or time.monotonic() > deadline or bool(self.driver.servers.away())
 
         self.until(done)
         return quiet >= 3

@@ -15,6 +15,10 @@ from pipelines.cli.output import file_to_write
 from pipelines.settings import load
 
 
+_PATIENCE_SECONDS = 5.0
+"""How long Ctrl-C waits for what was sent to go through; the next start goes on with the rest."""
+
+
 def demo(
     duration: Annotated[str | None, typer.Option(help="Stop after so long, e.g. 120s. Default: Ctrl-C.")] = None,
     summary: Annotated[
@@ -55,11 +59,13 @@ def demo(
             end = time.monotonic() + limit if limit else float("inf")
             try:
                 watch.until(done)
+                patience = 90.0
             except KeyboardInterrupt:
-                if limit:
+                if limit or driver.servers.away():
                     raise
+                patience = _PATIENCE_SECONDS
             inputs.stop()
-            watch.drain()
+            watch.drain(patience)
             result = summarize(driver, inputs)
         if inputs.failure is not None:
             raise inputs.failure
