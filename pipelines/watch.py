@@ -55,7 +55,7 @@ class Watch:
             time.sleep(_SECOND)
 
     def drain(self, seconds: float) -> bool:
-        """Waits until all that was written has gone through, for as long as the servers answer; returns whether it has."""
+        """Waits until all that was written has gone through, while the servers answer; returns whether it has."""
         self.driver.quiesce()
         deadline, quiet = time.monotonic() + seconds, 0
 

@@ -14,7 +14,6 @@ from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, ove
 from pipelines.cli.output import file_to_write
 from pipelines.settings import load
 
-
 _PATIENCE_SECONDS = 5.0
 """How long Ctrl-C waits for what was sent to go through; the next start goes on with the rest."""
 
