@@ -28,13 +28,15 @@ _OF = {JOINED: joined.sentences, "logs": logs.sentences}
 
 
 def told(verdicts: pl.DataFrame, zone: str = "UTC") -> pl.DataFrame:
-    """Verdicts with the columns `message` and `details` filled where they are news.
+    """Verdicts with the columns `message` and `details` filled where they are news, or close an incident.
 
     Args:
         verdicts: A frame of `pipelines.detection.SCHEMA`, or those columns of it that are known.
         zone: IANA name of the time zone in which instants are written.
     """
     news = ~verdicts["kind"].is_in(QUIET_KINDS)
+    if "incident_state" in verdicts.columns:
+        news |= (verdicts["incident_state"] == "closed").fill_null(False)
     columns: dict[str, list[str | None]] = {name: [None] * verdicts.height for name in ("message", "details")}
     for place, row in zip(news.arg_true(), verdicts.filter(news).iter_rows(named=True), strict=True):
         words = explain({_NAMES[name]: value for name, value in row.items()}, zone)

@@ -122,9 +122,16 @@ class Facts:
         rules = list(self.novelty.get("reported_by") or [])
         return f"Rule{'s' if len(rules) > 1 else ''} {listed(rules)}: " if rules else ""
 
+    def course(self) -> str:
+        """Where the incident stands if that is all there is to tell, as a sentence."""
+        state = self.novelty.get("incident.state") if self.quiet else None
+        if state == "closed":
+            return f"The incident that began{self.from_onset.replace(' since', ' at')} is closed."
+        return f"An incident has been open{self.from_onset}." if state == "open" else ""
+
     def revised(self) -> str:
-        """That it was judged again, as a sentence."""
-        revision = int(self.novelty.get("revision") or 0)
-        if not revision:
-            return ""
-        return f"Judged again after late data, a rule or a label (revision {revision})."
+        """That it was judged again, or decided later, as a sentence."""
+        decided, revision = self.novelty.get("incident.decided"), int(self.novelty.get("revision") or 0)
+        if decided is not None:
+            return f"What followed decided that, at {self.instant(int(decided))}."
+        return f"Judged again after late data, a rule or a label (revision {revision})." if revision else ""

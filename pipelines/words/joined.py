@@ -21,7 +21,10 @@ def sentences(facts: Facts) -> list[str]:
         absent = facts.context.get("absent") or not facts.novelty.get("influencers")
         return [f"{entity} {'sends again' if absent else 'is normal again'}{facts.after()}."]
     if facts.quiet:
-        return [f"The metrics of {entity} together are as usual." if facts.kind == "normal" else ""]
+        usual = "What is usual of it is still being learned." if facts.kind == "learning" else ""
+        return [f"The metrics of {entity} were judged together.", usual, facts.course()]
+    if facts.kind == "new_normal":
+        return [f"What the metrics of {entity} have been{facts.from_onset} is usual from now on."]
     return [_unusual(facts), facts.since]
 
 

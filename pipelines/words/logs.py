@@ -36,7 +36,8 @@ def sentences(facts: Facts) -> list[str]:
     if facts.kind == "state_change":
         return [f"{log} has changed, and stays so.", _why(facts, "It"), _lines(facts), facts.since]
     if facts.quiet:
-        return [f"{log} is {'still being learned' if facts.kind == 'learning' else 'as usual'}.", _lines(facts)]
+        learning = "What is usual of it is still being learned." if facts.kind == "learning" else ""
+        return [f"{log}: {_lines(facts)}", learning, facts.course()]
     return [facts.by_rule() + (_why(facts, log) or f"{log} is unusual."), _lines(facts), facts.since]
 
 

@@ -191,7 +191,7 @@ def _recovered(facts: Facts) -> list[str]:
 
 def _quiet(facts: Facts) -> list[str]:
     learning = "What is usual of it is still being learned." if facts.kind == "learning" else ""
-    return [_value_and_usual(facts), learning]
+    return [_value_and_usual(facts), learning, facts.course()]
 
 
 _BY_KIND: dict[str, Callable[[Facts], list[str]]] = {

@@ -30,8 +30,8 @@ def document(novelty: dict[str, Any]) -> dict[str, Any]:
     """The document of a case."""
     whole = TABLE["default"] | novelty
     start = instant(whole.pop("at"))
-    if "since" in whole:
-        whole["since"] = instant(whole["since"])
+    for name in {"since", "incident.decided"} & set(whole):
+        whole[name] = instant(whole[name])
     return whole | {"window_start": start, "@timestamp": start + whole.pop("window", WINDOW_MS)}
 
 
