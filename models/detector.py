@@ -57,6 +57,12 @@ _UNLEARNED: dict[str, type[np.floating[Any]]] = {
 }
 """What is again as it was before an outage once that is over, and how it is kept meanwhile."""
 
+_CONTEXT = (
+    *("values", "watched", "lowest", "highest", "run", "run_for", "ordinary", "same_for", "days"),
+    *("before", "level", "known"),
+)
+"""Names in the context of a verdict, see `Past.context` and `Decision.context`; ``days``: see `Days.several`."""
+
 _KEPT, _NOTHING = "before.", "before.level.count"
 """Where it is kept; below 0: nothing is."""
 
@@ -271,7 +277,7 @@ class Detector:
         kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
         unrest = Rows(state, rows, "repeats.")["onset"].astype(np.int64)
         onset = np.where(decision.since == NEVER, unrest, decision.since)
-        lived = self.past.read(Rows(state, rows, "past."), time, present, band, same)
+        lived = self.past.read(Rows(state, rows, "past."), time, own["time"], present, band, same)
         since = np.where(self.frozen.tells(frozen, channels["frozen"]), lived.same_since, onset)
         since = np.where(since == NEVER, time, since)
         since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, since)
@@ -344,16 +350,20 @@ class Detector:
     def _context(
         self, state: Columns, rows: Ints, step: Step, lived: Lived, found: Found, decision: Decision, kind: Ints
     ) -> dict[str, Array]:
-        """What words rest on; computed where there is news only."""
-        told = (kind != Kind.NORMAL.code) & (kind != Kind.LEARNING.code)
-        unit = self._unit(state, rows, step.value)
-        change = (kind == Kind.STATE_CHANGE.code) | (kind == Kind.NEW_NORMAL.code)
-        context = self.past.context(lived, step.seen, step.time, told) | decision.context(found, unit, change)
-        days = np.full(len(rows), np.nan)
-        if told.any():
-            day_off = None if step.day_off is None else step.day_off[told]
-            days[told] = self.days.several(Rows(state, rows[told], "days."), step.time[told], day_off)
-        return context | {"days": days}
+        """What words rest on; NaN where there is no news."""
+        context = dict.fromkeys(_CONTEXT, np.full(len(rows), np.nan))
+        at = np.flatnonzero((kind != Kind.NORMAL.code) & (kind != Kind.LEARNING.code))
+        if not len(at):
+            return context
+        news = Lived(*(array[at] for array in lived))  # type: ignore[arg-type]
+        day_off = None if step.day_off is None else step.day_off[at]
+        days = self.days.several(Rows(state, rows[at], "days."), step.time[at], day_off)
+        changes = (kind == Kind.STATE_CHANGE.code) | (kind == Kind.NEW_NORMAL.code)
+        told = self.past.context(news, step.seen[at], step.time[at]) | {"days": days}
+        for name, values in told.items():
+            context[name] = context[name].copy()
+            context[name][at] = values
+        return context | decision.context(found, self._unit(state, rows, step.value), changes)
 
     def _foresee(
         self, families: Rows, mixture: Mixture, medians: Array, value: Array, lived: Range, about: About
@@ -450,7 +460,7 @@ class Detector:
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
         _copy(state, _KEPT, "", at[after.returned & kept])
         state[_NOTHING][at[~after.stays]] = -1.0
-        self.past.learn(Rows(state, rows, "past."), judged.lived, step.value)
+        self.past.learn(Rows(state, rows, "past."), judged.lived, step.time, step.value)
         self.days.learn(Rows(state, rows, "days."), step.time, step.day_off)
         self.feedback.learn(Rows(state, rows, "feedback."), step.value - middle)
         own = Rows(state, rows, "")
