@@ -54,7 +54,7 @@ class Past:
         return {"extent": extent, "run": np.zeros((n, 3)), "same_since": np.full(n, NEVER, np.int64)}
 
     def read(
-        self, state: Rows, time: Ints, before: Ints, value: Array, band: tuple[Array, Array, Array], same: Flags
+        self, state: Rows, time: Ints, before: Array | Ints, value: Array, band: tuple[Array, Array, Array], same: Flags
     ) -> Lived:
         """The past with a value each.
 
@@ -78,7 +78,7 @@ class Past:
             run_since=np.where(goes_on, since, time),
             ordinary=(lower <= value) & (value <= upper) & (~goes_on | (ordinary > 0)),
             same=same,
-            same_since=np.where(same, np.where(equal == NEVER, before, equal), time),
+            same_since=np.where(same, np.where(equal == NEVER, before.astype(np.int64), equal), time),
         )
 
     @staticmethod
