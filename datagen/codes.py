@@ -8,4 +8,5 @@ from engine.errors import section
 source = section("Input")
 source("SIMULATOR_INVALID", "an option of the simulator is out of range, or a fast run has no end", "see the message")
 source("START_AHEAD", "with this `--start` event time would run ahead of the clock", "an earlier start")
-source("DELIVERY_FAILED", "`simulate`, `agent` or `play` could not deliver records", "see that the broker answers")
+source("DELIVERY_FAILED", "Kafka refused records, or did not answer when the command was to end", "see the reason")
+source("BUFFER_UNUSABLE", "the agent's buffer on disk cannot be written, or another agent has it", "see the message")

@@ -1,47 +1,86 @@
-"""Writes texts to Kafka fast: whole batches to one producer, bounded in memory, no delivery error unnoticed."""
+"""Writes texts to Kafka fast: whole batches to one producer, bounded in memory, no delivery error unnoticed.
+
+For sources that can wait: while Kafka does not answer, a write waits, and nothing is lost or doubled. The producer is
+idempotent and never gives a message up, so it sends what was under way again, under the same sequence number: Kafka
+knows a message that it has taken already, also after a restart.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
-from typing import Any
+from contextlib import ExitStack
+from typing import Any, Protocol
 
+import structlog
 from confluent_kafka import KafkaError, Message, Producer
 
+from datagen.outage import Outage, Standing, Tell, watched
 from engine.errors import NewnormalError
 
 _QUEUE = 400_000
 _BATCH = 50_000
+GRACE = 8.0
+"""Seconds without an answer after which the end of a source is no longer held up."""
+log = structlog.get_logger()
+
+
+class Writer(Protocol):
+    """Takes texts, each with its key, in order."""
+
+    def write(self, topic: str, values: Sequence[str], keys: Sequence[str]) -> None:
+        """Takes texts of one topic."""
+
+    def flush(self) -> None:
+        """Returns when all that was taken is safe."""
+
+
+def producer_settings(bootstrap: str) -> dict[str, Any]:
+    """What all our sources ask of librdkafka: each message once, in order, however long Kafka is away."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "linger.ms": 20,
+        "compression.type": "lz4",
+        "acks": "all",
+        "enable.idempotence": True,
+        "message.timeout.ms": 0,  # for ever: a message that was given up may have been taken, and nobody would know
+        "reconnect.backoff.max.ms": 1_000,
+        "partitioner": "murmur2_random",  # as the JVM clients do: a key's partition is the same whoever writes it
+        "log_level": 0,
+        "error_cb": lambda _error: None,  # an outage is told by `Outage`
+    }
 
 
 class KafkaWriter:
-    """A producer of texts; `close` it, or leave its block, to have all of them delivered.
+    """A producer of texts, for the length of a block; at its end all of them have been delivered.
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        timeout: Seconds that the cluster may be silent before a write fails.
+        stop: When it is set, Kafka is waited for 8 more seconds at the most.
+        tell: Is told of outages.
         extra: Further librdkafka settings.
     """
 
-    def __init__(self, bootstrap: str, timeout: float = 30.0, extra: dict[str, Any] | None = None) -> None:
-        self._bootstrap, self._timeout = bootstrap, timeout
-        self._failed, self._reason = 0, ""
-        self._written = 0
-        settings: dict[str, Any] = {
-            "bootstrap.servers": bootstrap,
-            "linger.ms": 20,
-            "compression.type": "lz4",
-            "acks": "all",
-            "enable.idempotence": True,
-            "partitioner": "murmur2_random",  # as the JVM clients do: a key's partition is the same whoever writes it
+    def __init__(
+        self,
+        bootstrap: str,
+        stop: threading.Event | None = None,
+        tell: Tell = log.warning,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self._bootstrap, self._stop = bootstrap, stop or threading.Event()
+        self._failed, self._reason, self._written = 0, "", 0
+        self._outage = Outage(tell, "and their source waits with them")
+        self._block = ExitStack()
+        self._stopped: float | None = None
+        settings = {
             "queue.buffering.max.messages": _QUEUE,
             "queue.buffering.max.kbytes": 512 * 1024,
             "batch.size": 1024 * 1024,
-            "message.timeout.ms": int(timeout * 1000),
             "delivery.report.only.error": True,  # or a Python call a message
-            "log_level": 0,
-            "error_cb": self._on_error,
         }
-        self._producer = Producer({**settings, **(extra or {})})
+        self._producer = Producer({**producer_settings(bootstrap), **settings, **(extra or {})})
 
     @property
     def delivered(self) -> int:
@@ -49,25 +88,27 @@ class KafkaWriter:
         return self._written - self._failed - len(self._producer)
 
     def __enter__(self) -> KafkaWriter:
+        self._block.enter_context(watched(self._outage, self._standing))
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.close()
+        with self._block:
+            if kind is None:
+                self.flush()
 
     def write(self, topic: str, values: Sequence[str], keys: Sequence[str]) -> None:
         """Queues texts, each with its key; waits while the queue is full.
 
         Raises:
-            NewnormalError: ``DELIVERY_FAILED`` if Kafka refused or never acknowledged a message, now or earlier.
+            NewnormalError: ``DELIVERY_FAILED`` if Kafka refused a message, now or earlier; or if it was to stop while
+                Kafka did not answer.
         """
         for first in range(0, len(values), _BATCH):
             part = slice(first, first + _BATCH)
-            self._written += len(values[part])
             messages = [{"value": v, "key": k} for v, k in zip(values[part], keys[part], strict=True)]
             while len(self._producer) + len(messages) > _QUEUE:
-                self._producer.poll(0.05)
-                self._check()
+                self._wait()
+            self._written += len(messages)
             while messages:
                 self._producer.produce_batch(topic, messages, on_delivery=self._on_delivery)
                 messages = [self._again(message) for message in messages if "_error" in message]
@@ -80,13 +121,26 @@ class KafkaWriter:
         Raises:
             NewnormalError: ``DELIVERY_FAILED``.
         """
-        left = self._producer.flush(self._timeout + 5)
-        if left:
-            self._failed += left
-            self._reason = self._reason or "not acknowledged in time"
+        while len(self._producer):
+            self._wait()
         self._check()
 
-    close = flush
+    def _wait(self) -> None:
+        """Waits a moment for Kafka; not for ever when it is to stop."""
+        self._producer.poll(0.05)
+        self._check()
+        if not self._stop.is_set():
+            return
+        now = time.monotonic()
+        self._stopped = self._stopped or now
+        if min(now - self._stopped, self._outage.silence) > GRACE:
+            left = len(self._producer)
+            self._producer.purge(blocking=False)
+            raise self._error(f"{left:,} records were not acknowledged: no answer for {self._outage.silence:.0f} s")
+
+    def _standing(self) -> Standing:
+        waiting = len(self._producer)
+        return Standing(waiting, self._written - self._failed - waiting)
 
     def _again(self, message: dict[str, Any]) -> dict[str, Any]:
         """A message to try once more, if all that was wrong was a full queue."""
@@ -100,15 +154,10 @@ class KafkaWriter:
         if error is not None:
             self._failed, self._reason = self._failed + 1, f"{message.topic()}: {error.str()}"
 
-    def _on_error(self, error: KafkaError) -> None:
-        self._reason = error.str()
-
     def _check(self) -> None:
         if self._failed:
-            raise NewnormalError(
-                "DELIVERY_FAILED",
-                f"{self._failed} records were not delivered: {self._reason}",
-                self._bootstrap,
-                "a reachable broker and an existing topic",
-                f"stopped; {self.delivered} records were delivered before",
-            )
+            raise self._error(f"{self._failed:,} records were not delivered: {self._reason}")
+
+    def _error(self, what: str) -> NewnormalError:
+        accepted, now = "a reachable broker and an existing topic", f"stopped; {self.delivered:,} records were delivered"
+        return NewnormalError("DELIVERY_FAILED", what, self._bootstrap, accepted, now)

@@ -10,7 +10,7 @@ import polars as pl
 
 from datagen.groundtruth import GroundTruth
 from datagen.jsonlines import to_json
-from datagen.kafka import KafkaWriter
+from datagen.kafka import Writer
 from engine.errors import NewnormalError
 from pipelines import topics
 from pipelines.records import Log, Telemetry
@@ -60,12 +60,12 @@ class KafkaSink:
     """Writes to `telemetry.json`, `logs.json` and `groundtruth`, keyed by machine; the topics must exist.
 
     Args:
-        writer: The producer.
+        writer: Takes the texts.
         namespace: Prefix of the topics.
         file: The ground truth is also written here, a JSON line a row.
     """
 
-    def __init__(self, writer: KafkaWriter, namespace: str = "", file: TextIO | None = None) -> None:
+    def __init__(self, writer: Writer, namespace: str = "", file: TextIO | None = None) -> None:
         self._writer, self._namespace, self._file = writer, namespace, file
 
     def telemetry(self, frame: pl.DataFrame) -> None:

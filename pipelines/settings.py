@@ -126,6 +126,18 @@ class LogSettings(_Section):
     format: Literal["text", "json"] = Field("text", description="text: lines for people; json: an object a line")
 
 
+class BufferSettings(_Section):
+    size: str = Field(
+        "256m", pattern=r"^[1-9]\d*[mg]$", description="what an agent may keep on disk while Kafka does not answer"
+    )
+    age: Duration = Field("1d", description="how long it keeps a sample; older ones are dropped, and told of")
+
+    @property
+    def bytes(self) -> int:
+        """The size in bytes."""
+        return int(self.size[:-1]) * {"m": 2**20, "g": 2**30}[self.size[-1]]
+
+
 class Settings(BaseSettings):
     """Everything that can be set, validated as a whole before anything starts."""
 
@@ -142,6 +154,7 @@ class Settings(BaseSettings):
     watermark: WatermarkSettings = WatermarkSettings()
     window: WindowSettings = WindowSettings()
     detector: DetectorSettings = DetectorSettings()
+    buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
     log: LogSettings = LogSettings()
 

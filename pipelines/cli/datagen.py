@@ -16,8 +16,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from datagen.agent import Agent, run_agent
+from datagen.buffer import DiskBuffer
+from datagen.buffered import BufferedWriter
 from datagen.clock import WallClock
 from datagen.kafka import KafkaWriter
+from datagen.outage import Outage
 from datagen.player import play as play_files
 from datagen.simulator import SimulatorConfig, resolve
 from datagen.simulator import demo as demo_config

@@ -1,0 +1,215 @@
+"""A queue of messages on disk, bounded by size and age: what Kafka has not acknowledged yet survives its writer.
+
+SQLite keeps it: a row is some messages of one topic, in order, each row under a name of its own. Knows nothing of Kafka.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from datagen.outage import Dropped
+from engine.errors import NewnormalError
+
+_ROW = 1_000
+"""Messages of a row at the most."""
+_TABLE = """\
+CREATE TABLE IF NOT EXISTS waiting (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, topic TEXT NOT NULL, taken INTEGER NOT NULL,
+  messages INTEGER NOT NULL, body BLOB NOT NULL)
+"""
+_INSERT = "INSERT INTO waiting (name, topic, taken, messages, body) VALUES (?, ?, ?, ?, ?)"
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Messages of one topic that were taken in together.
+
+    Args:
+        number: Their place in the queue.
+        name: Unique, among all buffers too: a message is known by it and by its index.
+        topic: Where to.
+        taken: When they were taken in, epoch ms.
+        keys: Of each message.
+        values: Of each message; ``None`` where it was delivered already.
+    """
+
+    number: int
+    name: str
+    topic: str
+    taken: int
+    keys: list[str]
+    values: list[str | None]
+
+    @property
+    def left(self) -> list[int]:
+        """Indices of the messages that wait."""
+        return [index for index, value in enumerate(self.values) if value is not None]
+
+
+class DiskBuffer:
+    """A buffer in one file, for one process; its methods may be called from several threads.
+
+    Messages that were handed over are no longer given up: whether Kafka takes them is not known.
+
+    Args:
+        path: The file; made if it is not there.
+        size: Bytes that it may hold; what is oldest is given up first.
+        age: Milliseconds after which messages are given up.
+        dropped: Is told of what was given up.
+        now: Epoch milliseconds.
+
+    Raises:
+        NewnormalError: ``BUFFER_UNUSABLE`` if the file cannot be written, is no buffer, or another process has it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        size: int,
+        age: int,
+        dropped: Callable[[Dropped], None],
+        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.path, self._size, self._age, self._dropped, self._now = path, size, age, dropped, now
+        self._lock, self._handed = threading.Lock(), 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._base = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            for statement in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL"):
+                self._base.execute(f"PRAGMA {statement}")
+            self._base.execute(_TABLE)
+            self._waiting = int(self._number("SELECT coalesce(sum(messages), 0) FROM waiting"))
+        except (OSError, sqlite3.Error) as error:
+            accepted = "a file of our own that can be written, with one process at a time"
+            raise NewnormalError("BUFFER_UNUSABLE", str(error), str(path), accepted, "nothing was started") from None
+        with self._lock:
+            self._give_up(self._now())
+
+    @property
+    def waiting(self) -> int:
+        """Messages in the buffer."""
+        return self._waiting
+
+    @property
+    def last(self) -> int:
+        """Number of the newest row; 0 without any."""
+        with self._lock:
+            return self._number("SELECT coalesce(max(number), 0) FROM waiting")
+
+    def append(self, topic: str, keys: Sequence[str], values: Sequence[str]) -> None:
+        """Takes messages in, and gives up what is then too much or too old."""
+        now, rows = self._now(), []
+        for first in range(0, len(values), _ROW):
+            some = list(keys[first : first + _ROW]), list(values[first : first + _ROW])
+            rows.append((secrets.token_hex(8), topic, now, len(some[0]), _packed(*some)))
+        with self._lock:
+            try:
+                with self._transaction():
+                    self._base.executemany(_INSERT, rows)
+                self._waiting += len(values)
+                self._give_up(now)
+            except sqlite3.Error as error:
+                self._dropped(Dropped(len(values), now, now, f"the buffer {self.path} cannot be written: {error}"))
+
+    def head(self, messages: int) -> list[Parcel]:
+        """The oldest messages: as many as asked for, or one row if that is more."""
+        return self._take(0, messages)
+
+    def hand_over(self, messages: int) -> list[Parcel]:
+        """The next ones, likewise."""
+        parcels = self._take(self._handed, messages)
+        self._handed = parcels[-1].number if parcels else self._handed
+        return parcels
+
+    def take_back(self) -> None:
+        """What was handed over and is still here is to be handed over again."""
+        self._handed = 0
+
+    def done(self, parcels: Iterable[int]) -> None:
+        """Removes rows, by number, whose messages were delivered."""
+        numbers = [(number,) for number in parcels]
+        with self._lock, self._transaction():
+            gone = sum(self._messages(number) for (number,) in numbers)
+            self._base.executemany("DELETE FROM waiting WHERE number = ?", numbers)
+        self._waiting -= gone
+
+    def shrink(self, parcel: Parcel) -> None:
+        """Replaces a row by what is left of it."""
+        if not parcel.left:
+            self.done([parcel.number])
+            return
+        row = len(parcel.left), _packed(parcel.keys, parcel.values), parcel.number
+        with self._lock, self._transaction():
+            self._waiting += row[0] - self._messages(parcel.number)
+            self._base.execute("UPDATE waiting SET messages = ?, body = ? WHERE number = ?", row)
+
+    def close(self) -> None:
+        """Lets go of the file; what waits stays in it."""
+        with self._lock:
+            self._base.close()
+
+    def _take(self, after: int, messages: int) -> list[Parcel]:
+        parcels: list[Parcel] = []
+        with self._lock:
+            found = self._base.execute("SELECT * FROM waiting WHERE number > ? ORDER BY number", (after,))
+            for number, name, topic, taken, count, body in found:
+                if parcels and count > messages:
+                    break
+                messages -= count
+                parcels.append(Parcel(number, name, topic, taken, *orjson.loads(zlib.decompress(body))))
+            found.close()
+        return parcels
+
+    def _give_up(self, now: int) -> None:
+        """Removes what is too old, then the oldest until the rest is small enough."""
+        old = "taken < ? AND number > ?", (now - self._age, self._handed)
+        self._evict(*old, f"they waited for more than {self._age / 3_600_000:g} h (setting buffer.age)")
+        why = f"the buffer holds no more than {self._size / 2**20:g} MB (setting buffer.size)"
+        oldest = "number = (SELECT min(number) FROM waiting WHERE number > ?)", (self._handed,)
+        while self._used() > self._size and self._evict(*oldest, why):
+            pass
+
+    def _evict(self, which: str, given: tuple[int, ...], why: str) -> bool:
+        columns = "coalesce(sum(messages), 0), min(taken), max(taken)"
+        count, first, last = self._base.execute(f"SELECT {columns} FROM waiting WHERE {which}", given).fetchone()
+        if count:
+            self._base.execute(f"DELETE FROM waiting WHERE {which}", given)
+            self._waiting -= count
+            self._dropped(Dropped(count, first, last, why))
+        return bool(count)
+
+    def _used(self) -> int:
+        """Bytes of the file that hold something."""
+        pages = self._number("PRAGMA page_count") - self._number("PRAGMA freelist_count")
+        return pages * self._number("PRAGMA page_size")
+
+    def _messages(self, number: int) -> int:
+        return self._number("SELECT coalesce(sum(messages), 0) FROM waiting WHERE number = ?", number)
+
+    def _number(self, query: str, *given: int) -> int:
+        (number,) = self._base.execute(query, given).fetchone()
+        return int(number)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._base.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self._base.execute("ROLLBACK")
+            raise
+        self._base.execute("COMMIT")
+
+
+def _packed(keys: Sequence[str], values: Sequence[str | None]) -> bytes:
+    return zlib.compress(orjson.dumps([keys, values]), 1)

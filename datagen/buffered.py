@@ -1,0 +1,171 @@
+"""Writes texts to Kafka through a buffer on disk: for sources that cannot wait, such as an agent.
+
+All messages go to the buffer first. A thread hands them to an idempotent producer, in order, some thousand at a time,
+and removes them when Kafka has acknowledged them. A new producer does not know what the one before it delivered (after
+a kill, or after an error that a producer does not survive): it looks into the topic first, see `readback`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Self
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from datagen import readback
+from datagen.buffer import DiskBuffer, Parcel
+from datagen.kafka import GRACE, producer_settings
+from datagen.outage import Dropped, Outage, Standing, watched
+from engine.errors import NewnormalError
+
+_WINDOW = 5_000
+"""Messages with the producer at a time, and so those at the most that the next one has to look for."""
+_REFUSED = (
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.INVALID_MSG_SIZE,
+    KafkaError.INVALID_MSG,
+    KafkaError.INVALID_RECORD,
+)
+_SETTLE = 1.0
+"""Seconds that a broker has to finish what our forerunner sent it, before we look."""
+_RETRY = 1.0
+
+
+class BufferedWriter:
+    """A writer that never waits for Kafka; a context manager. What is not delivered at its end stays in the buffer.
+
+    Args:
+        address: Gives ``host:port`` of a broker, or raises a `NewnormalError` that says why there is none yet.
+        buffer: Where messages wait; closed at the end.
+        outage: Is told how the writer stands.
+        prepare: Is called with the address before anything is sent there: to make the topics.
+    """
+
+    def __init__(
+        self, address: Callable[[], str], buffer: DiskBuffer, outage: Outage, prepare: Callable[[str], object]
+    ) -> None:
+        self.delivered, self.buffer, self.outage = 0, buffer, outage
+        self._address, self._prepare = address, prepare
+        self._closing, self._fresh, self._block = threading.Event(), threading.Event(), ExitStack()
+        self._pending: dict[int, int] = {}  # rows that the producer has: their messages that are not acknowledged
+        self._doubtful = buffer.last  # rows up to here may have been sent by a producer that is no more
+        self._failure = ""
+        self._thread = threading.Thread(target=self._run, daemon=True, name="buffered writer")
+
+    def __enter__(self) -> Self:
+        self._block.enter_context(watched(self.outage, self._standing))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._block:
+            self._closing.set()
+            self._thread.join(GRACE)
+        self.buffer.close()
+
+    def write(self, topic: str, values: Sequence[str], keys: Sequence[str]) -> None:
+        """Takes texts, each with its key."""
+        self.buffer.append(topic, keys, values)
+        self._fresh.set()
+
+    def flush(self) -> None:
+        """Waits until all is delivered, or until Kafka has not answered for 8 seconds."""
+        begun = time.monotonic()
+        while self.buffer.waiting and min(time.monotonic() - begun, self.outage.silence) < GRACE:
+            self._closing.wait(0.05)
+
+    def _standing(self) -> Standing:
+        return Standing(self.buffer.waiting, self.delivered)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self._send(self._address())
+            except NewnormalError as error:
+                self.outage.reason = error.what
+            except (KafkaException, sqlite3.Error) as error:
+                self.outage.reason = str(error)
+            self._closing.wait(_RETRY)
+
+    def _send(self, bootstrap: str) -> None:
+        """Sends what comes, until the end or until a producer is no more of use."""
+        self._prepare(bootstrap)
+        self._look_back(bootstrap)
+        self._pending, self._failure = {}, ""
+        self.buffer.take_back()
+        producer = Producer(producer_settings(bootstrap))
+        self.outage.reason = ""
+        try:
+            while not (self._closing.is_set() or self._failure or self._moved(bootstrap)):
+                self._fresh.clear()
+                self._hand_over(producer)
+                if self._pending:
+                    producer.poll(0.02 if self.outage.silence < 2 else 0.5)
+                    self._acknowledge()
+                else:
+                    self._fresh.wait(0.5)
+        finally:
+            self.outage.reason = self._failure
+            producer.purge(blocking=False)
+            producer.poll(0)
+
+    def _look_back(self, bootstrap: str) -> None:
+        """Removes from the buffer what former producers have delivered."""
+        doubtful = [parcel for parcel in self.buffer.head(2 * _WINDOW) if parcel.number <= self._doubtful]
+        if not doubtful:
+            return
+        self._closing.wait(_SETTLE)
+        there = readback.delivered(bootstrap, doubtful)
+        for parcel in doubtful:
+            gone = [index for index in parcel.left if readback.name(parcel, index) in there]
+            if gone:
+                values = [None if index in gone else value for index, value in enumerate(parcel.values)]
+                self.buffer.shrink(replace(parcel, values=values))
+                self.delivered += len(gone)
+
+    def _hand_over(self, producer: Producer) -> None:
+        room = _WINDOW - sum(self._pending.values())
+        for parcel in self.buffer.hand_over(room) if room > 0 else ():
+            self._pending[parcel.number] = len(parcel.left)
+            self._doubtful = max(self._doubtful, parcel.number)
+            for index in parcel.left:
+                self._produce(producer, parcel, index)
+
+    def _produce(self, producer: Producer, parcel: Parcel, index: int) -> None:
+        report = partial(self._on_delivery, parcel)
+        headers = [(readback.HEADER, readback.name(parcel, index))]
+        try:
+            producer.produce(parcel.topic, parcel.values[index], parcel.keys[index], on_delivery=report, headers=headers)
+        except KafkaException as error:
+            report(error.args[0], None)
+
+    def _on_delivery(self, parcel: Parcel, error: KafkaError | None, _message: Message | None) -> None:
+        if error is not None and error.code() not in _REFUSED:
+            self._failure = self._failure or f"{parcel.topic}: {error.str()}"
+            return
+        self._pending[parcel.number] -= 1
+        if error is None:
+            self.delivered += 1
+        else:
+            self.outage.drop(Dropped(1, parcel.taken, parcel.taken, f"Kafka refused them: {error.str()}"))
+
+    def _acknowledge(self) -> None:
+        done = [number for number, left in self._pending.items() if not left]
+        if done:
+            self.buffer.done(done)
+            self._pending = {number: left for number, left in self._pending.items() if left}
+
+    def _moved(self, bootstrap: str) -> bool:
+        """Whether Kafka, which does not answer, now runs at another address."""
+        if self.outage.silence < GRACE:
+            return False
+        try:
+            return self._address() != bootstrap
+        except NewnormalError:
+            return False  # not there: it may come back where it was
