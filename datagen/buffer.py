@@ -1,6 +1,6 @@
 """A queue of messages on disk, bounded by size and age: what Kafka has not acknowledged yet survives its writer.
 
-SQLite keeps it: a row is some messages of one topic, in order, each row under a name of its own. Knows nothing of Kafka.
+SQLite keeps it: a row is some messages of one topic, in order, under a name of its own. Knows nothing of Kafka.
 """
 
 from __future__ import annotations
@@ -90,8 +90,11 @@ class DiskBuffer:
             self._base.execute(_TABLE)
             self._waiting = int(self._number("SELECT coalesce(sum(messages), 0) FROM waiting"))
         except (OSError, sqlite3.Error) as error:
-            accepted = "a file of our own that can be written, with one process at a time"
-            raise NewnormalError("BUFFER_UNUSABLE", str(error), str(path), accepted, "nothing was started") from None
+            taken = "locked" in str(error)
+            what = "another process has this buffer: a source of this name runs already" if taken else str(error)
+            accepted = "one process at a time; or another name (`--entity`), namespace or state directory"
+            accepted = accepted if taken else "a file of our own that can be written; a broken one may be deleted"
+            raise NewnormalError("BUFFER_UNUSABLE", what, str(path), accepted, "nothing was started") from None
         with self._lock:
             self._give_up(self._now())
 
@@ -206,7 +209,8 @@ class DiskBuffer:
         try:
             yield
         except BaseException:
-            self._base.execute("ROLLBACK")
+            if self._base.in_transaction:  # SQLite itself has rolled back where the disk is full
+                self._base.execute("ROLLBACK")
             raise
         self._base.execute("COMMIT")
 

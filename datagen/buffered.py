@@ -10,19 +10,23 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Self
+from urllib.parse import quote
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from datagen import readback
 from datagen.buffer import DiskBuffer, Parcel
 from datagen.kafka import GRACE, producer_settings
-from datagen.outage import Dropped, Outage, Standing, watched
+from datagen.outage import Dropped, Outage, Standing, Tell, watched
+from datagen.sinks import make_topics
 from engine.errors import NewnormalError
+from engine.time import duration_ms
+from pipelines.settings import Settings
 
 _WINDOW = 5_000
 """Messages with the producer at a time, and so those at the most that the next one has to look for."""
@@ -35,6 +39,8 @@ _REFUSED = (
 _SETTLE = 1.0
 """Seconds that a broker has to finish what our forerunner sent it, before we look."""
 _RETRY = 1.0
+_ANSWER = 3.0
+"""Seconds that a broker has to say which topics it has."""
 
 
 class BufferedWriter:
@@ -85,13 +91,22 @@ class BufferedWriter:
 
     def _run(self) -> None:
         while not self._closing.is_set():
-            try:
-                self._send(self._address())
-            except NewnormalError as error:
-                self.outage.reason = error.what
-            except (KafkaException, sqlite3.Error) as error:
-                self.outage.reason = str(error)
+            self.outage.reason = self._attempt()
             self._closing.wait(_RETRY)
+
+    def _attempt(self) -> str:
+        """Sends until that ends; returns why it did, where that is more than silence."""
+        try:
+            bootstrap = self._address()
+        except NewnormalError as error:
+            return error.what
+        try:
+            self._send(bootstrap)
+        except NewnormalError as error:
+            return "" if error.code == "KAFKA_UNREACHABLE" else error.what
+        except (KafkaException, sqlite3.Error) as error:
+            return str(error)
+        return self._failure
 
     def _send(self, bootstrap: str) -> None:
         """Sends what comes, until the end or until a producer is no more of use."""
@@ -111,7 +126,6 @@ class BufferedWriter:
                 else:
                     self._fresh.wait(0.5)
         finally:
-            self.outage.reason = self._failure
             producer.purge(blocking=False)
             producer.poll(0)
 
@@ -138,10 +152,10 @@ class BufferedWriter:
                 self._produce(producer, parcel, index)
 
     def _produce(self, producer: Producer, parcel: Parcel, index: int) -> None:
-        report = partial(self._on_delivery, parcel)
-        headers = [(readback.HEADER, readback.name(parcel, index))]
+        report, name = partial(self._on_delivery, parcel), readback.name(parcel, index)
+        value, key = parcel.values[index], parcel.keys[index]
         try:
-            producer.produce(parcel.topic, parcel.values[index], parcel.keys[index], on_delivery=report, headers=headers)
+            producer.produce(parcel.topic, value, key, on_delivery=report, headers={readback.HEADER: name})
         except KafkaException as error:
             report(error.args[0], None)
 
@@ -169,3 +183,31 @@ class BufferedWriter:
             return self._address() != bootstrap
         except NewnormalError:
             return False  # not there: it may come back where it was
+
+
+@contextmanager
+def buffered(settings: Settings, name: str, address: Callable[[], str], tell: Tell) -> Iterator[BufferedWriter]:
+    """A writer to the topics of the agents, with its buffer in the state directory.
+
+    Args:
+        settings: The settings.
+        name: Of the source; a buffer belongs to one source at a time.
+        address: As of `BufferedWriter`.
+        tell: Is told of outages, of what was dropped, and at the end of what stays.
+
+    Raises:
+        NewnormalError: ``BUFFER_UNUSABLE``.
+    """
+    outage = Outage(tell, "in the buffer")
+    path = settings.folder("buffer") / f"{quote(name, safe='')}.sqlite"
+    buffer = DiskBuffer(path, settings.buffer.bytes, duration_ms(settings.buffer.age), outage.drop)
+    if buffer.waiting:
+        tell(f"{buffer.waiting:,} records of an earlier run wait in the buffer {path}; they are sent first")
+    try:
+        with BufferedWriter(address, buffer, outage, lambda found: make_topics(settings, found, _ANSWER)) as writer:
+            yield writer
+    finally:
+        if buffer.waiting:
+            tell(f"{buffer.waiting:,} records stay in the buffer {path}; the next start sends them")
+        for dropped in outage.dropped():
+            tell(f"in all, {dropped}")

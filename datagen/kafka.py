@@ -159,5 +159,8 @@ class KafkaWriter:
             raise self._error(f"{self._failed:,} records were not delivered: {self._reason}")
 
     def _error(self, what: str) -> NewnormalError:
-        accepted, now = "a reachable broker and an existing topic", f"stopped; {self.delivered:,} records were delivered"
+        accepted, now = (
+            "a reachable broker and an existing topic",
+            f"stopped; {self.delivered:,} records were delivered",
+        )
         return NewnormalError("DELIVERY_FAILED", what, self._bootstrap, accepted, now)

@@ -41,7 +41,7 @@ def delivered(bootstrap: str, parcels: Iterable[Parcel]) -> set[bytes]:
         wanted = {name(parcel, index) for parcel in some for index in parcel.left}
         since = min(parcel.taken for parcel in some) - _CLOCKS_DIFFER_MS
         for message in _since(bootstrap, topic, since):
-            found.update(value for key, value in message.headers() or () if key == HEADER and value in wanted)
+            found |= wanted & {value for key, value in dict(message.headers() or ()).items() if key == HEADER}
     return found
 
 

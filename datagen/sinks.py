@@ -12,8 +12,21 @@ from datagen.groundtruth import GroundTruth
 from datagen.jsonlines import to_json
 from datagen.kafka import Writer
 from engine.errors import NewnormalError
+from engine.kafka_admin import ensure_topics
 from pipelines import topics
 from pipelines.records import Log, Telemetry
+from pipelines.settings import Settings
+
+
+def make_topics(settings: Settings, bootstrap: str, timeout: float = 30.0) -> None:
+    """Makes the topics that a `KafkaSink` writes to, where they are missing.
+
+    Raises:
+        NewnormalError: As `ensure_topics`.
+    """
+    names = (topics.RAW_JSON, topics.LOGS_JSON, topics.GROUNDTRUTH)
+    wanted = {settings.topic(name): topics.configs()[name] for name in names}
+    ensure_topics(bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication, timeout)
 
 
 class Sink(Protocol):

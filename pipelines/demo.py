@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import structlog
 from elasticsearch import Elasticsearch
 
 from datagen.agent import run_agent
-from datagen.kafka import KafkaWriter
+from datagen.buffered import buffered
 from datagen.simulator import SimulatorConfig, demo, simulate
 from datagen.sinks import KafkaSink
 from pipelines.driver import Driver
@@ -27,7 +28,8 @@ _GRACE_MS = 60_000
 class Inputs:
     """The demo's sources, each in a thread of its own: the simulated site, then the agent of this machine.
 
-    A second start goes on where the first stopped: history that was sent before is not sent again.
+    Both write through one buffer on disk. A second start goes on where the first stopped: history that was sent before
+    is not sent again, and what Kafka had not taken is sent first.
 
     Args:
         settings: With addresses.
@@ -41,18 +43,26 @@ class Inputs:
         self.reached = self.config.start or now
         self.failure: BaseException | None = None
         self.threads = [self._thread(self._simulate), self._thread(self._agent)]
+        self._outlet = ExitStack()
 
     def start(self) -> None:
-        """Starts to send."""
+        """Starts to send.
+
+        Raises:
+            NewnormalError: ``BUFFER_UNUSABLE``.
+        """
+        bootstrap = self.settings.kafka.bootstrap or ""
+        self._writer = self._outlet.enter_context(buffered(self.settings, "demo", lambda: bootstrap, log.warning))
         for thread in self.threads:
             thread.start()
 
     def stop(self) -> None:
-        """Stops to send; returns when all that was sent has arrived."""
+        """Stops to send; returns when all that was sent has arrived, or Kafka does not answer."""
         self.stopping.set()
         self.live.set()
         for thread in self.threads:
             thread.join(30)
+        self._outlet.close()
         self.mark.write_text(json.dumps({"until": self.reached}))
 
     def _go_on(self, config: SimulatorConfig) -> SimulatorConfig:
@@ -65,11 +75,8 @@ class Inputs:
         return replace(config, start=later, backfill=max(0, start + config.backfill - later), incidents=kept)
 
     def _simulate(self) -> None:
-        with (
-            self.truth.open("a", encoding="utf-8") as truth,
-            KafkaWriter(self.settings.kafka.bootstrap or "") as writer,
-        ):
-            sink = KafkaSink(writer, self.settings.namespace, truth)
+        with self.truth.open("a", encoding="utf-8") as truth:
+            sink = KafkaSink(self._writer, self.settings.namespace, truth)
             simulate(self.config, sink, self.stopping, progress=self._progress)
 
     def _progress(self, _records: int, reached: int) -> None:
@@ -79,8 +86,7 @@ class Inputs:
 
     def _agent(self) -> None:
         self.live.wait()
-        with KafkaWriter(self.settings.kafka.bootstrap or "") as writer:
-            run_agent(KafkaSink(writer, self.settings.namespace), stop=self.stopping)
+        run_agent(KafkaSink(self._writer, self.settings.namespace), stop=self.stopping)
 
     def _thread(self, work: Callable[[], None]) -> threading.Thread:
         def guarded() -> None:

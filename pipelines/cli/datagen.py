@@ -16,23 +16,20 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from datagen.agent import Agent, run_agent
-from datagen.buffer import DiskBuffer
-from datagen.buffered import BufferedWriter
+from datagen.buffered import buffered
 from datagen.clock import WallClock
 from datagen.kafka import KafkaWriter
-from datagen.outage import Outage
+from datagen.outage import Tell
 from datagen.player import play as play_files
 from datagen.simulator import SimulatorConfig, resolve
 from datagen.simulator import demo as demo_config
 from datagen.simulator import simulate as run_simulation
-from datagen.sinks import FileSink, KafkaSink, Sink
+from datagen.sinks import FileSink, KafkaSink, Sink, make_topics
 from deploy.embedded import record
 from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
 from engine.time import duration_ms, epoch_ms, iso
-from pipelines import topics
 from pipelines.cli.options import Kafka, Namespace, StateDir
-from pipelines.settings import load
+from pipelines.settings import Settings, load
 
 app = typer.Typer(help="Input for the pipeline.", no_args_is_help=True, rich_markup_mode="rich")
 
@@ -83,7 +80,8 @@ def simulate(
 ) -> None:
     """Simulate a site of hosts and VMs: metrics, logs and incidents, with the truth about what was injected.
 
-    Writes to the topics telemetry.json, logs.json and groundtruth. Ctrl-C stops cleanly.
+    Writes to the topics telemetry.json, logs.json and groundtruth. While Kafka does not answer, the simulation waits:
+    nothing is dropped. Ctrl-C stops cleanly.
 
     For example:
 
@@ -120,7 +118,11 @@ def simulate(
     assert config.start is not None
     total = None if config.steps is None else config.steps * config.step
     say = Console(stderr=True, highlight=False)
-    with _sink(kafka, namespace, state_dir, to, truth) as sink, _stopping() as stop, _progress(say, total) as tell:
+    with (
+        _stopping() as stop,
+        _progress(say, total) as tell,
+        _sink(kafka, namespace, state_dir, to, truth, stop=stop, say=_saying(say)) as sink,
+    ):
         say.print(
             f"{config.hosts} hosts, {config.vms} VMs, {config.metrics} metrics each, "
             f"from {iso(config.start)}, seed {config.seed}"
@@ -142,19 +144,35 @@ def agent(
     every: Annotated[str, typer.Option(help="Time between two samples.")] = "1s",
     duration: Annotated[str | None, typer.Option(help="Stop after this time. [default: until Ctrl-C]")] = None,
     entity: Annotated[str, typer.Option(help="Name of this machine in the records. [default: its host name]")] = "",
+    buffer_size: Annotated[
+        str | None,
+        typer.Option(help="What may wait on disk while Kafka does not answer, e.g. 256m. [default: buffer.size]"),
+    ] = None,
+    buffer_age: Annotated[
+        str | None, typer.Option(help="How long a sample may wait there, e.g. 1d. [default: buffer.age]")
+    ] = None,
 ) -> None:
-    """Watch this machine: CPU, load, memory, disks, network, processes, once a second, to the topic telemetry.json."""
+    """Watch this machine: CPU, load, memory, disks, network, processes, once a second, to the topic telemetry.json.
+
+    Samples wait in a buffer on disk until Kafka has taken them: while it does not answer, also at the start, and from
+    one start to the next. What the buffer cannot hold is dropped, the oldest first, and told of.
+    """
+    settings = load(namespace=namespace, state_dir=state_dir, **{"buffer.size": buffer_size, "buffer.age": buffer_age})
     clock, say = WallClock(), Console(stderr=True, highlight=False)
     period = duration_ms(every, "--every")
     if period < 100:
         raise NewnormalError("SETTING_INVALID", f"{every}", "agent --every", "100ms or more", "nothing was started")
     length = duration_ms(duration, "--duration") if duration is not None else None
     reader = Agent(entity)
-    with _sink(kafka, namespace, state_dir, to, None) as sink, _stopping() as stop, _progress(say, length) as tell:
+    with (
+        _stopping() as stop,
+        _progress(say, length) as tell,
+        _agents_sink(kafka, state_dir, to, settings, reader.entity, _saying(say)) as sink,
+    ):
         say.print(f"{reader.entity}: a sample every {every}, until {'Ctrl-C' if length is None else duration}")
         begin = clock.now()
         until = None if length is None else begin + length
-        sent = run_agent(
+        read = run_agent(
             sink,
             period,
             stop=stop,
@@ -163,7 +181,7 @@ def agent(
             until=until,
             progress=lambda sent: tell(sent, clock.now() - begin),
         )
-    say.print(f"{sent} samples sent")
+    say.print(f"{read} samples read")
 
 
 @app.command()
@@ -182,7 +200,8 @@ def play(
     """Play recorded series, such as NAB's, to the topic telemetry.json.
 
     A file is a machine, named as the file; a column is a metric (kind gauge), named as the column. Columns named label
-    or is_anomaly are ignored. Values that are missing or no numbers are skipped, counted and reported.
+    or is_anomaly are ignored. Values that are missing or no numbers are skipped, counted and reported. While Kafka does
+    not answer, the playing waits: nothing is dropped.
 
     For example:
 
@@ -192,7 +211,11 @@ def play(
     """
     say = Console(stderr=True, highlight=False)
     pace = _speed(speed)
-    with _sink(kafka, namespace, state_dir, to, None) as sink, _stopping() as stop, _progress(say, 1000) as tell:
+    with (
+        _stopping() as stop,
+        _progress(say, 1000) as tell,
+        _sink(kafka, namespace, state_dir, to, stop=stop, say=_saying(say)) as sink,
+    ):
         played = play_files(
             files,
             sink,
@@ -236,20 +259,38 @@ def _bootstrap(kafka: str | None, state_dir: Path | None) -> str:
 
 @contextmanager
 def _sink(
-    kafka: str | None, namespace: str | None, state_dir: Path | None, to: Path | None, truth: Path | None
+    kafka: str | None,
+    namespace: str | None,
+    state_dir: Path | None,
+    to: Path | None,
+    truth: Path | None = None,
+    *,
+    stop: threading.Event,
+    say: Tell,
 ) -> Iterator[Sink]:
-    """Files, or Kafka with the topics made."""
+    """Files, or Kafka with the topics made: for a source that can wait for it."""
     with ExitStack() as stack:
         if to:
             yield stack.enter_context(FileSink(to))
             return
         bootstrap = _bootstrap(kafka, state_dir)
         settings = load(**{"kafka.bootstrap": bootstrap, "namespace": namespace})
-        names = (topics.RAW_JSON, topics.LOGS_JSON, topics.GROUNDTRUTH)
-        wanted = {settings.topic(name): topics.configs()[name] for name in names}
-        ensure_topics(bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
-        writer = stack.enter_context(KafkaWriter(bootstrap))
+        make_topics(settings, bootstrap)
+        writer = stack.enter_context(KafkaWriter(bootstrap, stop, say))
         yield KafkaSink(writer, settings.namespace, _opened(stack, truth))
+
+
+@contextmanager
+def _agents_sink(
+    kafka: str | None, state_dir: Path | None, to: Path | None, settings: Settings, name: str, say: Tell
+) -> Iterator[Sink]:
+    """Files, or Kafka through the buffer on disk: for a source that cannot wait."""
+    if to:
+        with FileSink(to) as files:
+            yield files
+        return
+    with buffered(settings, name, lambda: _bootstrap(kafka, state_dir), say) as writer:
+        yield KafkaSink(writer, settings.namespace)
 
 
 def _opened(stack: ExitStack, path: Path | None) -> TextIO | None:
@@ -260,6 +301,11 @@ def _opened(stack: ExitStack, path: Path | None) -> TextIO | None:
         return stack.enter_context(path.open("w", encoding="utf-8"))
     except OSError as error:
         raise NewnormalError("OUTPUT_NOT_WRITABLE", str(error), str(path), "a file that can be written") from None
+
+
+def _saying(console: Console) -> Tell:
+    """Shows sentences above the progress."""
+    return lambda text: console.print(text, style="yellow", markup=False, soft_wrap=True)
 
 
 @contextmanager
