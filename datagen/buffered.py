@@ -26,6 +26,7 @@ from datagen.outage import Dropped, Outage, Standing, Tell, watched
 from datagen.sinks import make_topics
 from engine.errors import NewnormalError
 from engine.time import duration_ms
+from pipelines.setting_types import megabytes
 from pipelines.settings import Settings
 
 _WINDOW = 5_000
@@ -200,7 +201,8 @@ def buffered(settings: Settings, name: str, address: Callable[[], str], tell: Te
     """
     outage = Outage(tell, "in the buffer")
     path = settings.folder("buffer") / f"{quote(name, safe='')}.sqlite"
-    buffer = DiskBuffer(path, settings.buffer.bytes, duration_ms(settings.buffer.age), outage.drop)
+    size = megabytes(settings.buffer.size) * 2**20
+    buffer = DiskBuffer(path, size, duration_ms(settings.buffer.age), outage.drop)
     if buffer.waiting:
         tell(f"{buffer.waiting:,} records of an earlier run wait in the buffer {path}; they are sent first")
     try:

@@ -69,9 +69,14 @@ def _is_url(text: str) -> bool:
 def _megabytes(least: int) -> AfterValidator:
     def usable(text: str) -> bool:
         found = re.fullmatch(r"([0-9]{1,7})([mg])", text)
-        return found is not None and least <= int(found[1]) * _MEGABYTES[found[2]] <= _MOST_MEGABYTES
+        return found is not None and least <= megabytes(text) <= _MOST_MEGABYTES
 
     return _checked(usable)
+
+
+def megabytes(text: str) -> int:
+    """Megabytes (of 2^20 bytes) of a size such as ``512m`` or ``2g``."""
+    return int(text[:-1]) * _MEGABYTES[text[-1]]
 
 
 def _is_folder(path: Path) -> Path:
@@ -105,6 +110,7 @@ Length = Annotated[str, _checked(lambda t: duration_ms(t) > 0), Accepts(f"a dura
 OptionalLength = Annotated[Length | None, BeforeValidator(_nothing), Accepts(f"nothing, or a duration, {_DURATIONS}")]
 Time = Annotated[str, _checked(lambda t: epoch_ms(t) is not None), Accepts("ISO 8601, e.g. 2026-11-21T00:00:00Z")]
 Heap = Annotated[str, _megabytes(128), Accepts("megabytes or gigabytes, from 128m to 1024g")]
+DiskSize = Annotated[str, _megabytes(1), Accepts("megabytes or gigabytes, from 1m to 1024g")]
 DriverHeap = Annotated[str, _megabytes(512), Accepts("megabytes or gigabytes, from 512m to 1024g")]
 Brokers = Annotated[
     Annotated[str, _checked(lambda t: all(map(_is_address, t.split(","))))] | None,

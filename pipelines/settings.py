@@ -18,6 +18,7 @@ from engine.time import duration_ms
 from pipelines import setting_errors, topics
 from pipelines.setting_types import (
     Brokers,
+    DiskSize,
     DriverHeap,
     Duration,
     Families,
@@ -127,15 +128,8 @@ class LogSettings(_Section):
 
 
 class BufferSettings(_Section):
-    size: str = Field(
-        "256m", pattern=r"^[1-9]\d*[mg]$", description="what an agent may keep on disk while Kafka does not answer"
-    )
-    age: Duration = Field("1d", description="how long it keeps a sample; older ones are dropped, and told of")
-
-    @property
-    def bytes(self) -> int:
-        """The size in bytes."""
-        return int(self.size[:-1]) * {"m": 2**20, "g": 2**30}[self.size[-1]]
+    size: DiskSize = Field("256m", description="what an agent may keep on disk while Kafka does not answer")
+    age: Length = Field("1d", description="how long it keeps a sample; older ones are dropped, and told of")
 
 
 class Settings(BaseSettings):
