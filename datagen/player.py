@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from datagen.clock import Clock, WallClock
@@ -15,6 +16,7 @@ from datagen.series import USUAL, Reading, SeriesReport, read_files
 from datagen.sinks import Sink
 from engine.errors import NewnormalError
 
+Instants = npt.NDArray[np.int64]
 _TICK_MS = 200
 _ROWS = 100_000
 
@@ -38,41 +40,65 @@ def load(files: Sequence[str | Path], reading: Reading = USUAL) -> tuple[pl.Data
     return frame.select("time", *coded, "value", pl.lit("gauge").alias("kind")), reports
 
 
-def play(
-    files: Sequence[str | Path],
-    sink: Sink,
-    speed: float = 0.0,
-    shift_to_now: bool = False,
-    *,
-    reading: Reading = USUAL,
-    stop: threading.Event | None = None,
-    clock: Clock | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Played:
-    """Sends all files.
+@dataclass(frozen=True)
+class Programme:
+    """What is to be played, in order.
 
     Args:
-        files: CSV files and folders, see `read_files`; a file is a machine unless it names machines or the user does.
-        sink: Where to.
+        frame: The samples, with the times that they will be sent with.
+        due: When each is sent, epoch ms.
+    """
+
+    frame: pl.DataFrame
+    due: Instants
+
+
+def programme(frame: pl.DataFrame, speed: float, shift_to_now: bool, now: int) -> Programme:
+    """When each sample is sent, and with what time.
+
+    Args:
+        frame: As of `load`.
         speed: Event time a wall-clock time; 0: as fast as possible.
         shift_to_now: Move all event times by the same amount, such that the series begins now; at more than real time,
             such that it ends at the moment at which the playing ends.
-        reading: What the user said of the files.
-        stop: Ends it early.
-        clock: The wall clock, if nothing else is given.
-        progress: Is told the records sent and the records in all.
+        now: Epoch ms at which the playing begins.
+
+    Raises:
+        NewnormalError: ``SPEED_INVALID``.
     """
     if not 0 <= speed < float("inf"):
         raise NewnormalError("SPEED_INVALID", f"{speed:g}", "play --speed", "0 or max (as fast as possible), or more")
-    stop, clock = stop or threading.Event(), clock or WallClock()
-    frame, reports = load(files, reading)
-    now, sent = clock.now(), 0
     times = frame["time"].to_numpy()
     since = times - times[0] if len(times) else times
     due = now + (since / speed).astype(np.int64) if speed else np.full(len(times), now)
     if shift_to_now and len(times):
         first = int(due[-1] - since[-1]) if speed == 0 or speed > 1 else now
         frame = frame.with_columns(pl.col("time") + (first - int(times[0])))
+    return Programme(frame, due)
+
+
+def send(
+    what: Programme,
+    sink: Sink,
+    *,
+    stop: threading.Event | None = None,
+    clock: Clock | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Sends a programme.
+
+    Args:
+        what: The programme.
+        sink: Where to.
+        stop: Ends it early.
+        clock: The wall clock, if nothing else is given.
+        progress: Is told the records sent and the records in all.
+
+    Returns:
+        Records sent.
+    """
+    stop, clock, sent = stop or threading.Event(), clock or WallClock(), 0
+    frame, due = what.frame, what.due
     cuts = np.unique(np.concatenate([_ticks(due), np.arange(0, len(due), _ROWS), [len(due)]]))
     for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
         clock.wait_until(int(due[end - 1]), stop)
@@ -83,9 +109,25 @@ def play(
         if progress:
             progress(sent, frame.height)
     sink.flush()
-    return Played(sent, reports)
+    return sent
 
 
-def _ticks(due: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def play(
+    files: Sequence[str | Path],
+    sink: Sink,
+    speed: float = 0.0,
+    shift_to_now: bool = False,
+    *,
+    reading: Reading = USUAL,
+    stop: threading.Event | None = None,
+    clock: Clock | None = None,
+) -> Played:
+    """Loads and sends files: `load`, `programme` and `send` in one."""
+    clock = clock or WallClock()
+    frame, reports = load(files, reading)
+    return Played(send(programme(frame, speed, shift_to_now, clock.now()), sink, stop=stop, clock=clock), reports)
+
+
+def _ticks(due: Instants) -> Instants:
     """Where a new tick of the wall clock begins."""
     return np.flatnonzero(np.diff(due // _TICK_MS)) + 1

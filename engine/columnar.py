@@ -63,6 +63,20 @@ def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int
     return pa.Table.from_arrays(columns, schema=schema), watermark
 
 
+def watermark(message: bytes) -> int | None:
+    """The watermark of a message alone, without its records.
+
+    Raises:
+        NewnormalError: ``COLUMNAR_BROKEN``.
+    """
+    try:
+        with pa.ipc.open_stream(message) as reader:
+            told = (reader.schema.metadata or {}).get(_WATERMARK)
+        return None if told is None else int(told)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise NewnormalError("COLUMNAR_BROKEN", f"no Arrow IPC stream: {_short(error)}") from error
+
+
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if column.type != field.type:
         try:

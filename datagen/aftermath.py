@@ -1,0 +1,123 @@
+"""What a running pipeline made of samples that were sent: taken in, too late, or refused; read from its own topics."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from engine import columnar
+from engine.errors import NewnormalError
+from pipelines import topics
+from pipelines.records import Telemetry
+from pipelines.settings import Settings
+
+_SECONDS = 10.0
+"""Seconds without news after which the pipeline is not waited for any longer."""
+_QUIET = 4.0
+"""The same, once all samples have been taken in: late ones show up one micro-batch later."""
+
+
+@dataclass
+class Counts:
+    """Numbers of samples.
+
+    Attributes:
+        taken: Taken in by the normalizer.
+        late: Of those, the ones that came too late for their windows.
+        refused: Dead letters, by code.
+    """
+
+    taken: int = 0
+    late: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+class Aftermath:
+    """Follows the pipeline's topics from now on; make it before the samples are sent.
+
+    Args:
+        settings: With the broker's address.
+        frame: The samples: columns ``time`` and ``entity``.
+
+    Raises:
+        KafkaException: If the broker does not answer.
+    """
+
+    def __init__(self, settings: Settings, frame: pl.DataFrame) -> None:
+        self.counts = Counts()
+        self._telemetry, self._late, self._dead = (
+            settings.topic(name) for name in (topics.TELEMETRY, topics.FEATURES_LATE, topics.DEADLETTER)
+        )
+        self._entities = frame["entity"].cast(pl.String).unique().to_list()
+        self._first, self._last = frame["time"].min(), frame["time"].max()
+        options: dict[str, Any] = {"bootstrap.servers": settings.kafka.bootstrap, "group.id": "newnormal.aftermath"}
+        options |= {"enable.auto.commit": False, "isolation.level": "read_committed", "log_level": 0}
+        self._reader = Consumer(options)
+        known = self._reader.list_topics(timeout=_SECONDS).topics
+        places = [
+            TopicPartition(topic, partition)
+            for topic in (self._telemetry, self._late, self._dead)
+            if topic in known
+            for partition in known[topic].partitions
+        ]
+        for place in places:
+            place.offset = self._reader.get_watermark_offsets(place, _SECONDS)[1]
+        self._reader.assign(places)
+
+    def wait(self, sent: int, late: int, stop: threading.Event) -> Counts:
+        """Waits until the pipeline has dealt with all samples, or does not go on.
+
+        Args:
+            sent: Samples that were sent.
+            late: How many of them are expected to be too late.
+            stop: Ends the waiting.
+        """
+        heard = time.monotonic()
+        while not stop.is_set():
+            counts = self.counts
+            through = counts.taken + counts.refused.total() >= sent
+            patience = (0.0 if counts.late >= max(late, 1) else _QUIET) if through else _SECONDS
+            if time.monotonic() - heard >= patience:
+                break
+            before = counts.taken, counts.late, counts.refused.total()
+            for message in self._reader.consume(1_000, 0.2):
+                self._count(message)
+            if before != (counts.taken, counts.late, counts.refused.total()):
+                heard = time.monotonic()
+        self._reader.close()
+        return self.counts
+
+    def _count(self, message: Message) -> None:
+        value = message.value()
+        if message.error() or not value:
+            return
+        if message.topic() == self._dead:
+            self._count_dead(value)
+            return
+        try:
+            table, _ = columnar.decode(value, Telemetry.arrow_schema())
+        except NewnormalError:
+            return  # somebody else's
+        frame = pl.DataFrame(table.select(["time", "entity"]))
+        ours = pl.col("entity").cast(pl.String).is_in(self._entities)
+        number = frame.filter(ours & pl.col("time").is_between(self._first, self._last)).height
+        if message.topic() == self._late:
+            self.counts.late += number
+        else:
+            self.counts.taken += number
+
+    def _count_dead(self, value: bytes) -> None:
+        try:
+            letter = json.loads(value)
+            sample = json.loads(letter["payload"])
+            if sample["host.name"] in self._entities:
+                self.counts.refused[letter["error.code"]] += 1
+        except (ValueError, KeyError, TypeError):
+            return  # not one of our samples
