@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 from confluent_kafka import Consumer, Message, TopicPartition
@@ -38,9 +38,20 @@ class Counts:
     late: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
+    def text(self, sent: int, settings: Settings) -> str:
+        """In words, of so many that were sent."""
+        late = settings.topic(topics.FEATURES_LATE)
+        if not self.taken + self.refused.total():
+            return f"no pipeline has taken them in yet; what is too late will go to the topic {late}"
+        found = [f"the pipeline has taken in {self.taken:,} of {sent:,} samples"]
+        found += [f"{self.late:,} of them were dropped as too late (topic {late})"] if self.late else []
+        dead = settings.topic(topics.DEADLETTER)
+        found += [f"{count:,} were refused: {code} (topic {dead})" for code, count in sorted(self.refused.items())]
+        return "; ".join(found)
+
 
 class Aftermath:
-    """Follows the pipeline's topics from now on; make it before the samples are sent.
+    """Follows the pipeline's topics for the length of a block, in which the samples are sent.
 
     Args:
         settings: With the broker's address.
@@ -70,6 +81,17 @@ class Aftermath:
         for place in places:
             place.offset = self._reader.get_watermark_offsets(place, _SECONDS)[1]
         self._reader.assign(places)
+        self._heard, self._ended = time.monotonic(), threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True, name="aftermath")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._reader.close()
 
     def wait(self, sent: int, late: int, stop: threading.Event) -> Counts:
         """Waits until the pipeline has dealt with all samples, or does not go on.
@@ -79,20 +101,19 @@ class Aftermath:
             late: How many of them are expected to be too late.
             stop: Ends the waiting.
         """
-        heard = time.monotonic()
+        self._heard = time.monotonic()
         while not stop.is_set():
-            counts = self.counts
-            through = counts.taken + counts.refused.total() >= sent
-            patience = (0.0 if counts.late >= max(late, 1) else _QUIET) if through else _SECONDS
-            if time.monotonic() - heard >= patience:
+            through = self.counts.taken + self.counts.refused.total() >= sent
+            patience = _QUIET if through else _SECONDS
+            if time.monotonic() - self._heard > patience or (through and 0 < late <= self.counts.late):
                 break
-            before = counts.taken, counts.late, counts.refused.total()
+            stop.wait(0.1)
+        return self.counts
+
+    def _follow(self) -> None:
+        while not self._ended.is_set():
             for message in self._reader.consume(1_000, 0.2):
                 self._count(message)
-            if before != (counts.taken, counts.late, counts.refused.total()):
-                heard = time.monotonic()
-        self._reader.close()
-        return self.counts
 
     def _count(self, message: Message) -> None:
         value = message.value()
@@ -108,6 +129,7 @@ class Aftermath:
         frame = pl.DataFrame(table.select(["time", "entity"]))
         ours = pl.col("entity").cast(pl.String).is_in(self._entities)
         number = frame.filter(ours & pl.col("time").is_between(self._first, self._last)).height
+        self._heard = time.monotonic() if number else self._heard
         if message.topic() == self._late:
             self.counts.late += number
         else:
@@ -119,5 +141,6 @@ class Aftermath:
             sample = json.loads(letter["payload"])
             if sample["host.name"] in self._entities:
                 self.counts.refused[letter["error.code"]] += 1
+                self._heard = time.monotonic()
         except (ValueError, KeyError, TypeError):
             return  # not one of our samples

@@ -7,7 +7,6 @@ a kill, or after an error that a producer does not survive): it looks into the t
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +81,7 @@ class BufferedWriter:
         self._fresh.set()
 
     def flush(self) -> None:
-        """Waits until all is delivered, or until Kafka has not answered for 8 seconds."""
+        """Waits until all is delivered, or until Kafka has not answered for 5 seconds."""
         begun = time.monotonic()
         while self.buffer.waiting and min(time.monotonic() - begun, self.outage.silence) < GRACE:
             self._closing.wait(0.05)
@@ -105,8 +104,8 @@ class BufferedWriter:
             self._send(bootstrap)
         except NewnormalError as error:
             return "" if error.code == "KAFKA_UNREACHABLE" else error.what
-        except (KafkaException, sqlite3.Error) as error:
-            return str(error)
+        except Exception as error:  # whatever it is: this thread goes on, and says why it does not get on
+            return f"{type(error).__name__}: {error}"
         return self._failure
 
     def _send(self, bootstrap: str) -> None:

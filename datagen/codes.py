@@ -10,3 +10,4 @@ source("SIMULATOR_INVALID", "an option of the simulator is out of range, or a fa
 source("START_AHEAD", "with this `--start` event time would run ahead of the clock", "an earlier start")
 source("DELIVERY_FAILED", "Kafka refused records, or did not answer when the command was to end", "see the reason")
 source("BUFFER_UNUSABLE", "the agent's buffer on disk cannot be written, or another agent has it", "see the message")
+source("NOTHING_TO_JUDGE", "`play`: all samples are too late, or too far ahead, for the pipeline", "see the message")

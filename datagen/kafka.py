@@ -21,7 +21,7 @@ from engine.errors import NewnormalError
 
 _QUEUE = 400_000
 _BATCH = 50_000
-GRACE = 8.0
+GRACE = 5.0
 """Seconds without an answer after which the end of a source is no longer held up."""
 log = structlog.get_logger()
 
@@ -57,7 +57,7 @@ class KafkaWriter:
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        stop: When it is set, Kafka is waited for 8 more seconds at the most.
+        stop: When it is set, it is waited for only as long as Kafka answers.
         tell: Is told of outages.
         extra: Further librdkafka settings.
     """

@@ -21,14 +21,6 @@ _TICK_MS = 200
 _ROWS = 100_000
 
 
-@dataclass(frozen=True)
-class Played:
-    """What was sent, and what each file was like."""
-
-    records: int
-    reports: tuple[SeriesReport, ...]
-
-
 def load(files: Sequence[str | Path], reading: Reading = USUAL) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
     """The columns of `Telemetry` of all files together, in order of event time; and the report of each file.
 
@@ -110,22 +102,6 @@ def send(
             progress(sent, frame.height)
     sink.flush()
     return sent
-
-
-def play(
-    files: Sequence[str | Path],
-    sink: Sink,
-    speed: float = 0.0,
-    shift_to_now: bool = False,
-    *,
-    reading: Reading = USUAL,
-    stop: threading.Event | None = None,
-    clock: Clock | None = None,
-) -> Played:
-    """Loads and sends files: `load`, `programme` and `send` in one."""
-    clock = clock or WallClock()
-    frame, reports = load(files, reading)
-    return Played(send(programme(frame, speed, shift_to_now, clock.now()), sink, stop=stop, clock=clock), reports)
 
 
 def _ticks(due: Instants) -> Instants:

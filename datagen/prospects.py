@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from datagen.player import Programme
+from engine.errors import NewnormalError
 from engine.partitioning import slots
-from engine.time import NEVER, duration_ms, epoch_ms
+from engine.time import END_OF_TIME, NEVER, duration_ms, epoch_ms, iso
 from pipelines.settings import Settings
-
-Instants = npt.NDArray[np.int64]
+from pipelines.topics import TELEMETRY
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Prospects:
         late: Those whose windows have closed for good: they go to the topic `features.late`.
         ahead: Those so far ahead of the clock that they are dead letters.
         early: Those of times so long past that they are dead letters.
-        watermark: The least watermark of the partitions concerned, epoch ms; `NEVER` if there is none.
+        watermark: The least watermark by which one is too late, epoch ms; `NEVER` if none is.
     """
 
     samples: int
@@ -39,26 +39,52 @@ class Prospects:
         """The others: samples of windows that are judged, or judged again."""
         return self.samples - self.late - self.ahead - self.early
 
+    def lines(self, settings: Settings) -> list[str]:
+        """What will become of them, in words; nothing if all will be judged."""
+        what, limits = f"of {self.samples:,} samples", settings.watermark
+        found = [
+            f"{self.late:,} {what} will be dropped as too late: the pipeline has come to {_when(self.watermark)} (its "
+            f"watermark), and windows are open for {settings.window.allowed_lateness} (window.allowed_lateness) more",
+            f"{self.ahead:,} {what} will be dead letters (TIME_AHEAD): they lie more than {limits.max_ahead} ahead of "
+            "the clock (watermark.max_ahead)",
+            f"{self.early:,} {what} will be dead letters (TIME_TOO_EARLY): they lie before {limits.earliest} "
+            "(watermark.earliest)",
+        ]
+        return [line for line, count in zip(found, (self.late, self.ahead, self.early), strict=True) if count]
 
-def prospects(frame: pl.DataFrame, due: Instants, watermarks: Mapping[int, int], settings: Settings) -> Prospects:
-    """What the pipeline would make of samples if it stood where it stands now.
+    def refusal(self, settings: Settings, accepted: Sequence[str]) -> NewnormalError:
+        """The error that none of them could be judged."""
+        return NewnormalError(
+            "NOTHING_TO_JUDGE",
+            "; ".join(self.lines(settings)),
+            f"{settings.topic(TELEMETRY)} at {settings.kafka.bootstrap}",
+            "; ".join(accepted),
+            "nothing was sent",
+        )
+
+
+def prospects(what: Programme, watermarks: Mapping[int, int], settings: Settings) -> Prospects:
+    """What the pipeline would make of samples if it stayed where it stands now.
 
     Args:
-        frame: Columns ``time`` and ``entity``.
-        due: When each is sent, epoch ms.
+        what: The samples, and when they are sent.
         watermarks: Of each partition of the topic `telemetry`.
         settings: Those of the pipeline.
     """
-    times = frame["time"].to_numpy()
+    times = what.frame["time"].to_numpy()
     early = times < epoch_ms(settings.watermark.earliest)
-    ahead = times > due + duration_ms(settings.watermark.max_ahead)
+    ahead = times > what.due + duration_ms(settings.watermark.max_ahead)
     at = np.full(len(times), NEVER, np.int64)
-    if watermarks and len(times):
+    if watermarks:
         table = np.array([watermarks[partition] for partition in sorted(watermarks)], np.int64)
-        at = table[slots(frame["entity"].cast(pl.String), len(table))]
+        at = table[slots(what.frame["entity"].cast(pl.String), len(table))]
     window = settings.window
-    pane = duration_ms(window.every or window.size)
-    closed = times // pane * pane + duration_ms(window.size) + duration_ms(window.allowed_lateness)
+    slide = duration_ms(window.every or window.size)
+    closed = times // slide * slide + duration_ms(window.size) + duration_ms(window.allowed_lateness)
     late = (closed <= at) & ~early & ~ahead
-    least = int(at.min()) if len(at) else NEVER
+    least = int(at[late].min()) if late.any() else NEVER
     return Prospects(len(times), int(late.sum()), int(ahead.sum()), int(early.sum()), least)
+
+
+def _when(watermark: int) -> str:
+    return "at its end" if watermark == END_OF_TIME else iso(watermark)

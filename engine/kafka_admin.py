@@ -55,6 +55,9 @@ def ensure_topics(
             reason: KafkaError = error.args[0]
             if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise NewnormalError("TOPIC_NOT_CREATED", f"{name}: {reason.str()}", bootstrap) from None
+        except TimeoutError:
+            what = f"{name}: no answer within {timeout:g} s"
+            raise NewnormalError("TOPIC_NOT_CREATED", what, bootstrap) from None
     while lacking := topics.keys() - _present(client, bootstrap, timeout):
         if time.monotonic() > deadline:
             raise NewnormalError("TOPIC_NOT_CREATED", f"{', '.join(sorted(lacking))} did not appear", bootstrap)

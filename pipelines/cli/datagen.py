@@ -1,42 +1,26 @@
-"""``newnormal simulate``, ``agent`` and ``play``: input for the pipeline. Commands only; the work is in ``datagen``."""
+"""``newnormal simulate`` and ``agent``: live input for the pipeline. Commands only; the work is in ``datagen``."""
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from datagen.agent import Agent, run_agent
-from datagen.buffered import buffered
 from datagen.clock import WallClock
-from datagen.kafka import KafkaWriter
-from datagen.outage import Tell
-from datagen.player import play as play_files
 from datagen.simulator import SimulatorConfig, resolve
 from datagen.simulator import demo as demo_config
 from datagen.simulator import simulate as run_simulation
-from datagen.sinks import FileSink, KafkaSink, Sink, make_topics
-from deploy.embedded import record
 from engine.errors import NewnormalError
 from engine.time import duration_ms, epoch_ms, iso
-from pipelines.cli.options import Kafka, Namespace, StateDir
-from pipelines.settings import Settings, load
-
-app = typer.Typer(help="Input for the pipeline.", no_args_is_help=True, rich_markup_mode="rich")
-
-To = Annotated[Path | None, typer.Option(help="Write JSON lines to files in this folder instead of Kafka.")]
+from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.sources import To, agents_sink, found, progress_bar, saying, sink_of, speed_of, stopping
+from pipelines.settings import load
 
 
-@app.command()
 def simulate(
     *,
     kafka: Kafka = None,
@@ -58,13 +42,13 @@ def simulate(
     step: Annotated[str, typer.Option(help="Time between two samples of a metric.")] = "10s",
     start: Annotated[
         str | None,
-        typer.Option(help="Event time of the first sample, ISO 8601. [default: such that the history ends now]"),
+        typer.Option(help="Event time of the first sample, ISO 8601. Default: such that the history ends now."),
     ] = None,
     backfill: Annotated[
         str, typer.Option(help="Length of the history that is sent first, as fast as possible.")
     ] = "0s",
     duration: Annotated[
-        str | None, typer.Option(help="Length of the live part, in event time. [default: until Ctrl-C]")
+        str | None, typer.Option(help="Length of the live part, in event time. Default: until Ctrl-C.")
     ] = None,
     speed: Annotated[
         str, typer.Option(help="Event time a real time in the live part; max: as fast as possible.")
@@ -91,7 +75,8 @@ def simulate(
 
       newnormal simulate --duration 1d --speed 600          a day in 144 seconds
     """
-    pace = _speed(speed)
+    settings = load(**overrides(kafka, None, state_dir, namespace))
+    pace = speed_of(speed)
     length = duration_ms(duration, "--duration") if duration is not None else None
     now = WallClock().now()
     if demo:
@@ -119,9 +104,9 @@ def simulate(
     total = None if config.steps is None else config.steps * config.step
     say = Console(stderr=True, highlight=False)
     with (
-        _stopping() as stop,
-        _progress(say, total) as tell,
-        _sink(kafka, namespace, state_dir, to, truth, stop=stop, say=_saying(say)) as sink,
+        stopping() as stop,
+        progress_bar(say, total) as tell,
+        sink_of(settings if to else found(settings), to, truth, stop=stop, say=saying(say)) as sink,
     ):
         say.print(
             f"{config.hosts} hosts, {config.vms} VMs, {config.metrics} metrics each, "
@@ -134,7 +119,6 @@ def simulate(
     )
 
 
-@app.command()
 def agent(
     *,
     kafka: Kafka = None,
@@ -142,14 +126,14 @@ def agent(
     state_dir: StateDir = None,
     to: To = None,
     every: Annotated[str, typer.Option(help="Time between two samples.")] = "1s",
-    duration: Annotated[str | None, typer.Option(help="Stop after this time. [default: until Ctrl-C]")] = None,
-    entity: Annotated[str, typer.Option(help="Name of this machine in the records. [default: its host name]")] = "",
+    duration: Annotated[str | None, typer.Option(help="Stop after this time. Default: until Ctrl-C.")] = None,
+    entity: Annotated[str, typer.Option(help="Name of this machine in the records. Default: its host name.")] = "",
     buffer_size: Annotated[
         str | None,
-        typer.Option(help="What may wait on disk while Kafka does not answer, e.g. 256m. [default: buffer.size]"),
+        typer.Option(help="What may wait on disk while Kafka does not answer, e.g. 256m. Default: buffer.size."),
     ] = None,
     buffer_age: Annotated[
-        str | None, typer.Option(help="How long a sample may wait there, e.g. 1d. [default: buffer.age]")
+        str | None, typer.Option(help="How long a sample may wait there, e.g. 1d. Default: buffer.age.")
     ] = None,
 ) -> None:
     """Watch this machine: CPU, load, memory, disks, network, processes, once a second, to the topic telemetry.json.
@@ -157,7 +141,8 @@ def agent(
     Samples wait in a buffer on disk until Kafka has taken them: while it does not answer, also at the start, and from
     one start to the next. What the buffer cannot hold is dropped, the oldest first, and told of.
     """
-    settings = load(namespace=namespace, state_dir=state_dir, **{"buffer.size": buffer_size, "buffer.age": buffer_age})
+    bounds = {"buffer.size": buffer_size, "buffer.age": buffer_age}
+    settings = load(**overrides(kafka, None, state_dir, namespace), **bounds)
     clock, say = WallClock(), Console(stderr=True, highlight=False)
     period = duration_ms(every, "--every")
     if period < 100:
@@ -165,9 +150,9 @@ def agent(
     length = duration_ms(duration, "--duration") if duration is not None else None
     reader = Agent(entity)
     with (
-        _stopping() as stop,
-        _progress(say, length) as tell,
-        _agents_sink(kafka, state_dir, to, settings, reader.entity, _saying(say)) as sink,
+        stopping() as stop,
+        progress_bar(say, length) as tell,
+        agents_sink(settings, to, reader.entity, saying(say)) as sink,
     ):
         say.print(f"{reader.entity}: a sample every {every}, until {'Ctrl-C' if length is None else duration}")
         begin = clock.now()
@@ -182,165 +167,3 @@ def agent(
             progress=lambda sent: tell(sent, clock.now() - begin),
         )
     say.print(f"{read} samples read")
-
-
-@app.command()
-def play(
-    files: Annotated[list[Path], typer.Argument(help="CSV files: a time column and one or more value columns.")],
-    *,
-    kafka: Kafka = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
-    to: To = None,
-    speed: Annotated[str, typer.Option(help="Event time a real time; 0 or max: as fast as possible.")] = "max",
-    shift_to_now: Annotated[
-        bool, typer.Option("--shift-to-now", help="Move the series to the present. [default: event times as recorded]")
-    ] = False,
-) -> None:
-    """Play recorded series, such as NAB's, to the topic telemetry.json.
-
-    A file is a machine, named as the file; a column is a metric (kind gauge), named as the column. Columns named label
-    or is_anomaly are ignored. Values that are missing or no numbers are skipped, counted and reported. While Kafka does
-    not answer, the playing waits: nothing is dropped.
-
-    For example:
-
-      newnormal play nab/data/realKnownCause/*.csv
-
-      newnormal play recorded.csv --shift-to-now --speed 60
-    """
-    say = Console(stderr=True, highlight=False)
-    pace = _speed(speed)
-    with (
-        _stopping() as stop,
-        _progress(say, 1000) as tell,
-        _sink(kafka, namespace, state_dir, to, stop=stop, say=_saying(say)) as sink,
-    ):
-        played = play_files(
-            files,
-            sink,
-            pace,
-            shift_to_now,
-            stop=stop,
-            progress=lambda sent, total: tell(sent, sent * 1000 // max(total, 1)),
-        )
-    for report in played.reports:
-        say.print(str(report), markup=False, soft_wrap=True)
-    say.print(f"{played.records} samples sent")
-
-
-def _speed(text: str) -> float:
-    try:
-        speed = 0.0 if text.strip().lower() == "max" else float(text)
-        if 0 <= speed < float("inf"):
-            return speed
-    except ValueError:
-        pass
-    raise NewnormalError(
-        "SPEED_INVALID", repr(text), "--speed", "a number such as 1 or 60; 0 or max: as fast as possible"
-    )
-
-
-def _bootstrap(kafka: str | None, state_dir: Path | None) -> str:
-    settings = load(**{"kafka.bootstrap": kafka, "state_dir": state_dir})
-    if settings.kafka.bootstrap:
-        return settings.kafka.bootstrap
-    running = record.read(settings.state)
-    if running and running.endpoints.bootstrap:
-        return running.endpoints.bootstrap
-    raise NewnormalError(
-        "KAFKA_UNREACHABLE",
-        "no broker was named, and no embedded one is running",
-        str(settings.state),
-        "--kafka host:port, the setting kafka.bootstrap, or `newnormal services up`",
-        "nothing was sent",
-    )
-
-
-@contextmanager
-def _sink(
-    kafka: str | None,
-    namespace: str | None,
-    state_dir: Path | None,
-    to: Path | None,
-    truth: Path | None = None,
-    *,
-    stop: threading.Event,
-    say: Tell,
-) -> Iterator[Sink]:
-    """Files, or Kafka with the topics made: for a source that can wait for it."""
-    with ExitStack() as stack:
-        if to:
-            yield stack.enter_context(FileSink(to))
-            return
-        bootstrap = _bootstrap(kafka, state_dir)
-        settings = load(**{"kafka.bootstrap": bootstrap, "namespace": namespace})
-        make_topics(settings, bootstrap)
-        writer = stack.enter_context(KafkaWriter(bootstrap, stop, say))
-        yield KafkaSink(writer, settings.namespace, _opened(stack, truth))
-
-
-@contextmanager
-def _agents_sink(
-    kafka: str | None, state_dir: Path | None, to: Path | None, settings: Settings, name: str, say: Tell
-) -> Iterator[Sink]:
-    """Files, or Kafka through the buffer on disk: for a source that cannot wait."""
-    if to:
-        with FileSink(to) as files:
-            yield files
-        return
-    with buffered(settings, name, lambda: _bootstrap(kafka, state_dir), say) as writer:
-        yield KafkaSink(writer, settings.namespace)
-
-
-def _opened(stack: ExitStack, path: Path | None) -> TextIO | None:
-    if path is None:
-        return None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return stack.enter_context(path.open("w", encoding="utf-8"))
-    except OSError as error:
-        raise NewnormalError("OUTPUT_NOT_WRITABLE", str(error), str(path), "a file that can be written") from None
-
-
-def _saying(console: Console) -> Tell:
-    """Shows sentences above the progress."""
-    return lambda text: console.print(text, style="yellow", markup=False, soft_wrap=True)
-
-
-@contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set; a second one of them ends the process at once."""
-    stop = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def handle(number: int, _frame: object) -> None:
-        stop.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-class _Teller:
-    """Shows records, rate and, of bounded work, the share done."""
-
-    def __init__(self, progress: Progress, total: int | None) -> None:
-        self._progress, self._began = progress, time.monotonic()
-        self._task = progress.add_task("", total=total)
-
-    def __call__(self, records: int, done: int) -> None:
-        rate = records / max(time.monotonic() - self._began, 0.001)
-        self._progress.update(self._task, completed=done, description=f"{records:,} samples, {rate:,.0f}/s")
-
-
-@contextmanager
-def _progress(console: Console, total: int | None) -> Iterator[_Teller]:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield _Teller(progress, total)

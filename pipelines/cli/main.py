@@ -21,6 +21,7 @@ from pipelines.cli import (
     explain,
     label,
     log_output,
+    play,
     rule,
     run,
     score,
@@ -64,7 +65,7 @@ app.command()(score.score)
 app.command()(evaluate.evaluate)
 app.command()(datagen.simulate)
 app.command()(datagen.agent)
-app.command()(datagen.play)
+app.command()(play.play)
 app.command()(tail.tail)
 app.command()(explain.explain_job)
 app.command()(example.example)

@@ -23,7 +23,7 @@ Entity = Annotated[str | None, _option("--entity", help="The machine of all file
 Separator = Annotated[str | None, _option("--separator", help="What separates columns: one character, or tab.")]
 Decimal = Annotated[str | None, _option("--decimal", help="The decimal mark: . or ,")]
 Timezone = Annotated[
-    str | None, _option("--timezone", help="IANA name of the time zone of times without an offset. [default: UTC]")
+    str | None, _option("--timezone", help="IANA name of the time zone of times without an offset. Default: UTC.")
 ]
 DayFirst = Annotated[
     bool | None, _option("--day-first/--month-first", help="Whether in 01/11/2026 the day comes first.")

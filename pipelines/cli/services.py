@@ -29,7 +29,7 @@ app = typer.Typer(
 StateDir = Annotated[
     Path | None,
     typer.Option(
-        help="Directory of the servers' data and logs, one set of servers each. [default: the setting state_dir]"
+        help="Directory of the servers' data and logs, one set of servers each. Default: the setting state_dir."
     ),
 ]
 

@@ -1,0 +1,156 @@
+"""What the input commands share: where they write to, how they are stopped, what they show."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from datagen.buffered import buffered
+from datagen.kafka import KafkaWriter
+from datagen.outage import Tell
+from datagen.sinks import FileSink, KafkaSink, Sink, make_topics
+from deploy.embedded import record
+from engine.errors import NewnormalError
+from pipelines.settings import Settings
+
+To = Annotated[Path | None, typer.Option(help="Write JSON lines to files in this folder instead of Kafka.")]
+
+
+def speed_of(text: str) -> float:
+    """A pace as event time a real time; 0: as fast as possible.
+
+    Raises:
+        NewnormalError: ``SPEED_INVALID``.
+    """
+    try:
+        speed = 0.0 if text.strip().lower() == "max" else float(text)
+        if 0 <= speed < float("inf"):
+            return speed
+    except ValueError:
+        pass
+    raise NewnormalError(
+        "SPEED_INVALID", repr(text), "--speed", "a number such as 1 or 60; 0 or max: as fast as possible"
+    )
+
+
+def bootstrap(settings: Settings) -> str:
+    """The broker that is named, else the embedded one that runs now; whether it answers is not asked.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE`` if there is neither.
+    """
+    if settings.kafka.bootstrap:
+        return settings.kafka.bootstrap
+    running = record.read(settings.state)
+    if running and running.endpoints.bootstrap:
+        return running.endpoints.bootstrap
+    raise NewnormalError(
+        "KAFKA_UNREACHABLE",
+        "no broker was named, and no embedded one is running",
+        str(settings.state),
+        "--kafka host:port, the setting kafka.bootstrap, or `newnormal services up`",
+        "nothing was sent",
+    )
+
+
+def found(settings: Settings) -> Settings:
+    """The settings with the address of `bootstrap`."""
+    kafka = settings.kafka.model_copy(update={"bootstrap": bootstrap(settings)})
+    return settings.model_copy(update={"kafka": kafka})
+
+
+@contextmanager
+def sink_of(
+    settings: Settings, to: Path | None, truth: Path | None = None, *, stop: threading.Event, say: Tell
+) -> Iterator[Sink]:
+    """Files, or Kafka with the topics made: for a source that can wait for it.
+
+    Args:
+        settings: With the broker's address, unless files are wanted.
+        to: The folder of the files.
+        truth: A file that the ground truth is also written to.
+        stop: Ends the waiting.
+        say: Is told of outages.
+    """
+    with ExitStack() as stack:
+        if to:
+            yield stack.enter_context(FileSink(to))
+            return
+        address = settings.kafka.bootstrap or ""
+        make_topics(settings, address)
+        writer = stack.enter_context(KafkaWriter(address, stop, say))
+        yield KafkaSink(writer, settings.namespace, _opened(stack, truth))
+
+
+@contextmanager
+def agents_sink(settings: Settings, to: Path | None, name: str, say: Tell) -> Iterator[Sink]:
+    """Files, or Kafka through the buffer on disk: for a source that cannot wait."""
+    if to:
+        with FileSink(to) as files:
+            yield files
+        return
+    with buffered(settings, name, lambda: bootstrap(settings), say) as writer:
+        yield KafkaSink(writer, settings.namespace)
+
+
+def _opened(stack: ExitStack, path: Path | None) -> TextIO | None:
+    if path is None:
+        return None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return stack.enter_context(path.open("w", encoding="utf-8"))
+    except OSError as error:
+        raise NewnormalError("OUTPUT_NOT_WRITABLE", str(error), str(path), "a file that can be written") from None
+
+
+def saying(console: Console) -> Tell:
+    """Shows sentences above the progress."""
+    return lambda text: console.print(text, style="yellow", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set; a second one of them ends the process at once."""
+    stop = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(number: int, _frame: object) -> None:
+        stop.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Teller:
+    """Shows records, rate and, of bounded work, the share done."""
+
+    def __init__(self, progress: Progress, total: int | None) -> None:
+        self._progress, self._began = progress, time.monotonic()
+        self._task = progress.add_task("", total=total)
+
+    def __call__(self, records: int, done: int) -> None:
+        rate = records / max(time.monotonic() - self._began, 0.001)
+        self._progress.update(self._task, completed=done, description=f"{records:,} samples, {rate:,.0f}/s")
+
+
+@contextmanager
+def progress_bar(console: Console, total: int | None) -> Iterator[Teller]:
+    """Shows a `Teller` where there is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield Teller(progress, total)
