@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from datagen import readback
 from datagen.buffer import DiskBuffer
 from datagen.buffered import BufferedWriter, buffered
+from datagen.kafka import KafkaWriter
 from datagen.outage import Dropped, Outage, Standing
 from deploy.embedded.endpoints import Endpoints
 from engine.errors import NewnormalError
@@ -218,3 +220,35 @@ def test_a_full_disk_costs_what_comes_and_not_the_agent(tmp_path: Path, dropped:
     found.append("t", ["k"] * 100, [random_text(number) for number in range(100)])
     assert contents(found) == ["kept"] and found.waiting == 1
     assert dropped[0].records == 100 and str(sqlite3.OperationalError("database or disk is full")) in dropped[0].reason
+
+
+def test_a_writer_that_waits_keeps_its_memory_bounded_and_ends_soon_after_it_is_told_to_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("datagen.kafka._QUEUE", 1_000)
+    monkeypatch.setattr("datagen.kafka._BATCH", 100)
+    stop = threading.Event()
+    threading.Timer(1.0, stop.set).start()
+    begun = time.monotonic()
+    with pytest.raises(NewnormalError, match="DELIVERY_FAILED: 1,000 records were not acknowledged: no answer for"):
+        with KafkaWriter("127.0.0.1:1", stop) as writer:
+            writer.write("t", ["v"] * 5_000, ["k"] * 5_000)
+    assert 1 < time.monotonic() - begun < 15
+
+
+def test_the_thread_that_sends_outlives_errors_that_nobody_thought_of(tmp_path: Path, dropped: list[Dropped]) -> None:
+    outage, tries = Outage(print, "in the buffer"), []
+
+    def address() -> str:
+        tries.append(1)
+        return "127.0.0.1:1"
+
+    def prepare(_bootstrap: str) -> None:
+        raise TimeoutError
+
+    with BufferedWriter(address, buffer(tmp_path, dropped), outage, prepare) as writer:
+        deadline = time.monotonic() + 30
+        while len(tries) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        writer.write("t", ["v"], ["k"])
+        assert len(tries) >= 2 and writer.buffer.waiting == 1
