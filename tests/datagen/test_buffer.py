@@ -230,9 +230,9 @@ def test_a_writer_that_waits_keeps_its_memory_bounded_and_ends_soon_after_it_is_
     stop = threading.Event()
     threading.Timer(1.0, stop.set).start()
     begun = time.monotonic()
-    with pytest.raises(NewnormalError, match="DELIVERY_FAILED: 1,000 records were not acknowledged: no answer for"):
-        with KafkaWriter("127.0.0.1:1", stop) as writer:
-            writer.write("t", ["v"] * 5_000, ["k"] * 5_000)
+    said = "DELIVERY_FAILED: 1,000 records were not acknowledged: no answer for"
+    with pytest.raises(NewnormalError, match=said), KafkaWriter("127.0.0.1:1", stop) as writer:
+        writer.write("t", ["v"] * 5_000, ["k"] * 5_000)
     assert 1 < time.monotonic() - begun < 15
 
 
