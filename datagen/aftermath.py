@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from engine import columnar
 from engine.errors import NewnormalError
+from engine.kafka_content import bounds
 from pipelines import topics
 from pipelines.records import Telemetry
 from pipelines.settings import Settings
@@ -58,7 +59,7 @@ class Aftermath:
         frame: The samples: columns ``time`` and ``entity``.
 
     Raises:
-        KafkaException: If the broker does not answer.
+        NewnormalError: ``KAFKA_READ_FAILED`` if the broker does not answer.
     """
 
     def __init__(self, settings: Settings, frame: pl.DataFrame) -> None:
@@ -79,7 +80,7 @@ class Aftermath:
             for partition in known[topic].partitions
         ]
         for place in places:
-            place.offset = self._reader.get_watermark_offsets(place, _SECONDS)[1]
+            place.offset = bounds(self._reader, place)[1]
         self._reader.assign(places)
         self._heard, self._ended = time.monotonic(), threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True, name="aftermath")

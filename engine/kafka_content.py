@@ -56,7 +56,7 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
         raise _failed(bootstrap, f"{topic}: {failure.args[0].str()}") from None
     if not found:
         raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
-    bounds = {p: _bounds(reader, TopicPartition(topic, p)) for p in found}
+    bounds = {p: bounds(reader, TopicPartition(topic, p)) for p in found}
     ends = {p: high for p, (low, high) in bounds.items() if high > low}
     reader.assign([TopicPartition(topic, p, bounds[p][0]) for p in ends])
     heard = time.monotonic()
@@ -82,7 +82,7 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
             yield message
 
 
-def _bounds(reader: Consumer, place: TopicPartition) -> tuple[int, int]:
+def bounds(reader: Consumer, place: TopicPartition) -> tuple[int, int]:
     """First and next offset; a partition that was just made has no leader for a moment."""
     deadline = time.monotonic() + _SILENCE_SECONDS
     while True:

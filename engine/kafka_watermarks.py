@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from engine import columnar
 from engine.errors import NewnormalError
+from engine.kafka_content import bounds
 from engine.time import NEVER
 
-_SECONDS = 10.0
+_SECONDS = 30.0
 _FEW = 16
 
 
@@ -42,7 +44,7 @@ def watermarks(bootstrap: str, topic: str) -> dict[int, int]:
 
 
 def _newest(reader: Consumer, topic: str, partition: int) -> int:
-    low, high = reader.get_watermark_offsets(TopicPartition(topic, partition), _SECONDS)
+    low, high = bounds(reader, TopicPartition(topic, partition))
     least, few = high, _FEW
     while least > low:
         most, least, few = least, max(low, least - few), 8 * few
@@ -56,15 +58,19 @@ def _between(reader: Consumer, place: TopicPartition, end: int) -> list[bytes]:
     """The values of a partition's messages ahead of an offset, from a place on."""
     found: list[bytes] = []
     reader.assign([place])
+    deadline = time.monotonic() + _SECONDS
     try:
-        while True:
-            messages = reader.consume(1_000, _SECONDS)
-            if not messages:
-                raise NewnormalError("KAFKA_READ_FAILED", f"{place.topic}: no message within {_SECONDS:g} s")
-            for message in messages:
-                if message.error() or (message.offset() or 0) >= end:
+        while time.monotonic() < deadline:
+            for message in reader.consume(1_000, 0.1):  # waits for so many, or so long
+                error = message.error()
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                    continue  # librdkafka tries again
+                if error is not None or (message.offset() or 0) >= end:
                     return found
                 found.append(message.value() or b"")
+        raise NewnormalError(
+            "KAFKA_READ_FAILED", f"{place.topic}: no answer within {_SECONDS:g} s", accepted="a reachable broker"
+        )
     finally:
         reader.unassign()
 
