@@ -13,6 +13,7 @@ from engine.time import iso
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output import file_to_write
+from pipelines.cli.seen import warn_if_unseen
 from pipelines.operators import checked, instant, labels, save, write
 from pipelines.records import Label
 from pipelines.records.label import LabelVerdict
@@ -66,6 +67,7 @@ def add(
     typer.echo(
         f"{label.metric} of {label.entity} from {iso(label.start)} on: {verdict}, in effect from {iso(label.said)}"
     )
+    warn_if_unseen(settings, label.entity, label.metric)
 
 
 @app.command("list")

@@ -13,6 +13,7 @@ from engine.time import iso
 from pipelines import operators
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.seen import warn_if_unseen
 from pipelines.records import Rule
 from pipelines.records.rule import EFFECTS
 from pipelines.settings import Settings, load
@@ -130,6 +131,7 @@ def _send(rule: Rule, settings: Settings) -> None:
     begin = iso(max(rule.time, rule.start or rule.time))
     until = "it is removed" if rule.end is None else iso(rule.end)
     typer.echo(f"rule {rule.id}: {_does(rule)} for {rule.metric} of {rule.entity}, from {begin} until {until}")
+    warn_if_unseen(settings, rule.entity, rule.metric)
 
 
 def _concerns(rule: Rule) -> str:

@@ -1,0 +1,73 @@
+"""Whether a rule or label speaks of machines that there are: looked up among the verdicts in Elasticsearch."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Any
+
+import typer
+from elastic_transport import TransportError
+from elasticsearch import ApiError, Elasticsearch
+
+from deploy.embedded import services
+from engine.printing import visible
+from pipelines.records.novelty import JOINED
+from pipelines.settings import Settings
+
+_SECONDS = 5.0
+_NAMES = 1_000
+_ANY = ("*", JOINED)
+
+
+def warn_if_unseen(settings: Settings, entity: str, metric: str) -> None:
+    """Warns on standard error if no verdict is of such a machine and metric, or if that could not be looked up.
+
+    Args:
+        settings: Where Elasticsearch is; without an address, that of the servers that run.
+        entity: Glob over machines.
+        metric: Glob over metrics; `*` and `_machine` are met by each machine.
+    """
+    if entity == "*" and metric in _ANY:
+        return
+    running = services.status(settings)
+    url = settings.elasticsearch.url or (running.endpoints.elasticsearch_url if running else "")
+    if warning := _unseen(url, settings.index, entity, metric) if url else _UNCHECKED:
+        typer.echo(f"warning: {visible(warning)}", err=True)
+
+
+_UNCHECKED = "it could not be checked whether there is such a machine: Elasticsearch does not answer"
+
+
+def _unseen(url: str, index: str, entity: str, metric: str) -> str | None:
+    try:
+        with Elasticsearch(url, request_timeout=_SECONDS, max_retries=0) as client:
+            machines = [{"wildcard": {"host.name": {"value": _wildcard(entity)}}}]
+            if not _count(client, index, machines):
+                names = _names(client, index)
+                close = get_close_matches(entity, names, 1)
+                hint = f": did you mean {close[0]}?" if close else "; it counts once there is one"
+                return f"no verdict so far is of a machine {entity}{hint}"
+            if metric in _ANY or _count(
+                client, index, [*machines, {"wildcard": {"metric": {"value": _wildcard(metric)}}}]
+            ):
+                return None
+            return f"no verdict so far is of a metric {metric} of {entity}; it counts once there is one"
+    except (TransportError, ApiError):
+        return _UNCHECKED
+
+
+def _count(client: Elasticsearch, index: str, clauses: list[dict[str, Any]]) -> int:
+    query = {"bool": {"filter": clauses}}
+    return int(client.count(index=index, query=query, ignore_unavailable=True, terminate_after=1)["count"])
+
+
+def _names(client: Elasticsearch, index: str) -> list[str]:
+    groups = {"names": {"terms": {"field": "host.name", "size": _NAMES}}}
+    reply = client.search(index=index, size=0, aggs=groups, ignore_unavailable=True)
+    return [bucket["key"] for bucket in reply.get("aggregations", {}).get("names", {}).get("buckets", [])]
+
+
+def _wildcard(glob: str) -> str:
+    """A glob as a wildcard of Elasticsearch, which has an escape where a glob has none."""
+    return re.sub(r"\\", r"\\\\", glob)
