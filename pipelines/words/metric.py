@@ -151,7 +151,8 @@ def _change(facts: Facts) -> list[str]:
     before, level = facts.context.get("before"), facts.context.get("level")
     subject = _subject(facts)
     if before is None or level is None:
-        return [_value_and_usual(facts), "It has changed, and stays so.", facts.since]
+        stays = f"It has changed{facts.from_onset}, and stays so."
+        return [_value_and_usual(facts), stays, "If it goes on, that becomes the new normal."]
     scale = Scale(before - level, facts.scale.kind, max(abs(before), abs(level)))
     lasting = f", for {duration(facts.lasted)}" if facts.lasted else ""
     moved = (
