@@ -99,7 +99,7 @@ def render(status: PipelineStatus, url: str, now: int, width: int) -> Renderable
         title.append(f"  latency {duration(round(status.latency_ms))}")
     title.append(f"  {status.indexed:,} documents")
     if url:
-        title.append(f"  {url}", style="underline")
+        title.append(cell(f"  {url}", "underline"))
     troubles = [cell(problem, "bold red") for problem in status.problems]
     parts = (jobs_table(status.jobs, now, width), *troubles, Text(), _novelties(status, now))
     return Panel(Group(*parts), title=title, title_align="left")
@@ -134,7 +134,7 @@ def jobs_table(jobs: Sequence[JobStatus], now: int, width: int) -> Table:
             "late": Text(f"{job.late:,}", "yellow" if job.late else "dim"),
             "dead": Text(f"{job.dead_lettered:,}", "bold red" if job.dead_lettered else "dim"),
         }
-        table.add_row(Text(job.name, "bold"), *(cells[name] for name in names))
+        table.add_row(cell(job.name, "bold"), *(cells[name] for name in names))
     return table
 
 
@@ -154,7 +154,7 @@ def _novelties(status: PipelineStatus, now: int) -> RenderableType:
             clock_time(int(it["@timestamp"]), now),
             cell(it.get("host.name")),
             cell(metric),
-            Text(kind.replace("_", " "), style),
+            cell(kind.replace("_", " "), style),
             Text(f"{float(it.get('record_score', 0)):.0f}", style),
             number(it.get("typical")),
             number(it.get("actual")),
@@ -166,7 +166,7 @@ def _told(it: dict[str, Any]) -> dict[str, Any]:
     """A novelty for the log: names that could steer a terminal are made visible."""
     told = {
         "at": iso(int(it["@timestamp"])),
-        "kind": it.get("kind"),
+        "kind": visible(it.get("kind")),
         "score": round(float(it.get("record_score", 0)), 1),
     }
     names = {"machine": visible(it.get("host.name")), "metric": visible(it.get("metric"))}

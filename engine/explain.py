@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
+from engine.printing import cell, visible
 from engine.sources import Source
 from engine.time import duration_ms
 
@@ -51,22 +51,22 @@ class Plan:
         for row in self.shards:
             lines.append("    " + ", ".join(f"{name} {value}" for name, value in _cells(row).items()))
         lines += [f"    hot key {key}: {share:.0%} of the records" for key, share in self.hot]
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
     def __rich__(self) -> RenderableType:
-        tree = Tree(f"[bold]{escape(self.job)}[/bold]")
+        tree = Tree(cell(self.job, "bold"))
         for title, some in self.sections:
-            branch = tree.add(f"[bold cyan]{escape(title)}[/bold cyan]")
+            branch = tree.add(cell(title, "bold cyan"))
             for term, meaning in some:
-                branch.add(f"{escape(term)}: {escape(meaning)}")
+                branch.add(cell(f"{term}: {meaning}"))
         if not self.shards:
             return tree
         table = Table(title="shards, over the last micro-batches", title_justify="left")
         for name in _cells(self.shards[0]):
             table.add_column(name, justify="right")
         for row in self.shards:
-            table.add_row(*_cells(row).values())
-        hot = [f"hot key {escape(key)}: {share:.0%} of the records" for key, share in self.hot]
+            table.add_row(*map(cell, _cells(row).values()))
+        hot = [cell(f"hot key {key}: {share:.0%} of the records") for key, share in self.hot]
         return Group(tree, table, *hot)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.printing import visible
+
 NAMED = 5
 """So many lines are named of each reason."""
 
@@ -27,7 +29,7 @@ class Skipped:
     def __str__(self) -> str:
         shown = ", ".join(map(str, self.lines[:NAMED])) + (", …" if len(self.lines) > NAMED else "")
         word = "line" if len(self.lines) == 1 else "lines"
-        return f"{self.what}: {self.count} ({word} {shown}, e.g. {self.example!r})"
+        return f"{self.what}: {self.count} ({word} {shown}, e.g. '{self.example}')"
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class SeriesReport:
 
     def __str__(self) -> str:
         if self.failure:
-            return f"{self.path}: skipped\n  {self.failure}"
+            return f"{visible(self.path)}: skipped\n  {visible(self.failure)}"
         faults = {
             "rows without a time": self.bad_times,
             "missing values": self.missing,
@@ -79,4 +81,5 @@ class SeriesReport:
         }
         found = ", ".join(f"{count} {what}" for what, count in faults.items() if count)
         first = f"{self.path}: {self.rows} rows, step {self.step_ms / 1000:g} s; {found or 'no faults'}"
-        return "\n  ".join([first, *(f"skipped {reason}" for reason in self.skipped), *self.notes])
+        lines = [first, *(f"skipped {reason}" for reason in self.skipped), *self.notes]
+        return "\n  ".join(map(visible, lines))

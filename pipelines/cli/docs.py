@@ -12,6 +12,7 @@ import dashboards.codes  # noqa: F401  the page of error codes holds those of al
 import datagen.codes  # noqa: F401
 import deploy.codes  # noqa: F401
 from engine.errors import NewnormalError
+from engine.printing import visible
 from pipelines.schemas.markdown import errors_page, records_page, settings_page
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -29,7 +30,7 @@ def docs(
     stale = [name for name, page in PAGES.items() if _read(folder / name) != page()]
     if check:
         for name in stale:
-            typer.echo(f"{folder / name} is stale; run: newnormal docs", err=True)
+            typer.echo(visible(f"{folder / name} is stale; run: newnormal docs"), err=True)
         raise typer.Exit(1 if stale else 0)
     for name in stale:
         try:
@@ -37,7 +38,7 @@ def docs(
             (folder / name).write_text(PAGES[name](), encoding="utf-8")
         except OSError as error:
             raise NewnormalError("DOCS_NOT_WRITTEN", str(error), str(folder), "a writable folder") from None
-        typer.echo(f"wrote {folder / name}")
+        typer.echo(visible(f"wrote {folder / name}"))
 
 
 def _read(path: Path) -> str | None:

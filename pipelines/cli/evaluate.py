@@ -14,7 +14,7 @@ from rich.table import Table
 from datagen.series import Reading, files_of, names_of, read_files, read_labels
 from engine import kafka_content
 from engine.errors import NewnormalError
-from engine.printing import visible_lines
+from engine.printing import cell, visible_lines
 from pipelines import topics
 from pipelines.cli import reading as csv
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
@@ -94,7 +94,7 @@ def evaluate(
     show.write(out, "evaluation", judged.figures())
     _plots(verdicts, judged, out, plots)
     _tables(judged)
-    Console(stderr=True).print(f"figures and plots are in {out}")
+    Console(stderr=True, soft_wrap=True).print(cell(f"figures and plots are in {out}"))
 
 
 def _of_files(
@@ -166,7 +166,7 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
     )
     spans, refused = truth.of_messages(lines)
     if refused:
-        Console(stderr=True).print(f"{refused} messages of {', '.join(known)} could not be read and are left out")
+        Console(stderr=True).print(cell(f"{refused} messages of {', '.join(known)} could not be read and are left out"))
     return latest.select(_COLUMNS), spans
 
 

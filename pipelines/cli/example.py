@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from engine.errors import NewnormalError
+from engine.printing import visible
 from pipelines.cli.output import file_to_write
 
 
@@ -36,4 +37,4 @@ def example(
     module = importlib.import_module(f"engine.examples.{name}")
     module.plot(module.compute(), figure)
     figure.savefig(path, dpi=120)
-    typer.echo(f"{(module.__doc__ or '').strip()}\nsee {path}")
+    typer.echo(f"{(module.__doc__ or '').strip()}\nsee {visible(path)}")

@@ -52,8 +52,15 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
             structlog.get_logger().error(told.what, code=told.code, **{k: v for k, v in parts.items() if v})
         else:
             console = Console(stderr=True, soft_wrap=True)
-            console.print(visible_lines(str(told)), style="bold red", markup=False, highlight=False)
+            console.print(_text(told), style="bold red", markup=False, highlight=False)
         return _UNEXPECTED if told.code == "UNEXPECTED_ERROR" else _OURS
+
+
+def _text(error: NewnormalError) -> str:
+    """The error as it is shown; a line of its texts cannot pass for one of ours."""
+    fields = {"where": error.where, "accepted": error.accepted, "now": error.now}
+    lines = [f"{error.code}: {error.what}", *(f"  {name}: {text}" for name, text in fields.items() if text)]
+    return "\n".join(visible_lines(line.strip("\n").replace("\n", "\n    ")) for line in lines)
 
 
 def _told(error: BaseException) -> NewnormalError:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 
 from deploy.embedded.services import running
+from engine.printing import visible
 from engine.time import iso
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
@@ -64,10 +66,14 @@ def add(
     settings = load(**overrides(kafka, None, state_dir, namespace))
     label = checked(Label, fields, settings, now)
     write(running(settings, elasticsearch=False), label)
-    typer.echo(
-        f"{label.metric} of {label.entity} from {iso(label.start)} on: {verdict}, in effect from {iso(label.said)}"
-    )
+    told(label)
     warn_if_unseen(settings, label.entity, label.metric)
+
+
+def told(label: Label) -> None:
+    """Prints what a label says from when on."""
+    what = f"{label.metric} of {label.entity} from {iso(label.start)} on"
+    typer.echo(visible(f"{what}: {label.verdict}, in effect from {iso(label.said)}"))
 
 
 @app.command("list")
@@ -89,6 +95,11 @@ def list_(
         for label in found:
             typer.echo(rows.of_record(label))
         return
+    show(found)
+
+
+def show(found: Sequence[Label]) -> None:
+    """Prints labels, a block each."""
     for label in found:
         until = "" if label.end is None else f" until {iso(label.end)}"
         about = f"from {iso(label.start)}{until}"

@@ -6,9 +6,10 @@ import logging
 import sys
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 from engine.errors import NewnormalError
+from engine.printing import visible
 from pipelines.settings import LogSettings, load
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -17,7 +18,7 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 def configure() -> None:
     """Sets level and form as the settings `log.level` and `log.format` say; times are ISO 8601, UTC."""
     settings = _settings()
-    last: list[Processor] = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    last: list[Processor] = [_visible, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     if settings.format == "json":
         last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     structlog.configure(
@@ -34,6 +35,11 @@ def configure() -> None:
 def is_json() -> bool:
     """Whether what is logged is JSON."""
     return isinstance(structlog.get_config()["processors"][-1], structlog.processors.JSONRenderer)
+
+
+def _visible(_logger: object, _name: str, event: EventDict) -> EventDict:
+    """Texts of others as they are: they neither begin lines of their own nor steer the terminal."""
+    return {name: visible(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
 def _settings() -> LogSettings:

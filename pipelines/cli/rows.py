@@ -65,11 +65,11 @@ def show(columns: Mapping[str, bool], rows: Sequence[Sequence[Any]], title: str 
     """
     console = Console()
     shown = [[_short(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
-    widths = [max(map(len, [name, *(row[at] for row in shown)])) for at, name in enumerate(columns)]
+    widths = [max(map(len, [visible(name), *(row[at] for row in shown)])) for at, name in enumerate(columns)]
     if sum(widths) + 3 * len(widths) + 1 <= console.width:
-        table = Table(title=title or None, title_justify="left")
+        table = Table(title=cell(title) if title else None, title_justify="left")
         for name, number in columns.items():
-            table.add_column(name, justify="right" if number else "left", no_wrap=True)
+            table.add_column(cell(name), justify="right" if number else "left", no_wrap=True)
         for row in shown:
             table.add_row(*map(cell, row))
         console.print(table)

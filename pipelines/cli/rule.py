@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from deploy.embedded.services import running
 from engine.errors import NewnormalError
+from engine.printing import visible
 from engine.time import iso
 from pipelines import operators
 from pipelines.cli import rows
@@ -101,6 +103,11 @@ def list_(
         for rule in found:
             typer.echo(rows.of_record(rule))
         return
+    show(found)
+
+
+def show(found: Sequence[Rule]) -> None:
+    """Prints rules, a block each."""
     for rule in found:
         until = "until it is removed" if rule.end is None else f"until {iso(rule.end)}"
         force = f"from {iso(rule.start or rule.time)} {until}"
@@ -123,15 +130,21 @@ def remove(
     when = max(operators.instant(at, now, "--at") or 0, old.time + 1)
     fields = {"id": name, "time": when, "active": False, "entity": old.entity, "metric": old.metric}
     operators.write(settings, operators.checked(Rule, fields, settings, now))
-    typer.echo(f"rule {name} is removed from {iso(when)} on")
+    typer.echo(visible(f"rule {name} is removed from {iso(when)} on"))
 
 
 def _send(rule: Rule, settings: Settings) -> None:
     operators.write(running(settings, elasticsearch=False), rule)
+    told(rule)
+    warn_if_unseen(settings, rule.entity, rule.metric)
+
+
+def told(rule: Rule) -> None:
+    """Prints what a rule does from when on."""
     begin = iso(max(rule.time, rule.start or rule.time))
     until = "it is removed" if rule.end is None else iso(rule.end)
-    typer.echo(f"rule {rule.id}: {_does(rule)} for {rule.metric} of {rule.entity}, from {begin} until {until}")
-    warn_if_unseen(settings, rule.entity, rule.metric)
+    whom = f"{rule.metric} of {rule.entity}"
+    typer.echo(visible(f"rule {rule.id}: {_does(rule)} for {whom}, from {begin} until {until}"))
 
 
 def _concerns(rule: Rule) -> str:

@@ -18,6 +18,7 @@ from dashboards.live import duration
 from deploy.embedded import services
 from deploy.embedded.record import Running
 from engine.errors import NewnormalError
+from engine.printing import cell, visible
 from pipelines.settings import load
 
 app = typer.Typer(
@@ -58,7 +59,7 @@ def down(state_dir: StateDir = None) -> None:
     """Stop the servers; their data stay."""
     settings = load(state_dir=state_dir)
     stopped = services.down(settings)
-    print("stopped" if stopped else f"nothing was running for {settings.state}")
+    print("stopped" if stopped else visible(f"nothing was running for {settings.state}"))
 
 
 @app.command()
@@ -74,7 +75,7 @@ def status(
     elif running:
         _show(running, settings.state)
     else:
-        print(f"nothing is running for {settings.state}")
+        print(visible(f"nothing is running for {settings.state}"))
     if not running:
         raise typer.Exit(3)
 
@@ -82,14 +83,17 @@ def status(
 def _show(running: Running, state: Path) -> None:
     until = "`newnormal services down`" if running.owner is None else f"process {running.owner} ends"
     table = Table(
-        box=None, header_style="dim", caption=f"running until {until}; logs in {state / 'logs'}", caption_justify="left"
+        box=None,
+        header_style="dim",
+        caption=cell(f"running until {until}; logs in {state / 'logs'}"),
+        caption_justify="left",
     )
     for column in ("server", "address", "pid", "memory", "up", "restarts"):
         table.add_column(column, overflow="fold")
     for server in running.servers:
         memory = f"{_memory(server.pid) >> 20} MB"
         up_for = duration(round((time.time() - server.started) * 1000))
-        table.add_row(server.name, server.address, str(server.pid), memory, up_for, str(server.restarts))
+        table.add_row(*map(cell, (server.name, server.address, server.pid, memory, up_for, server.restarts)))
     Console().print(table)
 
 

@@ -14,6 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartiti
 
 from engine import kafka_content
 from engine.errors import NewnormalError
+from engine.printing import visible
 from engine.sources import Messages, Source
 from engine.time import iso
 from engine.timebounds import TimeBounds
@@ -66,7 +67,7 @@ def _bounded(settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.Dat
     for name in names:
         frame, refused = tables.frame(name, kafka_content.values(settings.kafka.bootstrap or "", settings.topic(name)))
         if refused:
-            typer.echo(f"{name}: {refused} messages could not be read and are left out", err=True)
+            typer.echo(visible(f"{name}: {refused} messages could not be read and are left out"), err=True)
         yield name, frame
 
 

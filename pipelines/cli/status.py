@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from dashboards.live import duration, jobs_table
 from dashboards.status import JobStatus
@@ -103,15 +102,15 @@ def _reasons(health: dict[str, Any]) -> list[str]:
 def _show(settings: Settings, servers: Any, answers: list[Answer]) -> None:
     console = Console(highlight=False)
     place = f"{settings.state}, namespace {settings.namespace or 'none'}"
-    console.print(Text(f"state directory {place}"), soft_wrap=True)
+    console.print(cell(f"state directory {place}"), soft_wrap=True)
     for server in servers:
         up = duration(round((time.time() - server.started) * 1000))
-        console.print(Text(f"{server.name} at {server.address}, process {server.pid}, up {up}"), soft_wrap=True)
+        console.print(cell(f"{server.name} at {server.address}, process {server.pid}, up {up}"), soft_wrap=True)
     if not servers:
         console.print("no embedded server runs")
     for answer in answers:
         process = answer.process
-        console.print(Text(f"process {process.pid}, {process.url}"), soft_wrap=True)
+        console.print(cell(f"process {process.pid}, {process.url}"), soft_wrap=True)
         if answer.jobs:
             jobs = [JobStatus(**{name: job[name] for name in _FIELDS if name in job}) for job in answer.jobs]
             console.print(jobs_table(jobs, int(time.time() * 1000), console.width))

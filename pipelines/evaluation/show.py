@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from engine.printing import cell
+
 
 @contextmanager
 def bar(task: str) -> Iterator[Callable[[float], None]]:
@@ -28,7 +30,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
     for index, column in enumerate(columns):
         shown.add_column(column, justify="left" if index == 0 else "right")
     for row in rows:
-        shown.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row))
+        shown.add_row(*(cell(f"{value:.3f}" if isinstance(value, float) else value) for value in row))
     Console(stderr=True).print(shown)
 
 
