@@ -57,7 +57,7 @@ HOSTILE_RULES: list[bytes | None] = [
     rule(above=2, below=1),
     b'{"id": "r", "@timestamp": 1700000000000, "above": 1' + b"0" * 400 + b', "report": true}',
     rule(**{"@timestamp": 10**30}),
-    rule(**{"@timestamp": T0 + 10**9}),
+    rule(**{"@timestamp": BEYOND - 1}),
     rule(**{"@timestamp": T0 // 1000}),
     rule(**{"@timestamp": -1}),
     rule(**{"@timestamp": None}),
@@ -93,7 +93,7 @@ HOSTILE_LABELS: list[bytes | None] = [
     label(**{"event.end": BEYOND}),
     label(**{"event.end": T0 - 1}),
     label(**{"event.start": T0 // 1000}),
-    label(**{"event.created": T0 + 10**9}),
+    label(**{"event.created": BEYOND - 1}),
     label(**{"event.created": "soon"}),
 ]
 
