@@ -30,11 +30,13 @@ from tests.integration.conftest import Pipeline
 
 SILENCE_SECONDS = 15.0
 _CALM_SECONDS = 15.0
+Fault = tuple[str, Callable[[], None]]
+"""What it is called, and what does it."""
 
 
-def faults(servers: Servers, rng: random.Random, count: int) -> list[tuple[str, Callable[[], None]]]:
+def faults(servers: Servers, rng: random.Random, count: int) -> list[Fault]:
     """So many faults in random order, each kind of them where ``count`` allows."""
-    kinds = [
+    kinds: list[Fault] = [
         ("both restart", lambda: servers.restart(rng.uniform(1, 45))),
         ("Kafka hangs", lambda: servers.hang("kafka", rng.uniform(2, 60))),
         ("Kafka is killed", lambda: servers.kill("kafka")),
@@ -52,18 +54,23 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20.0, help="how long faults are done")
     parser.add_argument("--faults", type=int, default=10, help="how many")
     parser.add_argument("--seed", type=int, default=1, help="of the faults' order and lengths")
+    parser.add_argument("--absent", type=float, default=0.0, help="seconds of one long absence of both, first of all")
     options = parser.parse_args()
     state = Path(tempfile.mkdtemp(prefix="newnormal-soak-"))
     servers = Servers(load(state_dir=state))
     try:
-        soak(servers, state, options.minutes, options.faults, options.seed)
+        rng = random.Random(options.seed)
+        chosen = faults(servers, rng, options.faults)
+        if options.absent:
+            chosen.insert(0, (f"both absent for {options.absent:g} s", lambda: servers.restart(options.absent)))
+        soak(servers, state, options.minutes, chosen, rng)
     finally:
         servers.down()
         shutil.rmtree(runtime_dir(state / "elasticsearch"), ignore_errors=True)
     shutil.rmtree(state)
 
 
-def soak(servers: Servers, state: Path, minutes: float, count: int, seed: int) -> None:
+def soak(servers: Servers, state: Path, minutes: float, chosen: list[Fault], rng: random.Random) -> None:
     """Feeds, does the faults, and compares at the end; what is wrong leaves the state directory for a look."""
     servers.up()
     found = services.status(servers.settings)
@@ -80,7 +87,7 @@ def soak(servers: Servers, state: Path, minutes: float, count: int, seed: int) -
     feed = Feed(settings.kafka.bootstrap or "", settings.topic(topics.RAW_JSON), begin)
     feed.start()
     try:
-        disturb(pipeline, servers, minutes, count, random.Random(seed))
+        disturb(pipeline, minutes, chosen, rng)
         end = feed.finish()
         expected = (end - begin) // WINDOW * HOSTS * METRICS
         pipeline.wait("all documents", lambda: stored(pipeline, end) >= expected, 600)
@@ -90,13 +97,13 @@ def soak(servers: Servers, state: Path, minutes: float, count: int, seed: int) -
     assert "Traceback" not in pipeline.log.read_text()
 
 
-def disturb(pipeline: Pipeline, servers: Servers, minutes: float, count: int, rng: random.Random) -> None:
+def disturb(pipeline: Pipeline, minutes: float, chosen: list[Fault], rng: random.Random) -> None:
     """Does the faults, one after another, each when the pipeline has come back from the last."""
     pipeline.start()
     pipeline.wait("health", lambda: health(pipeline)[0] == 200 and len(pipeline.documents()) > 0, 300)
-    silence, began, each = Silence(pipeline.log), time.monotonic(), minutes * 60 / count
+    silence, began, each = Silence(pipeline.log), time.monotonic(), minutes * 60 / max(1, len(chosen))
     with silence.watched(lambda: health(pipeline)[0] == 503):
-        for number, (what, do) in enumerate(faults(servers, rng, count)):
+        for number, (what, do) in enumerate(chosen):
             print(f"{time.monotonic() - began:6.0f} s  {what}", flush=True)
             do()
             pipeline.wait(f"health after: {what}", lambda: health(pipeline)[0] == 200, 240)
