@@ -186,11 +186,12 @@ class Driver:
             NewnormalError: ``JOB_FAILED`` if a job fails again and again; ``ALREADY_RUNNING`` if another process took
                 its place.
         """
+        lags = self.lags()
         for name, run in self.runs.items():
             if run.query is None:
                 continue
             if run.query.isActive:
-                run.look(time.monotonic())
+                run.look(time.monotonic(), lags[name])
             elif not run.restarts.waiting:
                 self._failed(name, run)
             elif run.restarts.due(time.monotonic()) and not self.servers.is_away("kafka"):
@@ -217,14 +218,9 @@ class Driver:
         """What keeps the pipeline from doing its work now, a sentence each; empty if all is well."""
         if self.spark is None:
             return ["the jobs have not started yet"]
-        away = [f"{each} ({each.reason})" for each in self.servers.away()]
-        now, lags = time.monotonic(), self.lags()
-        for name, run in self.runs.items():
-            if run.restarts.waiting and not away:
-                away.append(f"{name}: failed and starts again: {run.restarts.reason}")
-            elif (lags[name] or 0) > 0 and now > run.moved + _STALL_SECONDS and not away:
-                away.append(f"{name}: no micro-batch has ended for {now - run.moved:.0f} s, {lags[name]} messages wait")
-        return away
+        if away := self.servers.away():
+            return [f"{each} ({each.reason})" for each in away]
+        return [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
 
     def lags(self) -> dict[str, int | None]:
         """Kafka messages that each job has not read yet; ``None`` where that is not known, as while Kafka is away."""
@@ -290,7 +286,8 @@ class _Run:
         restarts: Its failures.
         read: Offsets after its last micro-batch, by topic and partition; ``None`` before the first.
         batch: Number of that micro-batch.
-        moved: When it was first seen, or the query was started: seconds, monotonic.
+        moved: When it was first seen, the query was started, or nothing was left to read: seconds, monotonic.
+        lag: Messages not read; ``None`` if unknown.
     """
 
     query: StreamingQuery | None = None
@@ -298,13 +295,17 @@ class _Run:
     read: dict[str, dict[str, int]] | None = None
     batch: int = -1
     moved: float = 0.0
+    lag: int | None = None
 
     def started(self, query: StreamingQuery) -> None:
         self.query, self.batch, self.moved = query, -1, time.monotonic()
         self.restarts.started()
 
-    def look(self, now: float) -> None:
-        """Takes in what the query tells of its last micro-batch."""
+    def look(self, now: float, lag: int | None) -> None:
+        """Takes in what the query tells of its last micro-batch, and how many messages it has not read."""
+        self.lag = lag
+        if not lag:
+            self.moved = now
         progress = self.query.lastProgress if self.query else None
         if progress is None:
             return
@@ -314,6 +315,14 @@ class _Run:
         ends = progress["sources"][0].get("endOffset")
         if ends:
             self.read = json.loads(ends) if isinstance(ends, str) else ends
+
+    def problem(self, name: str, now: float) -> str:
+        """What keeps the job from its work, in a sentence; empty if nothing does."""
+        if self.restarts.waiting:
+            return f"{name}: failed and starts again: {self.restarts.reason}"
+        if self.lag and now > self.moved + _STALL_SECONDS:
+            return f"{name}: no micro-batch has ended for {now - self.moved:.0f} s, {self.lag} messages wait"
+        return ""
 
 
 def _stop(query: StreamingQuery) -> None:
