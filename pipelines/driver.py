@@ -39,6 +39,8 @@ from pipelines.sink.job import SinkJob
 
 ALL = (*JOBS, "sink")
 _STALL_SECONDS = 60.0
+_SLOW_SECONDS = 120.0
+_START_SECONDS = 12.0
 _STOP_SECONDS = 5.0
 STATE_FORMAT = 3
 """Raised when state of older checkpoints cannot be read any more."""
@@ -88,6 +90,7 @@ class Driver:
         )
         self.write_again = write_again
         self.runs = {name: _Run() for name in self.names}
+        self.slow_until = 0.0
         self.sink: SinkJob | None = None
         self.spark: SparkSession | None = None
         self.heartbeats, self.resources = ExitStack(), ExitStack()
@@ -194,8 +197,13 @@ class Driver:
                 run.look(time.monotonic(), lags[name])
             elif not run.restarts.waiting:
                 self._failed(name, run)
-            elif run.restarts.due(time.monotonic()) and not self.servers.is_away("kafka"):
+            elif run.restarts.due(time.monotonic()) and not self.servers.is_away("kafka") and self._may_start():
                 self._launch(name)
+
+    def _may_start(self) -> bool:
+        """Where Python workers were slow to start, jobs start one after another: together they would be slow again."""
+        now = time.monotonic()
+        return now > self.slow_until or not any(run.starts(now) for run in self.runs.values())
 
     def _failed(self, name: str, run: _Run) -> None:
         assert run.query is not None
@@ -210,6 +218,7 @@ class Driver:
         self.board.failed(name, why)
         pause = round(run.restarts.at - time.monotonic(), 1)
         if slow:
+            self.slow_until = time.monotonic() + _SLOW_SECONDS
             log.info("a Python worker took more than 10 s to start, the job starts again", job=name, in_s=pause)
         else:
             log.warning("job failed, starts again from its checkpoint", job=name, in_s=pause, reason=why)
@@ -287,6 +296,7 @@ class _Run:
         read: Offsets after its last micro-batch, by topic and partition; ``None`` before the first.
         batch: Number of that micro-batch.
         moved: When it was first seen, the query was started, or nothing was left to read: seconds, monotonic.
+        began: When the query was started.
         lag: Messages not read; ``None`` if unknown.
     """
 
@@ -295,10 +305,12 @@ class _Run:
     read: dict[str, dict[str, int]] | None = None
     batch: int = -1
     moved: float = 0.0
+    began: float = 0.0
     lag: int | None = None
 
     def started(self, query: StreamingQuery) -> None:
         self.query, self.batch, self.moved = query, -1, time.monotonic()
+        self.began = self.moved
         self.restarts.started()
 
     def look(self, now: float, lag: int | None) -> None:
@@ -315,6 +327,10 @@ class _Run:
         ends = progress["sources"][0].get("endOffset")
         if ends:
             self.read = json.loads(ends) if isinstance(ends, str) else ends
+
+    def starts(self, now: float) -> bool:
+        """Whether the query was started a moment ago and has ended no micro-batch yet."""
+        return bool(self.query and self.query.isActive and self.batch < 0 and now < self.began + _START_SECONDS)
 
     def problem(self, name: str, now: float) -> str:
         """What keeps the job from its work, in a sentence; empty if nothing does."""

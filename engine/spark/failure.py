@@ -40,7 +40,7 @@ def _stated(texts: list[str]) -> str:
 
     >>> _stated(["StreamingQueryException: Job aborted\n=== Streaming Query ===\n+- LocalRelation <empty>",
     ...          "SparkException: Python worker failed to connect back.", "SocketTimeoutException: Timed out"])
-    'SparkException: Python worker failed to connect back.: SocketTimeoutException: Timed out'
+    'SparkException: Python worker failed to connect back.'
     >>> _stated(["StreamingQueryException: x", "PythonException: \n  Traceback (most recent call last):\n"
     ...          "  File \"a.py\", line 1\nValueError: no such key\n"])
     'ValueError: no such key'
@@ -52,7 +52,7 @@ def _stated(texts: list[str]) -> str:
     if not causes:
         return "stopped"
     telling = [cause for cause in causes if slow_start(cause)]
-    return ": ".join(dict.fromkeys([*telling[:1], causes[-1]]))[:_LONGEST]
+    return min(telling, key=len, default=causes[-1])[:_LONGEST]
 
 
 def _first_line(text: str) -> str:

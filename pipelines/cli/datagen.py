@@ -15,8 +15,10 @@ from datagen.simulator import SimulatorConfig, resolve
 from datagen.simulator import demo as demo_config
 from datagen.simulator import simulate as run_simulation
 from engine.errors import NewnormalError
+from engine.printing import cell
 from engine.time import duration_ms, epoch_ms, iso
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.output import file_to_write
 from pipelines.cli.sources import To, agents_sink, found, progress_bar, saying, sink_of, speed_of, stopping
 from pipelines.settings import load
 
@@ -60,7 +62,9 @@ def simulate(
     late: Annotated[
         float, typer.Option(min=0, max=1, help="Share of samples that come up to two minutes late.")
     ] = 0.001,
-    truth: Annotated[Path | None, typer.Option(help="Also write the ground truth here, JSON lines.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="Also write the ground truth here, JSON lines.", callback=file_to_write)
+    ] = None,
 ) -> None:
     """Simulate a site of hosts and VMs: metrics, logs and incidents, with the truth about what was injected.
 
@@ -154,7 +158,7 @@ def agent(
         progress_bar(say, length) as tell,
         agents_sink(settings, to, reader.entity, saying(say)) as sink,
     ):
-        say.print(f"{reader.entity}: a sample every {every}, until {'Ctrl-C' if length is None else duration}")
+        say.print(cell(f"{reader.entity}: a sample every {every}, until {'Ctrl-C' if length is None else duration}"))
         begin = clock.now()
         until = None if length is None else begin + length
         read = run_agent(

@@ -63,7 +63,7 @@ class JsonDecoder(Decoder):
         Polars parses the messages as the elements of one array, so each must look like one object, and there must be
         as many objects as messages.
         """
-        if chunk.null_count:
+        if chunk.null_count or not len(chunk):
             return None
         try:
             lines = pl.Series(values=pl.from_arrow(chunk)).cast(pl.String).str.strip_chars()

@@ -249,6 +249,11 @@ def test_a_message_means_the_same_whatever_its_neighbours(some: list[bytes], bad
     assert sorted({letter.offset for letter in dead}) == [*refused, *range(len(some), len(some) + len(bad))]
 
 
+@pytest.mark.parametrize("form", ["json", "telegraf", "collectd"])
+def test_a_micro_batch_of_heartbeats_alone_is_no_records_and_no_dead_letters(form: str) -> None:
+    assert read(form, [HEARTBEAT, HEARTBEAT]) == ([], [])
+
+
 def test_pieces_of_messages_are_never_put_together_to_one() -> None:
     two, head, tail = line() + b"," + line(), line()[:-1] + b',"x":[{}', b"{}]}"
     rows, dead = read("json", [two, head, tail, line()])
