@@ -20,6 +20,9 @@ from models.verdicts import Kind, Verdicts
 STEP = 300_000
 """Milliseconds between two values of the series that the contracts use."""
 
+_STUCK = 13.0
+"""Nats of exact repeats that are told of at a threshold of 50."""
+
 MOST_BYTES = 2048
 """State of one series is at most so large."""
 
@@ -194,6 +197,17 @@ def learning_comes_first(model: Model, values: Array) -> None:
         np.testing.assert_array_equal(verdict.kind == Kind.LEARNING.code, learned < 8)
 
 
+def unusual_kinds_have_evidence_of_their_own(model: Model, values: Array) -> None:
+    """What is called an anomaly or a change of state lies outside its band, scores 50, or repeats itself exactly."""
+    for verdict, value in zip(run(model, values)[0], values, strict=True):
+        called = np.isin(verdict.kind, (Kind.ANOMALY.code, Kind.STATE_CHANGE.code))
+        own = verdict.record_score >= 50
+        if value.ndim == 1:
+            own |= (value < verdict.lower) | (value > verdict.upper)
+            own |= verdict.evidence["frozen"] >= _STUCK
+        assert own[called].all()
+
+
 CONTRACTS: list[Callable[[Model, Array], None]] = [
     prefix_invariant,
     replay_deterministic,
@@ -206,5 +220,6 @@ CONTRACTS: list[Callable[[Model, Array], None]] = [
     input_is_not_changed,
     state_is_bounded,
     learning_comes_first,
+    unusual_kinds_have_evidence_of_their_own,
 ]
 """All contracts; each takes a model and values of shape (steps, series), and raises `AssertionError`."""

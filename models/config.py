@@ -42,7 +42,7 @@ class DetectorConfig:
         rest: Steps for which the strongest evidence is remembered.
         joined_rest: The same of joined verdicts.
         damping: Share taken off evidence that does not exceed it.
-        calm: Quiet steps that end an unrest.
+        calm: Quiet steps that do not end an unrest yet: one more does.
         doubt: Point evidence from which a value is learned with less weight.
     """
 
@@ -78,5 +78,5 @@ class DetectorConfig:
     rest: int = 120
     joined_rest: int = 240
     damping: float = 0.3
-    calm: int = 30
+    calm: int = 5
     doubt: float = 8.0

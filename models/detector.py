@@ -19,7 +19,7 @@ from models.evidence.frozen import Frozen
 from models.evidence.lingering import Lingering
 from models.evidence.point import compress, series_calibration
 from models.evidence.record import Range, Record
-from models.evidence.repeats import NEVER, Repeats
+from models.evidence.repeats import NEVER, Repeats, Unrest
 from models.evidence.window import WindowMean
 from models.experts.base import Expert, Lesson, Step
 from models.experts.days import Days
@@ -30,6 +30,7 @@ from models.families.choice import Choice, Family
 from models.families.stack import Part, Stack
 from models.families.suited import About, Suited
 from models.feedback import FEW, Feedback
+from models.kinds import Judged, Kinds
 from models.mixture import Mixture, reweigh
 from models.past import Lived, Past
 from models.peers import Newcomers
@@ -84,6 +85,7 @@ class _Judgement:
     window: tuple[Array, Any]
     change: tuple[Any, Any]
     weight: Array
+    unrest: Unrest
     lingering: Array
     band: tuple[Array, Array, Array]
     found: Found
@@ -123,6 +125,7 @@ class Detector:
         self.record = Record(config.record_tolerance, config.record_most, config.record_leak)
         self.frozen = Frozen(config.frozen_half, config.threshold)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
+        self.kinds = Kinds(config, self.repeats)
         self.lingering = Lingering(config.notable)
         self.regimes = Regimes(regimes or RegimesConfig(), config.half, config.timezone)
         self.feedback = Feedback()
@@ -209,6 +212,8 @@ class Detector:
     def accept(self, state: Columns, rows: Ints) -> Array:
         """Takes the present level of some series for typical and ends their incidents; changes those rows of the state.
 
+        The next verdict on a series whose incident has been told of says that it is over: *new normal*.
+
         Returns:
             By how much each level was moved, shape (n,).
         """
@@ -221,10 +226,15 @@ class Detector:
         change["before"] = change["before"] - offset
         window = Rows(state, rows, "window.")
         window["mean"] = np.ones(len(rows))
-        self.repeats.close(Rows(state, rows, "repeats."))
+        regime = Rows(state, rows, "regime.")
+        self.repeats.close(Rows(state, rows, "repeats."), self.onset(state, rows), self.regimes.peak(regime))
         state["lingering.surprise"][rows] = 0.0
-        self.regimes.close(Rows(state, rows, "regime."))
+        self.regimes.close(regime)
         return offset
+
+    def onset(self, state: Columns, rows: Ints) -> Ints:
+        """When the incident began that is open in each series, told of or not; -1: none is; shape (n,)."""
+        return self.regimes.onset(Rows(state, rows, "regime."))
 
     def _judge(
         self, state: Columns, rows: Ints, time: Ints, value: Array, day_off: Flags | None, about: About | None
@@ -265,22 +275,17 @@ class Detector:
         }
         weight, lingering, points = self._rank(state, rows, channels, step, np.where(valid, surprise + jump, 0.0))
         points = np.where(valid, points, 0.0)
-        found = self._found(state, rows, step, points, valid)
+        found = self._found(state, rows, step, points, valid, band)
         regime, frozen = Rows(state, rows, "regime."), Rows(state, rows, "frozen.")
         decision = self.regimes.decide(regime, found, self.config.threshold)
         same = valid & (seen > 0) & self.regimes.same(regime, found)
         channels["frozen"] = self.frozen.nats(frozen, same)
         strange = valid & (points >= self.config.threshold) & ~decision.explained
         strange |= self.frozen.tells(frozen, channels["frozen"])
-        kind = np.where(strange, Kind.ANOMALY.code, Kind.NORMAL.code)
-        kind = np.where(decision.kind >= 0, decision.kind, kind)
-        kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
-        unrest = Rows(state, rows, "repeats.")["onset"].astype(np.int64)
-        onset = np.where(decision.since == NEVER, unrest, decision.since)
         lived = self.past.read(Rows(state, rows, "past."), time, own["time"], present, band, same)
-        since = np.where(self.frozen.tells(frozen, channels["frozen"]), lived.same_since, onset)
-        since = np.where(since == NEVER, time, since)
-        since = np.where((kind == Kind.NORMAL.code) | (kind == Kind.LEARNING.code), NEVER, since)
+        begun = np.where(self.frozen.tells(frozen, channels["frozen"]), lived.same_since, NEVER)
+        judged = Judged(weight, points, channels["frozen"], frozen["nats"], strange, valid)
+        told = self.kinds.tell(Rows(state, rows, "repeats."), decision, judged, seen, time, begun)
         known = valid | (seen > 0)
         shown = (np.where(np.abs(edge) < _TRACE, 0.0, edge) for edge in band)
         lower, typical, upper = (np.where(known, edge, np.nan) for edge in shown)
@@ -291,13 +296,15 @@ class Detector:
             typical,
             lower,
             upper,
-            kind,
-            since,
+            told.kind,
+            told.since,
             channels,
             experts=self._believed(families["family"], mixture.weights),
             expected=self._by_name(medians) | dict.fromkeys(self.suited.names, np.where(known, typical, 0.0)),
-            onset=onset,
-            context=self._context(state, rows, step, lived, found, decision, kind),
+            onset=told.onset,
+            context=self._context(state, rows, step, lived, found, decision, told.kind),
+            incident=told.incident,
+            turned=told.turned,
         )
         return _Judgement(
             verdicts=verdicts,
@@ -313,6 +320,7 @@ class Detector:
             window=(mean_point, window_memo),
             change=(step_memo, change_memo),
             weight=weight,
+            unrest=told.unrest,
             lingering=lingering,
             band=band,
             found=found,
@@ -341,18 +349,21 @@ class Detector:
         unit = Rows(state, rows, "log_level.")["unit"]
         return np.where(unit > 0, unit, unit_of(value))
 
-    def _found(self, state: Columns, rows: Ints, step: Step, points: Array, valid: Flags) -> Found:
+    def _found(
+        self, state: Columns, rows: Ints, step: Step, points: Array, valid: Flags, band: tuple[Array, Array, Array]
+    ) -> Found:
         """What regimes want to know of the values."""
         unit, value = self._unit(state, rows, step.value), step.value
         floor = finest(step.resolution, value, unit)
-        return Found(place(value, unit), points, floor, step.seen, step.time, step.gap, valid)
+        outside = (value < band[0]) | (value > band[2])
+        return Found(place(value, unit), points, floor, step.seen, step.time, step.gap, valid, outside)
 
     def _context(
         self, state: Columns, rows: Ints, step: Step, lived: Lived, found: Found, decision: Decision, kind: Ints
     ) -> dict[str, Array]:
         """What words rest on; NaN where there is no news."""
         context = dict.fromkeys(_CONTEXT, np.full(len(rows), np.nan))
-        at = np.flatnonzero((kind != Kind.NORMAL.code) & (kind != Kind.LEARNING.code))
+        at = np.flatnonzero(((kind != Kind.NORMAL.code) & (kind != Kind.LEARNING.code)) | decision.inside)
         if not len(at):
             return context
         news = Lived(*(array[at] for array in lived))  # type: ignore[arg-type]
@@ -455,7 +466,7 @@ class Detector:
         record["low"], record["high"] = extent.low, extent.high
         frozen, nats = Rows(state, rows, "frozen."), judged.verdicts.evidence["frozen"]
         self.frozen.learn(frozen, nats > 0, step.seen, nats)
-        self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything)
+        self.repeats.learn(Rows(state, rows, "repeats."), judged.weight, step.time, everything, judged.unrest)
         self.lingering.learn(Rows(state, rows, "lingering."), judged.lingering, everything)
         self.regimes.learn(Rows(state, rows, "regime."), judged.found, judged.decision)
         _copy(state, _KEPT, "", at[after.returned & kept])

@@ -9,6 +9,7 @@ import numpy as np
 
 from models.arrays import Array, Columns, Flags, Ints, Rows, log_sum_exp, prefixed
 from models.config import DetectorConfig
+from models.course import Course, by_unrest
 from models.evidence.combine import score
 from models.evidence.mean import mean_surprise
 from models.evidence.point import compress, nats_calibration
@@ -30,6 +31,7 @@ class JoinedVerdicts:
     Args:
         entities: Row of the state of each entity, ascending, shape (m,).
         verdicts: One an entity; typical, lower and upper are NaN.
+        incident: Codes of `Course`: whether an incident that has been told of goes on, or ends here; shape (m,).
         shares: Of each row that went in, its share of its entity's verdict; they add up to 1; shape (n,).
         suggested: Of each row, what the entity's other metrics let expect where that is what makes the verdict, else
             NaN; shape (n,).
@@ -37,6 +39,7 @@ class JoinedVerdicts:
 
     entities: Ints
     verdicts: Verdicts
+    incident: Ints
     shares: Array
     suggested: Array
 
@@ -94,7 +97,7 @@ class Joined:
         self.feedback.told(Rows(state, entities, "feedback."), true)
 
     def accept(self, state: Columns, entities: Ints) -> None:
-        """Ends the incidents of some entities; changes those rows of the state."""
+        """Ends the incidents of some entities, which their next verdict says; changes those rows of the state."""
         self.repeats.close(Rows(state, entities, "repeats."))
 
     def join(
@@ -142,14 +145,18 @@ class Joined:
         points = score(damped, self.config.joined_half)
         kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
         kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
-        times = time[first]
-        since = np.where(kind == Kind.ANOMALY.code, self.repeats.onset(repeats, times), NEVER)
+        times, valid = time[first], metrics > 0
+        told = valid & (kind != Kind.LEARNING.code)
+        busy, no = both >= self.repeats.notable, np.zeros(m, np.bool_)
+        unrest = self.repeats.unrest(repeats, busy, np.where(told, points, 0.0), no)
+        kind, incident = by_unrest(self.config.threshold, unrest, kind, told)
+        since = np.where(incident == Course.NONE.code, NEVER, self.repeats.onset(repeats, times))
+        new = (incident == Course.OPEN.code) & (repeats["worst"] < self.config.threshold)
 
         unknown = np.full(m, np.nan)
         verdicts = Verdicts(points, np.exp(-damped), unknown, unknown, unknown, kind, since, channels)
-        valid = metrics > 0
         self.calibration.learn(calibration, memo, valid & (seen >= self.config.warm_up))
-        self.repeats.learn(repeats, both, times, valid)
+        self.repeats.learn(repeats, both, times, valid, unrest)
         self.feedback.fade(feedback, valid)
         own["seen"] = seen + valid
 
@@ -162,10 +169,12 @@ class Joined:
             there = np.bincount(place, weights=together.shares, minlength=m) > 0
             shares = np.where((by_model & there)[place], together.shares, shares)
             suggested = np.where((by_model & there)[place], together.expected, np.nan)
-        if onset is not None and (since != NEVER).any():  # it began when what carries it did
+        if onset is not None and new.any():  # it began when what carries it did
             carried = onset[_strongest(place, shares)]
-            since[:] = np.where((since == NEVER) | (carried == NEVER), since, carried)
-        return JoinedVerdicts(entities, verdicts, shares, suggested)
+            new &= carried != NEVER
+            since[:] = np.where(new, carried, since)
+            repeats["onset"] = np.where(new, carried, repeats["onset"].astype(np.int64))
+        return JoinedVerdicts(entities, verdicts, incident, shares, suggested)
 
 
 def _strongest(place: Ints, shares: Array) -> Ints:

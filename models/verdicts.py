@@ -72,9 +72,13 @@ class SeriesVerdicts(Verdicts):
         onset: Since when values have been unusual, epoch milliseconds, whatever the kind; -1: they are not.
         context: What words on it rest on beside these, by name, see `models.past` and `models.regimes`; NaN where it
             is no news.
+        incident: Codes of `models.course.Course`: whether an incident that has been told of goes on, or ends here.
+        turned: Codes of `Kind`: what the incident that began at ``since`` turns out to be with this value; -1: none.
     """
 
     experts: dict[str, Array]
     expected: dict[str, Array]
     onset: Ints
     context: dict[str, Array]
+    incident: Ints
+    turned: Ints

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from models.arrays import Array, Columns, Flags, Ints
 from models.config import DetectorConfig
+from models.course import Course
 from models.detector import Detector
 from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
@@ -22,11 +23,10 @@ from models.families.suited import About
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
 from models.verdicts import Kind, SeriesVerdicts
-from pipelines.context import NAMED, Contexts
+from pipelines.context import Contexts
 from pipelines.detection_state import DetectionState
 from pipelines.families import about
 from pipelines.hearing import Hearing, Silent
-from pipelines.influencers import Metrics, influencers
 from pipelines.machines import Machines, new_columns, new_slots
 from pipelines.notices import RuleInForce
 from pipelines.records.novelty import JOINED, QUIET_KINDS
@@ -34,54 +34,25 @@ from pipelines.reported import followed, new_column
 from pipelines.rules import Effects, applied, effects
 from pipelines.settings import DetectorSettings
 from pipelines.turns import turns
-
-EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
-"""The experts of a metric's mixture, and the families that take its place."""
-
-CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
-"""Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
+from pipelines.verdict_frames import (
+    CHANNELS,
+    COURSES,
+    EXPERTS,
+    IN_BRIEF,
+    KINDS,
+    LATER,
+    NO_INCIDENTS,
+    NUMBERS,
+    SCHEMA,
+    Turn,
+    joined_frame,
+    known,
+    nulls,
+)
+from pipelines.worst import revisions, worst
 
 _COMBINED = ("point", "window", "record", "change")
 """Those of them that make up a metric's part of the joined verdict."""
-
-_KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
-_NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
-_EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
-_EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
-
-SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
-    "entity": pl.String,
-    "metric": pl.String,
-    "metric_kind": pl.String,
-    "window_start": pl.Int64,
-    "window_end": pl.Int64,
-    "kind": pl.String,
-    **dict.fromkeys(_NUMBERS, pl.Float64),
-    "since": pl.Int64,
-    "evidence": _EVIDENCE,
-    "experts": _EXPERTS,
-    "expected": _EXPERTS,
-    **dict.fromkeys(("context", "influencers", "actuals", "typicals", "suggested"), NAMED),
-    "template": pl.String,
-    "example": pl.String,
-    **dict.fromkeys(("rules", "reported_by"), pl.List(pl.String)),
-    **dict.fromkeys(("message", "details"), pl.String),
-    "ingested": pl.Int64,
-    "revision": pl.Int64,
-}
-"""Columns of the verdicts: those of `Novelty`, in its order."""
-
-_IN_BRIEF = ("actuals", "typicals", "suggested")
-_LATER = ("template", "example", "rules", "reported_by", "message", "details", "ingested")
-"""Columns of logs, and those that are filled when a verdict is as it will be reported."""
-
-
-class _Turn(NamedTuple):
-    """The joined verdicts of one window end: first row of each entity, all rows that went in, what came out."""
-
-    first: Ints
-    rows: Ints
-    made: JoinedVerdicts
 
 
 class _Values(NamedTuple):
@@ -109,7 +80,7 @@ class Detection:
         self.detector, self.joined = Detector(config), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.learning))
         self.hearing = Hearing(config.threshold)
-        self.family = settings.family
+        self.family, self.threshold = settings.family, config.threshold
 
     def new_state(self) -> DetectionState:
         """The state before anything was seen."""
@@ -117,6 +88,7 @@ class Detection:
             lambda n: self.detector.new_state(n) | new_slots(n) | self.hearing.new_series(n) | new_column(n),
             lambda n: self.joined.new_state(n) | new_columns(n) | self.hearing.new_entities(n) | new_column(n),
             self.machines.new_tables(),
+            NO_INCIDENTS,
         )
 
     def from_tables(self, tables: dict[str, pa.Table]) -> DetectionState:
@@ -126,6 +98,8 @@ class Detection:
             NewnormalError: ``STATE_INVALID`` if a table is not of this kind.
         """
         state = self.new_state()
+        if "worst" in tables:
+            state.worst = _worst(tables["worst"])
         if "series" in tables:
             state.series.fill(tables["series"])
         if "entities" in tables:
@@ -156,6 +130,9 @@ class Detection:
             now: The watermark, which no later row is behind; ``None``: it is not known, and whole machines that are
                 silent are told of only when they are back.
 
+        What an incident turns out to be is said of the window in which it was worst, maybe one of an earlier call: as a
+        further verdict on that window, of revision 1.
+
         Returns:
             A frame of `SCHEMA`, and the state.
         """
@@ -165,10 +142,10 @@ class Detection:
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
         window_end, told = frame["window_end"].to_numpy(), effects(rules, frame)
         beforehand = about(frame, self.family)
-        numbers = {name: np.zeros(len(time)) for name in (*_NUMBERS, *CHANNELS) if name != "actual"}
+        numbers = {name: np.zeros(len(time)) for name in (*NUMBERS, *CHANNELS) if name != "actual"}
         believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
-        codes, since = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
-        joined: list[_Turn | None] = []
+        codes, since, turned, incident, onset = (np.empty(len(time), np.int64) for _ in range(5))
+        joined: list[Turn | None] = []
         contexts = Contexts()
         silent: list[Silent] = []
 
@@ -184,7 +161,9 @@ class Detection:
             for name in EXPERTS:
                 believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
             expected["hour"][part][verdicts.context["days"] != 1] = np.nan
-            codes[part], since[part] = verdicts.kind, verdicts.since
+            codes[part], since[part], incident[part] = verdicts.kind, verdicts.since, verdicts.incident
+            turned[part] = np.where(ruled.skip_learning, -1, verdicts.turned) if ruled else verdicts.turned
+            onset[part] = self.detector.onset(state.series.columns, series[part])
             contexts.add(start, verdicts)
             if end - start > 1:
                 evidence = combine([verdicts.evidence[name] for name in _COMBINED])
@@ -206,38 +185,67 @@ class Detection:
             silent += heard.silent
             back = (heard.series != NEVER) & (codes[came] == Kind.NORMAL.code)
             codes[came[back]], since[came[back]] = Kind.RECOVERED.code, heard.series[back]
+            incident[came[back]] = Course.CLOSED.code
             contexts.absent(came[back])
             if joined and joined[-1] and joined[-1].rows[0] >= start:
                 _recover(joined[-1].made, entities[came], heard.machine)
 
-        kinds = _KINDS.gather(codes)
-        result = frame.select(
-            "entity", "metric", metric_kind="kind", window_start="window_start", window_end="window_end"
+        kinds = KINDS.gather(codes)
+        news = pl.Series(onset != NEVER) | ~kinds.is_in(QUIET_KINDS)
+        result = (
+            frame.select("entity", "metric", metric_kind="kind", window_start="window_start", window_end="window_end")
+            .with_columns(
+                kind=kinds,
+                actual=frame["value"],
+                since=pl.Series(since),
+                incident_state=COURSES.gather(incident),
+                evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
+                experts=_news(news, believed, believed),
+                expected=_news(news, expected, believed),
+                context=contexts.column(len(time)),
+                **nulls("decided", "influencers", *IN_BRIEF, *LATER),
+                revision=pl.lit(0, pl.Int64),
+                **{name: pl.Series(numbers[name]) for name in NUMBERS if name != "actual"},
+            )
+            .select(*SCHEMA)
         )
-        result = result.with_columns(
-            kind=kinds,
-            actual=frame["value"],
-            since=pl.Series(since),
-            evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
-            experts=_news(kinds, believed, believed),
-            expected=_news(kinds, expected, believed),
-            context=contexts.column(len(time)),
-            **_nulls("influencers", *_IN_BRIEF, *_LATER),
-            revision=pl.lit(0, pl.Int64),
-            **{name: pl.Series(numbers[name]) for name in _NUMBERS if name != "actual"},
-        )
+        result = self._dated_back(known(result), onset, turned, state)
         silent += self.hearing.wait(state, now)
-        others = [*_joined_frame(frame, numbers, [made for made in joined if made]), self._absences(silent, state)]
-        result = pl.concat([result.select(*SCHEMA), *others])
-        clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
-        known = pl.when(pl.col("since") >= 0).then("since").alias("since")
-        finite = pl.when(pl.col("actual").is_finite()).then("actual").alias("actual")
-        result = result.with_columns(*clean, known, finite)
+        others = [known(part) for part in joined_frame(frame, numbers, [made for made in joined if made])]
+        result = pl.concat([result, *others, self._absences(silent, state)])
         return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
         """The verdicts as the rules would have them reported."""
-        return followed(applied(rules, verdicts), {JOINED: state.entities, None: state.series})
+        ruled = applied(rules, verdicts)
+        first = pl.col("revision") == 0
+        told = followed(ruled.filter(first), {JOINED: state.entities, None: state.series})
+        again = ruled.filter(~first)
+        return pl.concat([told, again]) if again.height else told
+
+    def _dated_back(self, verdicts: pl.DataFrame, onset: Ints, turned: Ints, state: DetectionState) -> pl.DataFrame:
+        """With what incidents turned out to be; of open ones the worst window is kept.
+
+        Args:
+            verdicts: On metrics.
+            onset: When the incident began that is open after each, told of or not; -1: none is.
+            turned: Codes of `Kind`: what the incident that began at ``since`` turned out to be; -1: nothing.
+            state: Changed.
+        """
+        inside = verdicts.with_columns(onset=pl.Series(onset)).filter(pl.Series(onset != NEVER))
+        inside = pl.concat([state.worst, inside])
+        if inside.is_empty():
+            return verdicts
+        if (turned >= 0).any():
+            decided = verdicts.filter(pl.Series(turned >= 0)).with_columns(onset="since")
+            decided = decided.with_columns(turned=KINDS.gather(turned[turned >= 0]))
+            verdicts = pl.concat([verdicts, revisions(decided, inside, self.threshold).drop("onset")])
+        rows = state.series.find(inside.select("entity", "metric").iter_rows())
+        is_open = self.detector.onset(state.series.columns, rows) == inside["onset"].to_numpy()
+        state.worst = worst(inside.filter(pl.Series(is_open)), self.threshold)
+        quiet = pl.col("kind").is_in(QUIET_KINDS)
+        hidden = [pl.when(~quiet).then(name).alias(name) for name in ("experts", "expected", "context")]
+        return verdicts.with_columns(hidden)
 
     def _absences(self, silent: list[Silent], state: DetectionState) -> pl.DataFrame:
         known = self.hearing.verdicts(silent, state, JOINED)
@@ -247,6 +255,7 @@ class Detection:
         fixed = {
             "metric_kind": pl.lit("gauge"),
             "kind": pl.lit(Kind.ABSENCE.value),
+            "incident_state": pl.lit(Course.OPEN.value),
             "evidence": pl.struct([value.alias(name) for name, value in evidence.items()]),
             "revision": pl.lit(0, pl.Int64),
         }
@@ -265,7 +274,7 @@ class Detection:
 
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
-    ) -> _Turn | None:
+    ) -> Turn | None:
         """Joined verdicts on the entities with two or more metrics in one turn."""
         own = values.owner
         starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
@@ -290,7 +299,7 @@ class Detection:
                 columns, own[rows], values.time[rows], evidence[rows], judged[rows], together, values.onset[rows]
             )
         first = np.unique(own[rows], return_index=True)[1]
-        return _Turn(rows[first] + start, rows + start, made)
+        return Turn(rows[first] + start, rows + start, made)
 
 
 def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
@@ -300,6 +309,7 @@ def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
     for index, entity in enumerate(made.entities.tolist() if onset else []):
         if entity in onset and verdicts.kind[index] == Kind.NORMAL.code:
             verdicts.kind[index], verdicts.since[index] = Kind.RECOVERED.code, onset[entity]
+            made.incident[index] = Course.CLOSED.code
 
 
 @contextmanager
@@ -335,57 +345,14 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
     return frame[order], rows[series], entities[series], turn
 
 
-def _news(kinds: pl.Series, columns: dict[str, Array], believed: dict[str, Array]) -> pl.Series:
+def _worst(table: pa.Table) -> pl.DataFrame:
+    """Verdicts kept in the state; columns that are missing are null."""
+    kept = pl.from_arrow(table)
+    assert isinstance(kept, pl.DataFrame)
+    return pl.concat([NO_INCIDENTS, kept], how="diagonal_relaxed").select(NO_INCIDENTS.columns)
+
+
+def _news(news: pl.Series, columns: dict[str, Array], believed: dict[str, Array]) -> pl.Series:
     """Columns as one of structs; null where a verdict is no news, and fields of experts that had no say."""
-    news = ~kinds.is_in(QUIET_KINDS)
     fields = [pl.when(pl.Series(believed[name] > 0)).then(pl.col(name).fill_nan(None)).alias(name) for name in columns]
     return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(fields))).to_series()
-
-
-def _nulls(*names: str) -> dict[str, pl.Expr]:
-    return {name: pl.lit(None, SCHEMA[name]) for name in names}
-
-
-def _joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[_Turn]) -> list[pl.DataFrame]:
-    if not joined:
-        return []
-    first = np.concatenate([turn.first for turn in joined])
-    verdicts = [turn.made.verdicts for turn in joined]
-
-    def gather(name: str) -> pl.Series:
-        return pl.Series(np.concatenate([getattr(verdict, name) for verdict in verdicts]))
-
-    def channel(name: str) -> pl.Series:
-        return pl.Series(np.concatenate([verdict.evidence[name] for verdict in verdicts]))
-
-    kinds = _KINDS.gather(gather("kind"))
-    news = (~kinds.is_in(QUIET_KINDS)).to_numpy()
-    value = frame["value"].to_numpy()
-    inside = (numbers["lower"] <= value) & (value <= numbers["upper"])
-    metrics = Metrics(frame["metric"], value, numbers["typical"], inside)
-    none = pl.zeros(len(first), eager=True)
-    evidence = pl.DataFrame(
-        dict.fromkeys(CHANNELS, none) | {"point": channel("strongest"), "window": channel("metrics")}
-    )
-    made = (
-        frame[first]
-        .select("entity", "window_start", "window_end")
-        .with_columns(
-            **influencers(
-                metrics,
-                first,
-                np.concatenate([turn.rows for turn in joined]),
-                np.concatenate([turn.made.shares for turn in joined]),
-                np.concatenate([turn.made.suggested for turn in joined]),
-                news,
-            ),
-            metric=pl.lit(JOINED),
-            metric_kind=pl.lit("gauge"),
-            kind=kinds,
-            **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
-            evidence=evidence.to_struct(),
-            **_nulls("actual", "experts", "expected", "context", *_LATER),
-            revision=pl.lit(0, pl.Int64),
-        )
-    )
-    return [made.select(*SCHEMA)]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from engine.errors import NewnormalError
@@ -134,6 +135,10 @@ class DetectionState:
         new_series: The detector's columns for n new series.
         new_entities: The joined detector's columns for n new entities.
         machines: Empty tables for the models of several metrics, by width.
+        worst: No verdicts.
+
+    Attributes:
+        worst: Of each open incident, told of or not, the verdict on its worst window so far, and its ``onset``.
     """
 
     def __init__(
@@ -141,22 +146,24 @@ class DetectionState:
         new_series: Callable[[int], Columns],
         new_entities: Callable[[int], Columns],
         machines: dict[int, Table],
+        worst: pl.DataFrame,
     ) -> None:
         self.series = Table(("entity", "metric"), new_series)
         self.entities = Table(("entity",), new_entities)
-        self.machines = machines
+        self.machines, self.worst = machines, worst
 
     def to_tables(self) -> dict[str, pa.Table]:
-        """All state: ``series``, ``entities``, and ``machines-<width>`` of each width that is in use."""
+        """All state: ``series``, ``entities``, and where they are in use ``machines-<width>`` and ``worst``."""
         tables = {"series": self.series.to_arrow(), "entities": self.entities.to_arrow()}
         used = {f"machines-{width}": table.to_arrow() for width, table in self.machines.items() if len(table)}
-        return tables | used
+        return tables | used | ({"worst": self.worst.to_arrow()} if self.worst.height else {})
 
     def only(self, entities: Collection[str]) -> DetectionState:
         """A copy of what is known of some entities and their series."""
         part = copy(self)
         part.series, part.entities = self.series.only(entities), self.entities.only(entities)
         part.machines = {width: table.only(entities) for width, table in self.machines.items()}
+        part.worst = self.worst.filter(pl.col("entity").is_in(list(entities)))
         part._link(entities)
         return part
 
@@ -166,6 +173,8 @@ class DetectionState:
         self.entities.replace(part.entities)
         for width, table in self.machines.items():
             table.replace(part.machines[width])
+        others = self.worst.filter(~pl.col("entity").is_in(list(entities)))
+        self.worst = pl.concat([others, part.worst])
         self._link(entities)
 
     def _link(self, entities: Collection[str]) -> None:

@@ -18,16 +18,18 @@ from engine.ordered.sides import together
 from engine.processor import Held, Processor, ProcessorConfig, Progress, Results
 from engine.state import ShardState, pack, unpack
 from models.regimes.silence import NEVER_DUE
-from pipelines.detection import SCHEMA, Detection
+from pipelines.detection import Detection
 from pipelines.detection_state import DetectionState
 from pipelines.globs import matches
 from pipelines.history import IDENTITY, History, mark
 from pipelines.labels import tell
 from pipelines.notices import LabelDue, Notices, split
 from pipelines.peers import PeersKept
-from pipelines.records.novelty import QUIET_KINDS
+from pipelines.rules import applied
 from pipelines.settings import DetectorSettings
+from pipelines.verdict_frames import SCHEMA
 from pipelines.words import told
+from pipelines.worst import last_revisions, reported
 
 JUDGED = {"counter": "rate", "latency": "p95"}
 """Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""
@@ -88,7 +90,7 @@ class DetectorProcessor(Processor):
                 results = turn.again(models, late, past, told_late, before)
             results = together(results, turn.on(models, ready, before, now))
             state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
-            history.forget(now)
+            history.forget(now, models.worst.select(IDENTITY))
             peers.forget(history.base)
             state.notes["keys"] = len(models.series)
             state.notes["silent"] = self.detection.hearing.due(models)
@@ -115,7 +117,8 @@ class _Turn:
         cuts += [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None, strangers)
         if self.novel_only:
-            verdicts = verdicts.filter(~pl.col("kind").is_in(QUIET_KINDS))
+            verdicts = verdicts.filter(reported())
+        verdicts = self.history.renumbered(verdicts)
         self.history.write(ready, verdicts.select(*IDENTITY, "revision", "at", mark(verdicts)))
         return verdicts.select(*SCHEMA)
 
@@ -143,8 +146,12 @@ class _Turn:
         past = self.history.read(entities, time)
         inputs = newest(together(past.inputs, late))
         cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.history.snapshots_after(time)]
+        first = applied(self.notices.in_force(), part.worst.with_columns(at="window_end"))
         verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.strangers(inputs, part))
         models.replace(part, entities)
+        if past.said.height and first.height:  # said again since, and perhaps not now: then it is as it was at first
+            lost = first.join(past.said, on=IDENTITY, how="semi").join(verdicts, on=IDENTITY, how="anti")
+            verdicts = pl.concat([verdicts, lost.select(verdicts.columns)])
         changed = self._changed(verdicts, past.said)
         self.history.write(late, changed.select(*IDENTITY, "revision", "at", "mark"))
         return changed.select(*SCHEMA)
@@ -174,7 +181,7 @@ class _Turn:
             done = stop
             if action:
                 action()
-        result = together(*verdicts)
+        result = last_revisions(together(*verdicts))
         return result if result.height else pl.DataFrame(schema=SCHEMA | {"at": pl.Int64})
 
     def _keep(self, time: int, models: DetectionState) -> None:
@@ -195,6 +202,7 @@ class _Turn:
 
     def _changed(self, verdicts: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         """Verdicts that are not what was said, with the next revision; retractions of those that are no more."""
+        verdicts = self.history.renumbered(verdicts)
         verdicts = verdicts.with_columns(self._mark(verdicts))
         if not said.height:
             return verdicts.filter(pl.col("mark") != 0) if self.novel_only else verdicts
@@ -202,7 +210,9 @@ class _Turn:
         found = verdicts.join(before.drop("at"), on=IDENTITY, how="left", maintain_order="left")
         unsaid = pl.lit(0 if self.novel_only else None, pl.UInt32)
         new = found.filter(pl.col("mark").ne_missing(pl.coalesce("_mark", unsaid)))
-        new = new.with_columns(revision=(pl.col("_revision") + 1).fill_null(0)).drop("_mark", "_revision")
+        new = new.with_columns(revision=pl.max_horizontal("revision", pl.col("_revision") + 1)).drop(
+            "_mark", "_revision"
+        )
         gone = before.join(verdicts, on=IDENTITY, how="anti", maintain_order="left").filter(pl.col("_mark") != 0)
         if not gone.height:
             return new
@@ -214,7 +224,7 @@ class _Turn:
     def _mark(self, verdicts: pl.DataFrame) -> pl.Series:
         marks = mark(verdicts)
         if self.novel_only:  # what is not reported is all the same
-            marks = (~verdicts["kind"].is_in(QUIET_KINDS)).cast(pl.UInt32) * marks
+            marks = verdicts.select(reported()).to_series().cast(pl.UInt32) * marks
         return marks.alias("mark")
 
 

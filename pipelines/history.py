@@ -1,8 +1,9 @@
 """What can still be judged again: the windows judged of late, and what was believed before them.
 
 State: segments ``snapshot/<time>``, all that was believed at that instant of event time; segments ``journal/<number>``,
-parts of a log of the windows judged and of what was said of them, in which the last row of a window holds; and the note
-``history``. It reaches back by the horizon at least, and by two of them at most.
+parts of a log of the windows judged and of what was said of them, in which the last row of a window holds; segment
+``revised``, how often what was said again was; and the note ``history``. It reaches back by the horizon at least, and
+by two of them at most.
 """
 
 from __future__ import annotations
@@ -102,6 +103,9 @@ class History:
             said = _last(together(before.said, said))
             ends += [end for _, end in self.notes["parts"]]
             self._remove(self.notes["parts"])
+        again = said.filter(pl.col("revision") > 0).select(*IDENTITY, "revision") if said.height else said
+        if again.height:
+            self._keep_revised(_last(pl.concat([self._revised(), again])))
         number = self.notes["next"]
         tables = {"inputs": inputs, "said": said}
         packed = pack(
@@ -111,12 +115,26 @@ class History:
         self.notes["parts"].append([number, max(ends)])
         self.notes["next"] = number + 1
 
+    def renumbered(self, verdicts: pl.DataFrame) -> pl.DataFrame:
+        """Verdicts of which those that revise an earlier one have the revision that follows on what was said."""
+        if not verdicts.height or not (verdicts["revision"] > 0).any():
+            return verdicts
+        said = self._revised().rename({"revision": "_said"})
+        both = verdicts.join(said, on=IDENTITY, how="left", maintain_order="left")
+        following = pl.when(pl.col("revision") > 0).then(pl.col("_said").fill_null(0) + 1).otherwise("revision")
+        return both.with_columns(revision=following).drop("_said")
+
     def read(self, entities: Collection[str], after: int) -> Past:
         """The windows of some entities that end after an instant."""
         return self._read(after, entities)
 
-    def forget(self, now: int) -> None:
-        """Lets go of what lies further back than needed."""
+    def forget(self, now: int, open_: pl.DataFrame) -> None:
+        """Lets go of what lies further back than needed.
+
+        Args:
+            now: The watermark.
+            open_: `IDENTITY` of the windows that may be revised however far back they lie.
+        """
         old = [time for time in self.notes["snapshots"] if time <= now - self.horizon]
         if not old:
             return
@@ -126,6 +144,21 @@ class History:
                 self.state.remove(f"snapshot/{time}")
                 self.notes["snapshots"].remove(time)
         self._remove([part for part in self.notes["parts"] if part[1] <= self.base])
+        revised = self._revised()
+        if revised.height:
+            late = revised.filter(pl.col("window_end") <= self.base).join(open_, on=IDENTITY, how="semi")
+            self._keep_revised(pl.concat([late, revised.filter(pl.col("window_end") > self.base)]))
+
+    def _revised(self) -> pl.DataFrame:
+        stored = self.state.get("revised")
+        schema = {"entity": pl.String, "metric": pl.String, **dict.fromkeys((*IDENTITY[2:], "revision"), pl.Int64)}
+        return unpack(stored)["revised"] if stored else pl.DataFrame(schema=schema)
+
+    def _keep_revised(self, revised: pl.DataFrame) -> None:
+        if revised.height:
+            self.state.put("revised", pack({"revised": revised}))
+        elif self.state.get("revised"):
+            self.state.remove("revised")
 
     def _read(self, after: int, entities: Collection[str] | None) -> Past:
         inputs, said = [], []

@@ -44,14 +44,21 @@ def followed(verdicts: pl.DataFrame, tables: Mapping[str | None, Table]) -> pl.D
     part = part.with_columns(
         kind=pl.when(ends).then(pl.lit("recovered")).otherwise("kind"),
         since=pl.when(pl.col("_now") | ends).then(began).otherwise("since"),
+        incident_state=pl.when(pl.col("_now"))
+        .then(pl.coalesce("incident_state", pl.lit("open")))
+        .when(ends)
+        .then(pl.lit("closed"))
+        .otherwise("incident_state"),
     )
     last = part.group_by(_KEY).agg(pl.col("since", "_now").last())
     _write(tables, last.with_columns(pl.when("_now").then("since").otherwise(NEVER).alias("since")))
-    changed = part.select("_row", _kind="kind", _since="since")
+    changed = part.select("_row", _kind="kind", _since="since", _state="incident_state")
     result = verdicts.with_row_index("_row").join(changed, on="_row", how="left", maintain_order="left")
     there = pl.col("_kind").is_not_null()
     return result.with_columns(
-        kind=pl.coalesce("_kind", "kind"), since=pl.when(there).then("_since").otherwise("since")
+        kind=pl.coalesce("_kind", "kind"),
+        since=pl.when(there).then("_since").otherwise("since"),
+        incident_state=pl.when(there).then("_state").otherwise("incident_state"),
     ).select(verdicts.columns)
 
 

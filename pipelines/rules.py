@@ -133,13 +133,16 @@ def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFram
     muted = told.muted(actual, typical)
     reported = told.reported(muted)
     mute, report = pl.Series(muted), pl.Series(reported)
+    silent = mute & (pl.col("incident_state") != "closed").fill_null(True)  # whoever waits for the end is told of it
     kind = pl.when(mute & (pl.col("kind") != "learning")).then(pl.lit("normal")).otherwise("kind")
     since = pl.when(report & pl.col("since").is_null()).then("window_start").otherwise("since")
     return verdicts.with_columns(
         kind=pl.when(report & pl.col("kind").is_in(_NO_ALARM)).then(pl.lit("anomaly")).otherwise(kind),
         record_score=pl.when(mute).then(0.0).otherwise("record_score"),
         probability=pl.when(mute).then(1.0).otherwise("probability"),
-        since=pl.when(mute).then(None).otherwise(since),
+        since=pl.when(silent).then(None).otherwise(since),
+        incident_state=pl.when(silent).then(None).otherwise("incident_state"),
+        decided=pl.when(mute).then(None).otherwise("decided"),
         rules=pl.Series(told.names(muted, actual, typical), dtype=pl.List(pl.String)),
         reported_by=pl.Series(told.reporters(reported), dtype=pl.List(pl.String)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,25 @@ from models.arrays import Array, Columns, Flags, Ints, Rows
 
 NEVER = -1
 """No onset."""
+
+_ACCEPTED = -1.0
+"""Stands for quiet steps where an operator has ended the unrest and the next verdict is to say so."""
+
+
+class Unrest(NamedTuple):
+    """What a step makes of the unrest of n series; all of shape (n,).
+
+    Args:
+        worst: Highest record_score of the unrest that goes on, this step among it.
+        over: The same of the unrest before, where it ends with the step; else 0.
+        accepted: The same of an unrest that an operator has ended since the step before; else 0.
+        quiet: Quiet steps in a row.
+    """
+
+    worst: Array
+    over: Array
+    accepted: Array
+    quiet: Array
 
 
 @dataclass(frozen=True)
@@ -22,7 +42,7 @@ class Repeats:
         notable: Evidence, in nats, that begins an unrest, and keeps it up.
         rest: Steps for which the strongest evidence is remembered.
         damping: Share that is taken off evidence that does not exceed it.
-        calm: Steps without notable evidence after which the unrest is over.
+        calm: Steps without notable evidence after which the unrest is over: that many, and one more.
     """
 
     notable: float
@@ -32,13 +52,22 @@ class Repeats:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
-        counts: Columns = {name: np.zeros(n, np.float32) for name in ("rest", "quiet")}
-        return counts | {"peak": np.zeros(n), "onset": np.full(n, NEVER, np.int64)}
+        counts: Columns = {name: np.zeros(n, np.float16) for name in ("rest", "quiet")}
+        return counts | {"worst": np.zeros(n, np.float32)} | {"peak": np.zeros(n), "onset": np.full(n, NEVER, np.int64)}
 
-    def close(self, state: Rows) -> None:
-        """Ends the incident and the unrest."""
+    def close(self, state: Rows, onset: Ints | None = None, worst: Array | float = 0.0) -> None:
+        """Ends the unrest, as an operator wants; the next step says so, see `Unrest.accepted`.
+
+        Args:
+            state: The columns.
+            onset: When it began, if that is known better than here; -1: it is not.
+            worst: Highest record_score that was told of it, beside those known here.
+        """
+        own, worst = state["onset"].astype(np.int64), np.maximum(state["worst"], worst)
         for name, column in self.new_state(len(state.rows)).items():
             state[name] = column
+        state["onset"] = own if onset is None else np.where(onset == NEVER, own, onset)
+        state["worst"], state["quiet"] = worst, np.full(len(own), _ACCEPTED)
 
     def damp(self, state: Rows, evidence: Array) -> Array:
         """The evidence; less the damping where it does not exceed the peak remembered.
@@ -55,18 +84,46 @@ class Repeats:
         onset = state["onset"].astype(np.int64)
         return np.where(onset == NEVER, time, onset)
 
-    def learn(self, state: Rows, evidence: Array, time: Ints, valid: Flags) -> None:
-        """Remembers, counts down and forgets, by the evidence before damping."""
+    def unrest(self, state: Rows, busy: Flags, told: Array, ends: Flags) -> Unrest:
+        """What one more step makes of the unrest.
+
+        Args:
+            state: The columns.
+            busy: Whether the step keeps the unrest up, shape (n,).
+            told: The step's record_score, as far as it counts here, shape (n,).
+            ends: Whether the unrest is over with the step, however few steps were quiet, shape (n,).
+        """
+        worst = state["worst"].astype(np.float64)
+        accepted = state["quiet"] < 0
+        quiet = np.where(busy, 0.0, np.maximum(state["quiet"], 0.0) + 1)
+        over = ~accepted & (ends | (quiet > self.calm))
+        left = np.where(accepted | over, 0.0, worst)
+        return Unrest(
+            worst=np.maximum(left, told),
+            over=np.where(over, worst, 0.0),
+            accepted=np.where(accepted, worst, 0.0),
+            quiet=np.where(over & ~busy, self.calm + 1.0, quiet),
+        )
+
+    def learn(self, state: Rows, evidence: Array, time: Ints, valid: Flags, unrest: Unrest) -> None:
+        """Remembers, counts down and forgets, by the evidence before damping.
+
+        Args:
+            state: The columns.
+            evidence: Before damping, in nats, shape (n,).
+            time: When, epoch milliseconds, shape (n,).
+            valid: Where there was a step at all, shape (n,).
+            unrest: As from `unrest`.
+        """
         rest, peak = state["rest"], state["peak"]
-        quiet, onset = state["quiet"], state["onset"].astype(np.int64)
+        onset = np.where(state["quiet"] < 0, NEVER, state["onset"].astype(np.int64))
         exceeds = evidence >= peak
-        notable = evidence >= self.notable
-        calm = np.where(notable, 0.0, quiet + 1)
-        since = np.where(notable & (onset == NEVER), time, onset)
-        since = np.where(calm > self.calm, NEVER, since)
+        since = np.where((unrest.quiet == 0) & (onset == NEVER), time, onset)
+        since = np.where(unrest.quiet > self.calm, NEVER, since)
         left = np.where(exceeds, float(self.rest), np.maximum(rest - 1, 0.0))
         peak_now = np.where(left > 0, np.where(exceeds, evidence, peak), 0.0)
         state["rest"] = np.where(valid, left, rest)
         state["peak"] = np.where(valid, peak_now, peak)
-        state["quiet"] = np.where(valid, calm, quiet)
-        state["onset"] = np.where(valid, since, onset)
+        state["quiet"] = np.where(valid, np.minimum(unrest.quiet, self.calm + 1.0), state["quiet"])
+        state["worst"] = np.where(valid, unrest.worst, state["worst"])
+        state["onset"] = np.where(valid, since, state["onset"])

@@ -7,12 +7,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
-from models.arrays import Array
+from models.arrays import Array, Columns, Ints
 from models.checks import STEP, Model, run, same_state
-from models.verdicts import Kind
+from models.course import Course
+from models.verdicts import Kind, SeriesVerdicts
+
+
+class SeriesModel(Model, Protocol):
+    """A model of single series, to which operators can say that a level is normal."""
+
+    def accept(self, state: Columns, rows: Ints) -> Array:
+        """As of `models.detector.Detector`."""
+
 
 _NEWS = (Kind.ANOMALY, Kind.STATE_CHANGE, Kind.NEW_NORMAL)
 _BEFORE = 600
@@ -22,23 +33,67 @@ def _noise(level: float, steps: int, seed: int) -> Array:
     return np.random.default_rng(seed).normal(level, 0.04 * level, steps)
 
 
+def _verdicts(model: Model, *parts: Array) -> list[SeriesVerdicts]:
+    """On each value after the first part, of one series."""
+    verdicts = run(model, np.concatenate(parts)[:, None])[0][len(parts[0]) :]
+    return [verdict for verdict in verdicts if isinstance(verdict, SeriesVerdicts)]
+
+
 def _kinds(model: Model, *parts: Array) -> tuple[list[Kind], list[int]]:
     """Kind and onset (in steps) of each value after the first part, of one series."""
-    verdicts = run(model, np.concatenate(parts)[:, None])[0][len(parts[0]) :]
+    verdicts = _verdicts(model, *parts)
     return [list(Kind)[int(v.kind[0])] for v in verdicts], [int(v.since[0]) // STEP for v in verdicts]
+
+
+def _turned(verdicts: list[SeriesVerdicts]) -> list[tuple[int, Kind, int]]:
+    """At which value, what, and since when (in steps) incidents turned out to be something."""
+    news = [(place, int(v.turned[0]), int(v.since[0]) // STEP) for place, v in enumerate(verdicts)]
+    return [(place, list(Kind)[code], since) for place, code, since in news if code >= 0]
 
 
 def a_new_level_is_told_once_and_accepted(model: Model) -> None:
     """One change of state and one new normal, both dated to the onset, within 60 windows; then all is normal."""
     for level in (60.0, 170.0):
         kinds, since = _kinds(model, _noise(100, _BEFORE, 1), _noise(level, 400, 2))
+        turned = _turned(_verdicts(model, _noise(100, _BEFORE, 1), _noise(level, 400, 2)))
         counts = Counter(kinds)
-        assert counts[Kind.STATE_CHANGE] == counts[Kind.NEW_NORMAL] == 1, counts
-        changed, accepted = kinds.index(Kind.STATE_CHANGE), kinds.index(Kind.NEW_NORMAL)
+        assert counts[Kind.NEW_NORMAL] == 1, counts
+        ((changed, what, onset),) = turned
+        accepted = kinds.index(Kind.NEW_NORMAL)
+        assert what == Kind.STATE_CHANGE
         assert changed < accepted < 60
-        assert since[changed] == since[accepted] == _BEFORE
+        assert onset == since[accepted] == _BEFORE
         assert not set(kinds[changed + 1 : accepted]) & {Kind.ANOMALY}
         assert set(kinds[accepted + 1 :]) == {Kind.NORMAL}
+
+
+def an_incident_is_open_until_it_is_over(model: Model) -> None:
+    """From the first value that is told of it is open at each value, dated alike, and closed once."""
+    quiet, odd = _noise(100, _BEFORE, 1), _noise(100, 200, 5)
+    for parts in ((_noise(170, 200, 2),), (_noise(200, 10, 2), _noise(100, 100, 3)), (np.full(60, 100.0), odd)):
+        verdicts = _verdicts(model, quiet, *parts)
+        course = [list(Course)[int(v.incident[0])] for v in verdicts]
+        kinds = [list(Kind)[int(v.kind[0])] for v in verdicts]
+        told = kinds.index(Kind.ANOMALY)
+        over = course.index(Course.CLOSED)
+        assert set(course[:told]) <= {Course.NONE}
+        assert set(course[told:over]) == {Course.OPEN}
+        assert set(course[over + 1 :]) == {Course.NONE}
+        assert kinds[over] in (Kind.RECOVERED, Kind.NEW_NORMAL)
+        assert all(one.since[0] == other.since[0] != -1 for one, other in pairwise(verdicts[told : over + 1]))
+
+
+def a_label_that_closes_an_incident_is_told_of(model: SeriesModel) -> None:
+    """The value after it says that the incident is over, and since when it had been; later ones say nothing."""
+    values = np.concatenate([_noise(100, _BEFORE, 1), _noise(170, 5, 2)])[:, None]
+    state = run(model, values)[1]
+    model.accept(state, np.array([0]))
+    after, _ = run(model, _noise(170, 50, 3)[:, None], state, len(values))
+    verdicts = [verdict for verdict in after if isinstance(verdict, SeriesVerdicts)]
+    assert list(Kind)[int(verdicts[0].kind[0])] == Kind.NEW_NORMAL
+    assert verdicts[0].incident[0] == Course.CLOSED.code
+    assert verdicts[0].since[0] == _BEFORE * STEP
+    assert {int(verdict.incident[0]) for verdict in verdicts[1:]} == {Course.NONE.code}
 
 
 def a_surprise_that_ends_is_no_change(model: Model) -> None:
@@ -85,8 +140,10 @@ def the_threshold_changes_no_learning(bold: Model, shy: Model) -> None:
     same_state(run(bold, values)[1], run(shy, values)[1])
 
 
-CONTRACTS: list[Callable[[Model], None]] = [
+CONTRACTS: list[Callable[[SeriesModel], None]] = [
     a_new_level_is_told_once_and_accepted,
+    an_incident_is_open_until_it_is_over,
+    a_label_that_closes_an_incident_is_told_of,
     a_surprise_that_ends_is_no_change,
     an_outage_is_not_learned,
     a_regime_seen_before_is_recalled,

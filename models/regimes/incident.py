@@ -32,6 +32,7 @@ class Found(NamedTuple):
         time: When, epoch milliseconds.
         gap: Milliseconds since the value before.
         valid: Whether there is a value.
+        outside: Whether it lies outside of its band.
     """
 
     place: Array
@@ -41,6 +42,7 @@ class Found(NamedTuple):
     time: Ints
     gap: Array
     valid: Flags
+    outside: Flags
 
 
 class Incident(NamedTuple):
@@ -49,12 +51,14 @@ class Incident(NamedTuple):
     Args:
         weight: Logarithm of the Bayes factor of the challenger against the reference, tempered; 0: no incident.
         strength: The same with larger steps: the evidence that it is one, in nats.
-        peak: Largest `record_score` so far; or, after an abrupt onset, what all of them add up to, if that is more.
+        peak: Largest `record_score` so far; or, after an abrupt onset, what all of them add up to, if that is more and
+            some value of it lay outside of its band: else there is no window of which an anomaly could be told.
         onset: When it began.
         same: How often a value was exactly that before.
         told: Whether a change of state has been announced.
         serious: Whether a value of it lay where no usual one does.
         abrupt: Whether it began with a jump.
+        evident: Whether a value of it lay outside of its band.
         challenger: Where values have been since.
     """
 
@@ -66,6 +70,7 @@ class Incident(NamedTuple):
     told: Flags
     serious: Flags
     abrupt: Flags
+    evident: Flags
     challenger: Challenger
 
     def columns(self) -> dict[str, Array | Ints | Flags]:
@@ -92,7 +97,7 @@ def new_state(n: int) -> Columns:
     """The columns for n series without an incident."""
     numbers = ("weight", "strength", "peak", "same", *Challenger._fields)
     columns: Columns = {name: np.zeros(n, np.float32) for name in numbers}
-    columns |= {name: np.zeros(n, np.bool_) for name in ("told", "serious", "abrupt")}
+    columns |= {name: np.zeros(n, np.bool_) for name in ("told", "serious", "abrupt", "evident")}
     return columns | {"onset": np.full(n, NEVER, np.int64)}
 
 
@@ -131,7 +136,8 @@ def go_on(
     weight = np.where(was, state["weight"], 0.0) + clamp(gain, config.least, config.most)
     strength = np.where(was, state["strength"], 0.0) + clamp(gain, -config.recall_most, config.recall_most)
     abrupt = np.where(was, was_abrupt, jumps)
-    loudest = np.maximum(found.score, np.where(abrupt, score(np.maximum(strength, 0.0), half), 0.0))
+    evident: Flags = (was & (state["evident"] > 0)) | found.outside
+    loudest = np.maximum(found.score, np.where(abrupt & evident, score(np.maximum(strength, 0.0), half), 0.0))
     after = Incident(
         weight=np.where(was | begins, clamp(weight, 0.0, config.cap), 0.0),
         strength=strength,
@@ -141,6 +147,7 @@ def go_on(
         told=was & (state["told"] > 0),
         serious=(was & (state["serious"] > 0)) | surprises,
         abrupt=abrupt,
+        evident=evident,
         challenger=before.learn(told.off, config.pace, ~was),
     )
     return after, News(reference, gain, was)

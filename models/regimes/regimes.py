@@ -29,7 +29,9 @@ class Next(NamedTuple):
     Args:
         at: Which of the n values they are of, shape (m,), as all others.
         kind: Codes of `Kind`; -1: no news.
+        turned: Codes of `Kind`: what the incident turned out to be, whatever this value is; -1: no news.
         since: Onset; -1: there is none.
+        loud: Whether it is told of, before or with this value.
         quiet: Whether it has been announced as a change: it is no longer an anomaly.
         dead: Whether it is open after it and the value is next to nothing.
         serious: Whether a value of it lay where no usual one does.
@@ -48,7 +50,9 @@ class Next(NamedTuple):
 
     at: Ints
     kind: Ints
+    turned: Ints
     since: Ints
+    loud: Flags
     quiet: Flags
     dead: Flags
     serious: Flags
@@ -70,14 +74,22 @@ class Decision(NamedTuple):
 
     Args:
         kind: Codes of `Kind`, where they are news of a regime or the end of an incident; else -1; shape (n,).
+        turned: Codes of `Kind`: what the incident turned out to be, said of its onset; else -1; shape (n,).
         since: Onset of the incident; -1 where there is none; shape (n,).
+        inside: Whether an incident is open after the value, shape (n,).
+        open: Whether one is that is told of, shape (n,).
+        closed: Whether one that is told of ends with the value, shape (n,).
         explained: Whether the value is no anomaly, whatever its score, shape (n,).
         told: What the reference expected.
         after: For `Regimes.learn`.
     """
 
     kind: Ints
+    turned: Ints
     since: Ints
+    inside: Flags
+    open: Flags
+    closed: Flags
     explained: Flags
     told: Expected
     after: Next
@@ -145,17 +157,29 @@ class Regimes:
         notable = np.abs(told.off) >= min(config.start, config.recall_size) * told.scale
         at = np.flatnonzero(found.valid & (notable & (found.seen >= config.young) | is_open))
         after = self._go_on(state, at, found, told, threshold) if len(at) else self._nothing
-        kind, since = np.full(n, -1), np.full(n, NEVER)
-        kind[at], since[at] = after.kind, after.since
+        kind, turned, since = np.full(n, -1), np.full(n, -1), np.full(n, NEVER)
+        kind[at], turned[at], since[at] = after.kind, after.turned, after.since
+        inside, told_of = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        inside[at], told_of[at] = after.stays, after.loud
         explained = ~surprising & (
             (is_open & (state["serious"] > 0)) | (found.seen - state["settling"] < config.settling)
         )
         explained[at] |= after.quiet
-        return Decision(kind, since, explained, told, after)
+        return Decision(
+            kind=kind,
+            turned=turned,
+            since=since,
+            inside=inside,
+            open=inside & told_of,
+            closed=told_of & ~inside,
+            explained=explained,
+            told=told,
+            after=after,
+        )
 
     def _of_none(self) -> Next:
         state, none = Rows(self.new_state(1), np.zeros(0, np.int64), ""), np.zeros(0)
-        found = Found(none, none, none, none, state.rows, none, none > 0)
+        found = Found(none, none, none, none, state.rows, none, none > 0, none > 0)
         told = self.reference.expect(state, none, state.rows, none, none)
         return self._go_on(state, state.rows, found, told, 0.0)
 
@@ -192,8 +216,8 @@ class Regimes:
         usual = np.abs(own.off) < config.trigger * own.scale
         kind = np.where(news.was & ~is_open & loud & usual, Kind.RECOVERED.code, -1)
         adds_up = is_open & loud & (part.score < threshold) & (some["peak"] < threshold)
-        kind = np.where(adds_up, Kind.ANOMALY.code, kind)
-        kind = np.where(changed & loud, Kind.STATE_CHANGE.code, kind)
+        turned = np.where(adds_up, Kind.ANOMALY.code, -1)
+        turned = np.where(changed & loud, Kind.STATE_CHANGE.code, turned)
         kind = np.where((accepted & loud) | recalled, Kind.NEW_NORMAL.code, kind)
         slot = np.where(recalled, best, self.kept.place_for_new(known))
         shift = np.where(recalled, known.shift[here, best], present + challenger.mean)
@@ -201,7 +225,9 @@ class Regimes:
         return Next(
             at=at,
             kind=kind,
+            turned=turned,
             since=np.where(news.was | is_open, incident.onset, NEVER),
+            loud=(loud & (news.was | is_open)) | recalled,
             quiet=is_open & (incident.told | switch),
             dead=dead & stays,
             serious=incident.serious | (some["serious"] > 0),
@@ -240,6 +266,14 @@ class Regimes:
         if after.switch.any():
             self.kept.switch(some, after.known, after.slot, after.shift, seen, after.switch)
             some["now"] = np.where(after.switch, after.shift, some["now"])
+
+    def onset(self, state: Rows) -> Ints:
+        """When the open incidents began; -1: none is; shape (n,)."""
+        return np.where(state["weight"] > 0, state["onset"].astype(np.int64), NEVER)
+
+    def peak(self, state: Rows) -> Array:
+        """What the open incidents scored at most; 0: none is; shape (n,)."""
+        return np.where(state["weight"] > 0, state["peak"], 0.0)
 
     def close(self, state: Rows) -> None:
         """Ends the incidents: what is there is typical by now."""

@@ -1,20 +1,39 @@
 """What kind of news a machine's log is: an anomaly that ends, a change of state that lasts, silence, recovery.
 
-An anomaly opens an incident. If what is unusual persists, it is announced once as a change of state, dated to where it
-began, and once more as the new normal when the model has learned it; if it ends before, the log has recovered. A change
-may persist without any window that is an anomaly by itself.
+An anomaly opens an incident. If what is unusual persists, the incident turns out to be a change of state, which is said
+of a window in which it was unusual, and once more the new normal when the model has learned it; if it ends before, the
+log has recovered. A change may persist without any window that is an anomaly by itself.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from models.arrays import Array, Columns, Flags, Ints, Rows
+from models.course import Course
+from models.evidence.repeats import NEVER
 
-NEVER = -1
-CALM, OPEN, CHANGING, ABSENT = 0, 1, 2, 3
+CALM, OPEN, CHANGING, ABSENT, ACCEPTED = range(5)
+
+
+class Told(NamedTuple):
+    """What a window tells of n incidents; all of shape (n,).
+
+    Args:
+        kind: `Phases.KINDS` by name.
+        since: Onset of the incident; -1: there is none.
+        incident: Codes of `Course`: whether an incident goes on after the window, or ends with it.
+        changes: Whether the incident turns out to be a change of state.
+        began: When that began; -1: there is none.
+    """
+
+    kind: np.ndarray
+    since: Ints
+    incident: Ints
+    changes: Flags
+    began: Ints
 
 
 class Phases:
@@ -29,15 +48,16 @@ class Phases:
     >>> for time, (alarm, persists) in enumerate([(0, 0), (1, 0), (1, 1), (1, 1), (0, 0), (1, 0), (0, 0), (0, 0)]):
     ...     alarms, no = np.array([bool(alarm)]), np.array([False])
     ...     flags = (alarms, alarms, no, np.array([float(persists)]), no)
-    ...     told.append(phases.step(Rows(state, row, ""), np.array([time]), *flags)[0][0])
-    >>> [str(kind) for kind in told]
-    ['normal', 'anomaly', 'state_change', 'normal', 'new_normal', 'anomaly', 'normal', 'recovered']
+    ...     told.append(phases.step(Rows(state, row, ""), np.array([time]), *flags))
+    >>> [str(each.kind[0]) for each in told]
+    ['normal', 'anomaly', 'anomaly', 'normal', 'new_normal', 'anomaly', 'normal', 'recovered']
+    >>> [bool(each.changes[0]) for each in told], [int(each.incident[0]) for each in told]
+    ([False, False, True, False, False, False, False, False], [0, 1, 1, 1, 2, 1, 1, 2])
     """
 
     KINDS: ClassVar[tuple[str, ...]] = (
         "normal",
         "anomaly",
-        "state_change",
         "new_normal",
         "absence",
         "recovered",
@@ -52,14 +72,16 @@ class Phases:
         return columns | {name: np.full(n, NEVER, np.int64) for name in ("onset", "began")}
 
     def close(self, state: Rows) -> None:
-        """Ends the incidents."""
+        """Ends the incidents, as an operator wants; the next window says so."""
+        open_, onset = state["phase"] != CALM, state["onset"].astype(np.int64)
         for name, column in self.new_state(len(state.rows)).items():
             state[name] = column
+        state["phase"], state["onset"] = np.where(open_, ACCEPTED, CALM), np.where(open_, onset, NEVER)
 
     def step(
         self, state: Rows, start: Ints, alarm: Flags, unusual: Flags, strange: Flags, persists: Array, absent: Flags
-    ) -> tuple[np.ndarray, Ints]:
-        """Kinds of one window each, and the onset of the incident (-1: none).
+    ) -> Told:
+        """What one window each tells.
 
         Args:
             state: The columns.
@@ -71,9 +93,10 @@ class Phases:
             absent: Whether the entity has been silent for long enough.
         """
         phase, onset, rest = state["phase"].astype(np.int64), state["onset"].astype(np.int64), state["rest"]
+        accepted = phase == ACCEPTED
         back = (phase == ABSENT) & ~absent
-        gone = absent & (phase != ABSENT)
-        free = ~absent & ~back
+        gone = absent & (phase != ABSENT) & ~accepted
+        free = ~absent & ~back & ~accepted
         rest = np.where(alarm, 0.0, rest + 1)
         opens = free & (phase == CALM) & alarm
         usual = np.where(unusual, 0.0, state["usual"] + 1)
@@ -86,10 +109,12 @@ class Phases:
         dated = changes & (began != NEVER)
         onset = np.where(dated, np.where(onset == NEVER, began, np.minimum(onset, began)), onset)
         told = np.where(free & alarm & ((phase != CHANGING) | strange), 1, 0)
-        told = np.select([gone, back | over, changes, settled], [4, 5, 2, 3], told)
-        since = np.where(told > 0, onset, NEVER)
-        after = np.select([absent, changes, opens, back | over | settled], [ABSENT, CHANGING, OPEN, CALM], phase)
+        told = np.select([gone, back | over, settled | accepted], [3, 4, 2], told)
+        ends = back | over | settled | accepted
+        after = np.select([accepted, absent, changes, opens, ends], [CALM, ABSENT, CHANGING, OPEN, CALM], phase)
+        incident = np.select([ends, after != CALM], [Course.CLOSED.code, Course.OPEN.code], Course.NONE.code)
+        since = np.where(incident == Course.NONE.code, NEVER, onset)
         state["phase"], state["rest"] = after, rest
         state["usual"], state["began"] = usual, began
         state["onset"] = np.where(after == CALM, NEVER, onset)
-        return np.array(self.KINDS)[told], since
+        return Told(np.array(self.KINDS)[told], since, incident, changes, began)

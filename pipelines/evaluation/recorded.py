@@ -9,6 +9,7 @@ import polars as pl
 from pipelines.detection import Detection
 from pipelines.records.novelty import JOINED
 from pipelines.settings import DetectorSettings
+from pipelines.worst import last_revisions
 
 _STEPS = 500
 """Windows of each entity that are judged between two reports of progress."""
@@ -43,7 +44,7 @@ def judge(
         verdicts, state = detection.process(part, state)
         made.append(verdicts)
         progress(min(1.0, (first + _STEPS) / (last + 1)))
-    verdicts = pl.concat(made).sort("entity", "window_end", "metric", maintain_order=True)
+    verdicts = last_revisions(pl.concat(made)).sort("entity", "window_end", "metric", maintain_order=True)
     asked = values.select("entity", "metric", window_end="time").unique()
     whole = asked.select("entity", "window_end", metric=pl.lit(JOINED)).unique().select(asked.columns)
     return verdicts.join(pl.concat([asked, whole]), on=asked.columns, how="semi", maintain_order="left")

@@ -13,17 +13,21 @@ import polars as pl
 from scipy.special import ndtri
 
 from models.arrays import Flags, Ints, Rows
+from models.course import Course
 from models.evidence.combine import combine, score, worth
+from models.evidence.repeats import NEVER
 from models.feedback import Feedback
 from models.templates.config import TemplateConfig
 from models.templates.model import CHANNELS, Templates, TemplateVerdicts
 from models.templates.phases import Phases
 from models.templates.tables import LogWindow
+from models.verdicts import Kind
 from pipelines.logs.detection_state import METRIC, SEVERITIES, TEMPLATES, LogState
 from pipelines.logs.labels import LogLabels
 from pipelines.notices import LabelDue, RuleInForce
 from pipelines.rules import Effects, effects
 from pipelines.settings import DetectorSettings
+from pipelines.worst import revisions, worst
 
 INFLUENCERS = 5
 """Templates and severities that are named with a verdict at the most."""
@@ -40,7 +44,8 @@ EVIDENCE = (*CHANNELS, "severity")
 
 _NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
 _COLUMNS = {"__m": pl.Int64, "entity": pl.String, "kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
-_COLUMNS["since"] = pl.Int64
+_COLUMNS |= {"since": pl.Int64, "incident_state": pl.String, "_changes": pl.Boolean, "_unrest": pl.Boolean}
+_COURSES = [course.value or None for course in Course]
 
 
 class LogDetection:
@@ -79,7 +84,8 @@ class LogDetection:
             labels: Those that take effect by now, in order.
 
         Returns:
-            Columns of `Novelty`, as far as they are known here; without columns if there is nothing to tell.
+            Columns of `Novelty`, as far as they are known here; without columns if there is nothing to tell. That an
+            incident is a change of state is said of its worst window: a further verdict on it, of revision 1.
         """
         rows = features.sort("window_end", "entity", "metric")
         parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
@@ -165,12 +171,14 @@ class LogDetection:
         persists = np.maximum(told.persists[mine], told.persists[other])
         unusual = alarm | (np.maximum(told.usual[mine], told.usual[other]) >= config.doubt)
         before = {name: own[name] for name in self.phases.new_state(0)}
-        kind, since = self.phases.step(own, start, alarm, unusual, strange, persists, absent)
+        phase = self.phases.step(own, start, alarm, unusual, strange, persists, absent)
+        kind, changes = phase.kind, phase.changes
         if concerned is not None:  # what is neither learned nor reported is as if it had not been
             out = concerned.part(mine)
             left = out.skip_learning & out.muted(lines, typical)
             for name, column in before.items():
                 own[name] = np.where(left, column, own[name])
+            changes &= ~left
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
 
         shown = np.flatnonzero((lines > 0) | ((kind != "normal") & (kind != "learning")))
@@ -186,7 +194,10 @@ class LogDetection:
                 "typical": typical[shown],
                 "lower": np.floor(lower[shown]),
                 "upper": np.ceil(upper[shown]),
-                "since": since[shown],
+                "since": phase.since[shown],
+                "incident_state": [_COURSES[code] for code in phase.incident[shown].tolist()],
+                "_changes": changes[shown],
+                "_unrest": ((phase.began != NEVER) | (phase.incident == Course.OPEN.code))[shown],
             },
             _COLUMNS,
         )
@@ -198,10 +209,28 @@ class LogDetection:
             window_start=pl.lit(end - self.size, pl.Int64),
             window_end=pl.lit(end, pl.Int64),
             since=pl.when(pl.col("since") >= 0).then("since"),
+            decided=pl.lit(None, pl.Int64),
             evidence=evidence,
             revision=pl.lit(0, pl.Int64),
         )
-        return frame.join(named, on="__m", how="left").drop("__m").sort("entity")
+        return self._dated_back(state, frame.join(named, on="__m", how="left").drop("__m").sort("entity"))
+
+    def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
+        """With what is a change of state said of its worst window; of unrest that goes on that window is kept."""
+        said = verdicts.drop("_changes", "_unrest")
+        inside = said.with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
+        decided = verdicts.filter("_changes").select("entity", "metric", "window_end", onset="since")
+        if state.worst.height:
+            inside = pl.concat([state.worst.join(verdicts, on="entity", how="semi"), inside], how="diagonal_relaxed")
+        if decided.height:
+            whole = inside.drop("onset").join(decided.select("entity", "onset"), on="entity", how="inner")
+            kinds = decided.with_columns(turned=pl.lit(Kind.STATE_CHANGE.value))
+            said = pl.concat([said, revisions(kinds, whole, self.threshold).select(said.columns)])
+        goes_on = verdicts.filter("_unrest", ~pl.col("_changes"))
+        still = worst(inside.join(goes_on, on="entity", how="semi"), self.threshold)
+        others = state.worst.join(verdicts, on="entity", how="anti") if state.worst.height else still.clear()
+        state.worst = pl.concat([others, still], how="diagonal_relaxed")
+        return said
 
 
 def _influencers(state: LogState, window: LogWindow, told: TemplateVerdicts, machine: Ints) -> pl.DataFrame:

@@ -42,6 +42,7 @@ class LogState:
     Attributes:
         judged: End of the last window judged, epoch milliseconds; ``None`` at first.
         texts: Of each log metric its template, and the newest example.
+        worst: Of the unrest of each machine that may be a change of state, the verdict on its worst window so far.
     """
 
     def __init__(self, model: Templates, phases: Phases, feedback: Feedback) -> None:
@@ -62,6 +63,7 @@ class LogState:
         self.fleets = Table(("view",), new_fleets)
         self.judged: int | None = None
         self.texts: dict[str, tuple[str | None, str | None]] = {}
+        self.worst = pl.DataFrame()
 
     @property
     def named(self) -> dict[str, Table]:
@@ -131,6 +133,7 @@ class LogState:
         frames = {name: _frame(table.to_arrow()) for name, table in self.named.items()}
         rows = [(metric, *text) for metric, text in self.texts.items()]
         judged = pl.DataFrame({"end": [self.judged]}, {"end": pl.Int64})
+        frames |= {"worst": self.worst} if self.worst.height else {}
         return frames | {"texts": pl.DataFrame(rows, _TEXTS, orient="row"), "judged": judged}
 
     def fill(self, frames: dict[str, pl.DataFrame]) -> None:
@@ -143,6 +146,7 @@ class LogState:
             table.fill(frames[name].to_arrow())
         self.texts = {metric: (template, example) for metric, template, example in frames["texts"].iter_rows()}
         self.judged = frames["judged"]["end"][0]
+        self.worst = frames.get("worst", self.worst)
 
 
 def _frame(table: pa.Table) -> pl.DataFrame:

@@ -12,11 +12,11 @@ from engine.state import ShardState, pack, unpack
 from pipelines.logs.detection import LogDetection
 from pipelines.logs.detection_state import METRIC
 from pipelines.notices import Notices, split
-from pipelines.records.novelty import QUIET_KINDS
 from pipelines.reported import followed
 from pipelines.rules import applied
 from pipelines.settings import DetectorSettings
 from pipelines.words import told
+from pipelines.worst import last_revisions, reported
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,11 @@ class LogDetectorProcessor(Processor):
         text = pl.col("entity", "metric", "template").cast(pl.String)
         verdicts = self.detection.process(ready.with_columns(text), believed, rules, labels)
         if verdicts.height:
+            verdicts = last_revisions(verdicts).sort("window_end", "entity", maintain_order=True)
             none = pl.lit(None, pl.List(pl.String))
             verdicts = verdicts.with_columns(rules=none, reported_by=none)
             verdicts = followed(applied(rules, verdicts), {METRIC: believed.machines})
         state.put("logs", pack(believed.to_frames()))
         if self.emit == "novel" and verdicts.height:
-            verdicts = verdicts.filter(~pl.col("kind").is_in(QUIET_KINDS))
+            verdicts = verdicts.filter(reported())
         return Results(told(verdicts, self.zone) if verdicts.height else verdicts, late)

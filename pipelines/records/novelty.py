@@ -37,10 +37,10 @@ class Novelty(Record):
     window_start: Instant = Field(description="first instant of the window")
     window_end: Instant = Field(alias="@timestamp", description="end of the window, exclusive")
     kind: NoveltyKind = Field(
-        description="what kind of news it is: `anomaly` a surprise; `state_change` one that has lasted, told once; "
-        "`new_normal` another state is accepted, or an earlier one is back, told once; `absence` an expected window "
-        "did not come, told once at the first such window; `recovered` an anomaly has ended, or values come again; "
-        "`normal` and `learning` are no news"
+        description="what kind of news it is: `anomaly` a surprise; `state_change` one that has lasted, said of the "
+        "window in which it began, as a revision; `new_normal` another state is accepted, or an earlier one is back, "
+        "told once; `absence` an expected window did not come, told once at the first such window; `recovered` an "
+        "incident has ended, or values come again; `normal` and `learning` are no news"
     )
     record_score: Finite = Field(ge=0, le=100, description="calibrated novelty, 0 to 100, not rounded")
     probability: Finite = Field(ge=0, le=1, description="chance of a value at least as extreme, were all as before")
@@ -48,7 +48,18 @@ class Novelty(Record):
     typical: Finite | None = Field(None, description="the value expected")
     lower: Finite | None = Field(None, description="lower bound of the band in which the value was expected")
     upper: Finite | None = Field(None, description="upper bound of that band")
-    since: Instant | None = Field(None, description="onset of the anomaly, state change or absence")
+    since: Instant | None = Field(None, description="onset of the incident: first instant of the window it began in")
+    incident_state: Literal["open", "closed"] | None = Field(
+        None,
+        alias="incident.state",
+        description="`open` on each window from the first one of which an incident was told, `normal` ones too; "
+        "`closed` once, on the window with which it is over; absent where no incident is known",
+    )
+    decided: Instant | None = Field(
+        None,
+        alias="incident.decided",
+        description="end of the later window at which the incident, of which this is the worst, turned out to be this",
+    )
     evidence: dict[str, float] = Field(default_factory=dict, description="each evidence channel by name")
     experts: dict[str, float] | None = Field(
         None, description="of news: how much each expert, or family in their place, was believed; they add up to 1"

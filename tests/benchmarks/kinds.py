@@ -74,7 +74,8 @@ def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
     with show.bar(f"kinds: {entities} machines, {weeks} weeks") as progress:
         for done, frame in _frames(config):
             verdicts, state = detection.process(frame, state, now=START + done * STEP)
-            made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)))
+            said = pl.coalesce("decided", "window_end")  # what is said later is news when it is said
+            made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)).with_columns(window_end=said))
             if len(learning) < 2:
                 learning.append(verdicts.filter(pl.col("metric") != JOINED))
             progress(done / total)

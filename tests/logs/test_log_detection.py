@@ -56,7 +56,7 @@ def _features(windows: int, change: dict[int, dict[str, dict[str, float]]], seed
 def _judged(
     features: pl.DataFrame, cuts: list[int], seed: int = 0, said: tuple[Rule | Label, ...] = ()
 ) -> pl.DataFrame:
-    """Verdicts of the streaming processor, in micro-batches cut at some windows, rows in any order."""
+    """Last verdicts of the streaming processor, in micro-batches cut at some windows, rows in any order."""
     segments, verdicts, before = DictSegments(), [], -(2**60)
     told = [{type(one).__name__.lower(): one.to_json().decode(), "window_end": one.said} for one in said]
     notices = pl.DataFrame(told, {"rule": pl.String, "label": pl.String, "window_end": pl.Int64})
@@ -69,7 +69,9 @@ def _judged(
         state.save()
         before = high
         verdicts += [made.records] if made.records.height else []
-    return pl.concat(verdicts, how="diagonal")
+    said_last = pl.concat(verdicts, how="diagonal").sort("revision", maintain_order=True)
+    last = said_last.unique(["entity", "window_end"], keep="last", maintain_order=True)
+    return last.sort("window_end", "entity")
 
 
 def _news(verdicts: pl.DataFrame, entity: str) -> list[tuple[int, str]]:
@@ -128,7 +130,14 @@ def test_a_lasting_change_is_announced_once_and_becomes_the_new_normal() -> None
     assert accepted <= 420
     assert kinds[-1][0] == accepted
     change = verdicts.filter(pl.col("kind") == "state_change").row(0, named=True)
-    assert START + 300 * WINDOW <= change["since"] <= START + 303 * WINDOW
+    assert START + 300 * WINDOW <= change["since"] <= change["window_start"] <= START + 303 * WINDOW
+    assert change["record_score"] >= 50 or not change["lower"] <= change["actual"] <= change["upper"]
+    assert change["window_end"] < change["decided"] < START + accepted * WINDOW
+    assert change["revision"] == 1
+    told = verdicts.filter(pl.col("entity") == "c", pl.col("window_start") >= change["since"])
+    states = told.filter(pl.col("window_start").is_between(change["window_start"], START + (accepted - 1) * WINDOW))
+    assert set(states["incident_state"]) == {"open"}
+    assert told.filter(pl.col("incident_state") == "closed")["kind"].to_list() == ["new_normal"]
 
 
 def test_a_machine_that_falls_silent_is_absent_once_since_its_last_line_and_recovers() -> None:
@@ -192,7 +201,8 @@ def test_a_burst_that_an_operator_calls_a_new_normal_is_news_no_more_and_its_end
     plain, told = _judged(loud, []), _judged(loud, [65], said=(_new_normal(65, metric),))
     kinds = _news(told, "b")
     assert (66, "anomaly") in _news(plain, "b")
-    assert [number for number, _ in kinds if number <= 90] == [60, 61, 62, 63, 64, 90]
+    assert [number for number, _ in kinds if number <= 90] == [60, 61, 62, 63, 64, 65, 90]
+    assert (65, "new_normal") in kinds, "the operator's word is told of"
     typical = told.filter((pl.col("entity") == "b") & (pl.col("window_end") == START + 66 * WINDOW))["typical"][0]
     assert 45 < typical < 75
     others = (some.filter(pl.col("entity") != "b") for some in (plain, told))
@@ -202,7 +212,8 @@ def test_a_burst_that_an_operator_calls_a_new_normal_is_news_no_more_and_its_end
 def test_a_label_on_one_template_leaves_the_others_news() -> None:
     loud = _features(70, {60: {"b": RATES | {"slow": 30.0, "login": 30.0}}})
     told = _judged(loud, [], said=(_new_normal(65, "log.template.slow"),))
-    assert _news(told, "b")[:7] == [(number, "anomaly") for number in range(60, 67)]
+    news = _news(told, "b")[:7]
+    assert news == [(number, "new_normal" if number == 65 else "anomaly") for number in range(60, 67)]
     unknown = _judged(loud, [], said=(_new_normal(65, "log.template.nobody"),))
     assert_frame_equal(unknown, _judged(loud, []), check_exact=True)
 
@@ -210,7 +221,7 @@ def test_a_label_on_one_template_leaves_the_others_news() -> None:
 def test_a_silence_that_an_operator_calls_a_new_normal_is_over_and_its_end_is_news() -> None:
     features = _features(110, {60: {"b": {"get": 0.0}}, 90: {"b": RATES}})
     told = _judged(features, [65], said=(_new_normal(65),))
-    assert _news(told, "b")[:2] == [(60, "absence"), (90, "anomaly")]
+    assert _news(told, "b")[:3] == [(60, "absence"), (65, "new_normal"), (90, "anomaly")]
     assert _news(_judged(features, []), "b") == [(60, "absence"), (90, "recovered")]
 
 

@@ -85,12 +85,16 @@ def test_a_higher_bar_waits_longer() -> None:
 
 
 def _many(*parts: tuple[int, float], regimes: RegimesConfig | None = None) -> np.ndarray:
-    """Kinds of 20 series of noise, part after part so many windows and standard deviations away: (20, windows)."""
+    """Kinds of 20 series of noise, part after part so many windows and standard deviations away: (20, windows).
+
+    What an incident turned out to be stands at the window at which that is known.
+    """
     shift = np.concatenate([np.full(windows, away) for windows, away in parts])
     values = 100 + 2 * (np.random.default_rng(3).normal(size=(20, len(shift))) + shift)
     detector, rows = Detector(DetectorConfig(), regimes), np.arange(20)
     state = detector.new_state(20)
-    return np.stack([detector.step(state, rows, np.full(20, i * STEP), v).kind for i, v in enumerate(values.T)], axis=1)
+    verdicts = [detector.step(state, rows, np.full(20, i * STEP), v) for i, v in enumerate(values.T)]
+    return np.stack([np.where(v.turned >= 0, v.turned, v.kind) for v in verdicts], axis=1)
 
 
 def test_small_deviations_that_add_up_are_told_and_are_over_when_they_end() -> None:

@@ -9,13 +9,18 @@ REPEATS = Repeats(notable=7.5, rest=20, damping=0.3, calm=5)
 ALWAYS = np.array([True])
 
 
+def _learn(view: Rows, evidence: np.ndarray, time: np.ndarray, valid: np.ndarray) -> None:
+    unrest = REPEATS.unrest(view, evidence >= REPEATS.notable, evidence, ~ALWAYS)
+    REPEATS.learn(view, evidence, time, valid, unrest)
+
+
 def _damped(evidence: list[float]) -> list[float]:
     columns = REPEATS.new_state(1)
     view, result = Rows(columns, np.array([0]), ""), []
     for step, piece in enumerate(evidence):
         value = np.array([piece])
         result.append(float(REPEATS.damp(view, value)[0]))
-        REPEATS.learn(view, value, np.array([step]), ALWAYS)
+        _learn(view, value, np.array([step]), ALWAYS)
     return result
 
 
@@ -40,9 +45,9 @@ def test_the_order_of_verdicts_is_the_same_whatever_the_unit_of_evidence() -> No
 def test_a_missing_value_changes_nothing() -> None:
     columns = REPEATS.new_state(1)
     view = Rows(columns, np.array([0]), "")
-    REPEATS.learn(view, np.array([9.0]), np.array([1]), ALWAYS)
+    _learn(view, np.array([9.0]), np.array([1]), ALWAYS)
     before = {name: column.copy() for name, column in columns.items()}
-    REPEATS.learn(view, np.array([90.0]), np.array([2]), ~ALWAYS)
+    _learn(view, np.array([90.0]), np.array([2]), ~ALWAYS)
     assert all((columns[name] == before[name]).all() for name in columns)
 
 
@@ -50,8 +55,8 @@ def test_an_unrest_has_an_onset_until_it_is_calm() -> None:
     columns = REPEATS.new_state(1)
     view = Rows(columns, np.array([0]), "")
     for step, piece in enumerate([0.0, 9.0, 0.0, 9.0]):
-        REPEATS.learn(view, np.array([piece]), np.array([step]), ALWAYS)
+        _learn(view, np.array([piece]), np.array([step]), ALWAYS)
     assert REPEATS.onset(view, np.array([4]))[0] == 1
     for step in range(4, 10):
-        REPEATS.learn(view, np.zeros(1), np.array([step]), ALWAYS)
+        _learn(view, np.zeros(1), np.array([step]), ALWAYS)
     assert columns["onset"][0] == NEVER

@@ -11,9 +11,10 @@ from polars.testing import assert_frame_equal
 
 from engine.errors import NewnormalError
 from models.checks import MOST_BYTES
-from pipelines.detection import JOINED, SCHEMA, Detection
-from pipelines.records.novelty import Novelty
+from pipelines.detection import Detection
+from pipelines.records.novelty import JOINED, Novelty
 from pipelines.settings import DetectorSettings
+from pipelines.verdict_frames import SCHEMA
 
 DETECTION = Detection(DetectorSettings())
 

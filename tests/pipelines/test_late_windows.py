@@ -15,10 +15,11 @@ from polars.testing import assert_frame_equal
 from engine.processor import Progress
 from engine.state import DictSegments, ShardState, unpack
 from engine.time import END_OF_TIME, NEVER
-from pipelines.detection import JOINED, SCHEMA
 from pipelines.detector import DetectorProcess
 from pipelines.records import Label, Rule
+from pipelines.records.novelty import JOINED
 from pipelines.settings import DetectorSettings
+from pipelines.verdict_frames import SCHEMA
 
 STEP, STEPS = 10_000, 36
 LATENESS, HORIZON = 50_000, 60_000
