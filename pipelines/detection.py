@@ -49,7 +49,7 @@ from pipelines.verdict_frames import (
     known,
     nulls,
 )
-from pipelines.worst import revisions, worst
+from pipelines.worst import revisions, unusual, worst
 
 _COMBINED = ("point", "window", "record", "change")
 """Those of them that make up a metric's part of the joined verdict."""
@@ -80,7 +80,7 @@ class Detection:
         self.detector, self.joined = Detector(config), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.learning))
         self.hearing = Hearing(config.threshold)
-        self.family, self.threshold = settings.family, config.threshold
+        self.family, self.unusual = settings.family, unusual(config.threshold)
 
     def new_state(self) -> DetectionState:
         """The state before anything was seen."""
@@ -239,10 +239,10 @@ class Detection:
         if (turned >= 0).any():
             decided = verdicts.filter(pl.Series(turned >= 0)).with_columns(onset="since")
             decided = decided.with_columns(turned=KINDS.gather(turned[turned >= 0]))
-            verdicts = pl.concat([verdicts, revisions(decided, inside, self.threshold).drop("onset")])
+            verdicts = pl.concat([verdicts, revisions(decided, inside, self.unusual).drop("onset")])
         rows = state.series.find(inside.select("entity", "metric").iter_rows())
         is_open = self.detector.onset(state.series.columns, rows) == inside["onset"].to_numpy()
-        state.worst = worst(inside.filter(pl.Series(is_open)), self.threshold)
+        state.worst = worst(inside.filter(pl.Series(is_open)), self.unusual)
         quiet = pl.col("kind").is_in(QUIET_KINDS)
         hidden = [pl.when(~quiet).then(name).alias(name) for name in ("experts", "expected", "context")]
         return verdicts.with_columns(hidden)

@@ -15,20 +15,20 @@ KEY = ("entity", "metric", "onset")
 """What tells an incident from all others."""
 
 
-def evident(threshold: float) -> pl.Expr:
+def unusual(threshold: float) -> pl.Expr:
     """Whether a window is unusual by itself: its value lies outside of its band, or its score reaches the threshold."""
     outside = (pl.col("actual") > pl.col("upper")) | (pl.col("actual") < pl.col("lower"))
     return outside.fill_null(False) | (pl.col("record_score") >= threshold)
 
 
-def revisions(decided: pl.DataFrame, inside: pl.DataFrame, threshold: float) -> pl.DataFrame:
+def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> pl.DataFrame:
     """What incidents turned out to be, said of the worst window of each until then; nothing if none was unusual itself.
 
     Args:
         decided: `KEY`, ``turned`` (what the incident turned out to be) and ``window_end`` (of the window at which that
             is decided).
         inside: Verdicts on windows of incidents; columns of `Novelty`, and ``onset``.
-        threshold: See `evident`.
+        evident: Whether a window is unusual by itself, as from `unusual`.
 
     Returns:
         Verdicts of revision 1; columns of ``inside``.
@@ -38,13 +38,13 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, threshold: float) -> 
     >>> numbers = [(0, 2.9, 10.0), (1, 3.1, 40.0), (2, 2.0, 1.0), (3, 9.0, 45.0)]
     >>> rows = [row | {"window_start": n, "window_end": n + 1, "actual": a, "record_score": s} for n, a, s in numbers]
     >>> later = pl.DataFrame([{"entity": "a", "metric": "m", "onset": 0, "turned": "anomaly", "window_end": 3}])
-    >>> told = revisions(later, pl.DataFrame(rows), 50.0)
+    >>> told = revisions(later, pl.DataFrame(rows), unusual(50.0))
     >>> told.select("window_start", "kind", "since", "incident_state", "decided", "revision").rows()
     [(1, 'anomaly', 0, 'open', 3, 1)]
     """
     told = decided.select(*KEY, _turned="turned", _decided="window_end")
-    said = inside.filter(evident(threshold)).join(told, on=KEY, how="inner", maintain_order="left")
-    said = worst(said.filter(pl.col("window_end") <= pl.col("_decided")), threshold, "_decided")
+    said = inside.filter(evident).join(told, on=KEY, how="inner", maintain_order="left")
+    said = worst(said.filter(pl.col("window_end") <= pl.col("_decided")), evident, "_decided")
     return said.with_columns(
         kind="_turned",
         since="onset",
@@ -54,9 +54,9 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, threshold: float) -> 
     ).select(inside.columns)
 
 
-def worst(inside: pl.DataFrame, threshold: float, *by: str) -> pl.DataFrame:
+def worst(inside: pl.DataFrame, evident: pl.Expr, *by: str) -> pl.DataFrame:
     """Of verdicts on windows of incidents the worst of each: unusual by itself, of the highest score, the earliest."""
-    ranked = inside.sort(evident(threshold), "record_score", "window_start", descending=[True, True, False])
+    ranked = inside.sort(evident, "record_score", "window_start", descending=[True, True, False])
     return ranked.unique([*KEY, *by], keep="first", maintain_order=True)
 
 

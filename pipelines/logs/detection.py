@@ -27,7 +27,7 @@ from pipelines.logs.labels import LogLabels
 from pipelines.notices import LabelDue, RuleInForce
 from pipelines.rules import Effects, effects
 from pipelines.settings import DetectorSettings
-from pipelines.worst import revisions, worst
+from pipelines.worst import revisions, unusual, worst
 
 INFLUENCERS = 5
 """Templates and severities that are named with a verdict at the most."""
@@ -44,7 +44,13 @@ EVIDENCE = (*CHANNELS, "severity")
 
 _NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
 _COLUMNS = {"__m": pl.Int64, "entity": pl.String, "kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
-_COLUMNS |= {"since": pl.Int64, "incident_state": pl.String, "_changes": pl.Boolean, "_unrest": pl.Boolean}
+_COLUMNS |= {
+    "since": pl.Int64,
+    "incident_state": pl.String,
+    "_changes": pl.Boolean,
+    "_unusual": pl.Boolean,
+    "_unrest": pl.Boolean,
+}
 _COURSES = [course.value or None for course in Course]
 
 
@@ -60,6 +66,7 @@ class LogDetection:
     def __init__(self, settings: DetectorSettings, size: int, config: TemplateConfig | None = None) -> None:
         self.threshold, self.size = settings.threshold, size
         self.model, self.phases, self.feedback = Templates(config or TemplateConfig()), Phases(), Feedback()
+        self.unusual = unusual(settings.threshold) | pl.col("_unusual")
         self.labels = LogLabels(self.model, self.phases, self.feedback)
 
     def new_state(self) -> LogState:
@@ -169,9 +176,9 @@ class LogDetection:
         start = np.where(absent, last, end - self.size)
         alarm: Flags = (points >= self.threshold) & (lines > 0)
         persists = np.maximum(told.persists[mine], told.persists[other])
-        unusual = alarm | (np.maximum(told.usual[mine], told.usual[other]) >= config.doubt)
+        somewhat = alarm | (np.maximum(told.usual[mine], told.usual[other]) >= config.doubt)
         before = {name: own[name] for name in self.phases.new_state(0)}
-        phase = self.phases.step(own, start, alarm, unusual, strange, persists, absent)
+        phase = self.phases.step(own, start, alarm, somewhat, strange, persists, absent)
         kind, changes = phase.kind, phase.changes
         if concerned is not None:  # what is neither learned nor reported is as if it had not been
             out = concerned.part(mine)
@@ -197,6 +204,7 @@ class LogDetection:
                 "since": phase.since[shown],
                 "incident_state": [_COURSES[code] for code in phase.incident[shown].tolist()],
                 "_changes": changes[shown],
+                "_unusual": somewhat[shown],
                 "_unrest": ((phase.began != NEVER) | (phase.incident == Course.OPEN.code))[shown],
             },
             _COLUMNS,
@@ -217,17 +225,19 @@ class LogDetection:
 
     def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
         """With what is a change of state said of its worst window; of unrest that goes on that window is kept."""
-        said = verdicts.drop("_changes", "_unrest")
-        inside = said.with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
+        said = verdicts.drop("_changes", "_unrest", "_unusual")
+        inside = (
+            verdicts.drop("_changes", "_unrest").with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
+        )
         decided = verdicts.filter("_changes").select("entity", "metric", "window_end", onset="since")
         if state.worst.height:
             inside = pl.concat([state.worst.join(verdicts, on="entity", how="semi"), inside], how="diagonal_relaxed")
         if decided.height:
             whole = inside.drop("onset").join(decided.select("entity", "onset"), on="entity", how="inner")
             kinds = decided.with_columns(turned=pl.lit(Kind.STATE_CHANGE.value))
-            said = pl.concat([said, revisions(kinds, whole, self.threshold).select(said.columns)])
+            said = pl.concat([said, revisions(kinds, whole, self.unusual).select(said.columns)])
         goes_on = verdicts.filter("_unrest", ~pl.col("_changes"))
-        still = worst(inside.join(goes_on, on="entity", how="semi"), self.threshold)
+        still = worst(inside.join(goes_on, on="entity", how="semi"), self.unusual)
         others = state.worst.join(verdicts, on="entity", how="anti") if state.worst.height else still.clear()
         state.worst = pl.concat([others, still], how="diagonal_relaxed")
         return said
