@@ -91,6 +91,7 @@ class Kinds:
         since = np.where(same == NEVER, np.where(unusual == NEVER, time, unusual), same)
         since = np.where(incident == Course.NONE.code, NEVER, since)
         unusual = np.where(decision.since == NEVER, repeats["onset"].astype(np.int64), decision.since)
+        unrest = unrest._replace(begun=same)
         return Told(kind, since, unusual, incident, turned, unrest)
 
     def _unrest(self, repeats: Rows, decision: Decision, judged: Judged, told: Flags) -> Unrest:

@@ -24,12 +24,14 @@ class Unrest(NamedTuple):
         over: The same of the unrest before, where it ends with the step; else 0.
         accepted: The same of an unrest that an operator has ended since the step before; else 0.
         quiet: Quiet steps in a row.
+        begun: Its onset, where that is known better than by the step at which it is noticed; else -1.
     """
 
     worst: Array
     over: Array
     accepted: Array
     quiet: Array
+    begun: Ints
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class Repeats:
             over=np.where(over, worst, 0.0),
             accepted=np.where(accepted, worst, 0.0),
             quiet=np.where(over & ~busy, self.calm + 1.0, quiet),
+            begun=np.full(len(quiet), NEVER, np.int64),
         )
 
     def learn(self, state: Rows, evidence: Array, time: Ints, valid: Flags, unrest: Unrest) -> None:
@@ -120,6 +123,7 @@ class Repeats:
         exceeds = evidence >= peak
         since = np.where((unrest.quiet == 0) & (onset == NEVER), time, onset)
         since = np.where(unrest.quiet > self.calm, NEVER, since)
+        since = np.where(unrest.begun == NEVER, since, unrest.begun)
         left = np.where(exceeds, float(self.rest), np.maximum(rest - 1, 0.0))
         peak_now = np.where(left > 0, np.where(exceeds, evidence, peak), 0.0)
         state["rest"] = np.where(valid, left, rest)
