@@ -369,7 +369,7 @@ class Detector:
         news = Lived(*(array[at] for array in lived))  # type: ignore[arg-type]
         day_off = None if step.day_off is None else step.day_off[at]
         days = self.days.several(Rows(state, rows[at], "days."), step.time[at], day_off)
-        changes = (kind == Kind.STATE_CHANGE.code) | (kind == Kind.NEW_NORMAL.code)
+        changes = (decision.turned == Kind.STATE_CHANGE.code) | (kind == Kind.NEW_NORMAL.code)
         told = self.past.context(news, step.seen[at], step.time[at]) | {"days": days}
         for name, values in told.items():
             context[name] = context[name].copy()

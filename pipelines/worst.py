@@ -26,7 +26,7 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> 
 
     Args:
         decided: `KEY`, ``turned`` (what the incident turned out to be) and ``window_end`` (of the window at which that
-            is decided).
+            is decided); ``context``, if there, is what words on a change rest on.
         inside: Verdicts on windows of incidents; columns of `Novelty`, and ``onset``.
         evident: Whether a window is unusual by itself, as from `unusual`.
 
@@ -42,9 +42,12 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> 
     >>> told.select("window_start", "kind", "since", "incident_state", "decided", "revision").rows()
     [(1, 'anomaly', 0, 'open', 3, 1)]
     """
-    told = decided.select(*KEY, _turned="turned", _decided="window_end")
+    told = decided.select(*KEY, pl.col("^context$").name.prefix("_"), _turned="turned", _decided="window_end")
     said = inside.filter(evident).join(told, on=KEY, how="inner", maintain_order="left")
     said = worst(said.filter(pl.col("window_end") <= pl.col("_decided")), evident, "_decided")
+    if "_context" in said.columns:
+        change = pl.col("_turned") == "state_change"
+        said = said.with_columns(context=pl.when(change).then("_context").otherwise("context"))
     return said.with_columns(
         kind="_turned",
         since="onset",
