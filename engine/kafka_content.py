@@ -56,9 +56,9 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
         raise _failed(bootstrap, f"{topic}: {failure.args[0].str()}") from None
     if not found:
         raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
-    bounds = {p: bounds(reader, TopicPartition(topic, p)) for p in found}
-    ends = {p: high for p, (low, high) in bounds.items() if high > low}
-    reader.assign([TopicPartition(topic, p, bounds[p][0]) for p in ends])
+    spans = {p: bounds(reader, TopicPartition(topic, p)) for p in found}
+    ends = {p: high for p, (low, high) in spans.items() if high > low}
+    reader.assign([TopicPartition(topic, p, spans[p][0]) for p in ends])
     heard = time.monotonic()
     while ends:
         messages = reader.consume(10_000, 0.1)  # waits for so many, or so long

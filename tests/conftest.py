@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import settings as hypothesis
 
 from deploy.embedded.elasticsearch import runtime_dir
@@ -31,6 +32,13 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
             yield started
     finally:
         shutil.rmtree(runtime_dir(state / "elasticsearch"), ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def plain_log() -> Iterator[None]:
+    """What a command run in this process made of the log ends with its test: its streams are closed by then."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture
