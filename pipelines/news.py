@@ -9,7 +9,7 @@ from pipelines.records.novelty import NEWS_KINDS
 from pipelines.sink.document import News
 
 OPENS = ("anomaly", "state_change", "absence")
-"""Kinds after which something is amiss or not decided; each other kind of news says that it is over."""
+"""Kinds after which something is amiss or not decided, until another kind of news, or a closed incident, ends it."""
 
 
 class NewsCounts:
@@ -20,6 +20,9 @@ class NewsCounts:
     >>> counts.take([News("a", "cpu", "recovered", 20)])
     >>> counts.told["anomaly"], counts.open()
     (1, {'anomaly': 0, 'state_change': 0, 'absence': 1})
+    >>> counts.take([News("b", "cpu", "normal", 30, closes=True)])
+    >>> counts.open()["absence"]
+    0
     """
 
     def __init__(self) -> None:
@@ -46,5 +49,5 @@ class NewsCounts:
     def _newer(self, news: News) -> None:
         series = news.entity, news.metric
         time, _ = self._newest.get(series, (news.time - 1, ""))
-        if news.time == time or (news.time > time and news.kind in self.told):
-            self._newest[series] = news.time, news.kind
+        if news.time == time or (news.time > time and (news.closes or news.kind in self.told)):
+            self._newest[series] = news.time, "" if news.closes else news.kind

@@ -40,25 +40,30 @@ class Rejected:
 
 @dataclass(frozen=True)
 class News:
-    """A document that is news, or that takes news back: a revision of any kind.
+    """A document that is news, ends an incident, or takes news back: a revision of any kind.
 
     Attributes:
         entity: The machine.
         metric: Its metric.
         kind: What kind of verdict it is.
         time: End of its window, epoch milliseconds.
+        closes: Whether the series' incident is over with it.
     """
 
     entity: str
     metric: str
     kind: str
     time: int
+    closes: bool = False
 
     @classmethod
     def of(cls, record: Record) -> News | None:
         """That of a record; ``None`` if it is no news and never was."""
-        if isinstance(record, Novelty) and (record.kind in NEWS_KINDS or record.revision):
-            return cls(record.entity, record.metric, record.kind, record.window_end)
+        if not isinstance(record, Novelty):
+            return None
+        closes = record.incident_state == "closed"
+        if closes or record.kind in NEWS_KINDS or record.revision:
+            return cls(record.entity, record.metric, record.kind, record.window_end, closes)
         return None
 
 
