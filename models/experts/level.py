@@ -80,7 +80,7 @@ class Level(Expert):
 
 def shorten(state: Rows, few: float) -> None:
     """Lets what is known count as few values at the most; the variance stays."""
-    count = state["count"]
+    count = state["count"].astype(np.float64)  # the smallest divisor is 0 in 32 bits
     after = np.minimum(count, few)
     state["squares"] = state["squares"] * (after / np.maximum(count, SMALLEST))
     state["count"] = after

@@ -88,6 +88,7 @@ def a_label_that_closes_an_incident_is_told_of(model: SeriesModel) -> None:
     values = np.concatenate([_noise(100, _BEFORE, 1), _noise(170, 5, 2)])[:, None]
     state = run(model, values)[1]
     model.accept(state, np.array([0]))
+    assert all(np.isfinite(column).all() for column in state.values()), "an hour that was never met is no number"
     after, _ = run(model, _noise(170, 50, 3)[:, None], state, len(values))
     verdicts = [verdict for verdict in after if isinstance(verdict, SeriesVerdicts)]
     assert list(Kind)[int(verdicts[0].kind[0])] == Kind.NEW_NORMAL

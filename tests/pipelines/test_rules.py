@@ -25,6 +25,7 @@ from pipelines.records import Label, Rule
 from pipelines.rules import effects
 from pipelines.settings import DetectorSettings
 from pipelines.words import told
+from pipelines.worst import last_revisions
 
 STEP = 60_000
 DETECTION = Detection(DetectorSettings())
@@ -303,8 +304,9 @@ def test_maintenance_ends_an_alert_of_a_rule_without_a_word() -> None:
 def test_a_rule_that_reports_leaves_other_news_its_kind() -> None:
     values = noise(300)
     values[150:] = [value + 60 for value in values[150:]]
-    own = judge(frame({("a", "cpu"): values}), [])
-    ruled = judge(frame({("a", "cpu"): values}), in_force(above=80.0, report=True))
+    own = last_revisions(judge(frame({("a", "cpu"): values}), [])).sort("window_start")
+    ruled = last_revisions(judge(frame({("a", "cpu"): values}), in_force(above=80.0, report=True)))
+    ruled = ruled.sort("window_start")
     news = own.filter(pl.col("kind").is_in(["state_change", "new_normal"]))
     assert news.height >= 2
     assert kinds(ruled, *(news["window_start"] // STEP).to_list()) == news["kind"].to_list()
