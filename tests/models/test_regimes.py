@@ -49,6 +49,28 @@ def test_what_is_found_of_regimes_changes_no_score() -> None:
     assert scores[0] == scores[1]
 
 
+def test_an_outage_is_unlearned_when_it_ends_and_changes_no_score_before() -> None:
+    rng = np.random.default_rng(0)
+    first, back = 400, 424
+    values = np.concatenate([rng.normal(100, 4, first), np.zeros(back - first), rng.normal(100, 4, 60)])
+    ours, blind = Detector(DetectorConfig()), Detector(DetectorConfig(), RegimesConfig(young=10**9))
+    scores = [[verdict.record_score[0] for verdict in run(model, values[:, None])[0]] for model in (ours, blind)]
+    state, rows, usual, unlearned = ours.new_state(1), np.array([0]), {}, []
+    for i, value in enumerate(values):
+        if i == first:
+            usual = {
+                name: state[name].copy() for name in ("level.mean", "level.squares", "log_level.mean", "record.low")
+            }
+        ours.step(state, rows, np.array([i * STEP]), np.array([value]))
+        if usual and all(np.array_equal(state[name], before) for name, before in usual.items()):
+            unlearned.append(i)
+    assert len(unlearned) == 1, "what was typical before the outage is typical again, bit for bit, once"
+    (end,) = unlearned
+    assert back <= end < back + 6, "as soon as values have returned"
+    assert scores[0][: end + 1] == scores[1][: end + 1]
+    assert scores[0][end + 1 :] != scores[1][end + 1 :], "a model that learned the outage judges otherwise"
+
+
 def test_the_regime_not_seen_for_longest_makes_place() -> None:
     kept, rows = Kept(2.0, 0.1), np.array([0])
     state = kept.new_state(1)
