@@ -39,11 +39,6 @@ class Newcomers:
         small = {name: np.zeros(n, np.float32) for name in ("strength", "shape")}
         return small | {name: np.zeros(n) for name in ("mean", "variance")}
 
-    def new_sums(self, n: int) -> Columns:
-        """The columns for n metrics of which nothing is known."""
-        tails: Columns = {tail + name: np.zeros(n) for tail in _TAILS for name in ("edge", "shape", "rate")}
-        return self.new_state(n) | tails
-
     def sums(self, state: Columns, rows: Ints, metric: Ints, metrics: int) -> Columns:
         """What the series of each metric have in common.
 

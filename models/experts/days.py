@@ -6,7 +6,7 @@ import numpy as np
 
 from models.arrays import Columns, Flags, Ints, Rows
 from models.evidence.repeats import NEVER
-from models.experts.local_hour import is_weekend, local_ms
+from models.experts.wall_clock import is_weekend, local_ms
 
 _QUARTER, _HOUR, _DAY = 900_000, 3_600_000, 86_400_000
 _BINS = 48

@@ -10,7 +10,7 @@ import numpy as np
 from models.arrays import SMALLEST, Array, Columns, Ints, Rows, cells, clamp
 from models.experts.base import Expert, Lesson, Step
 from models.experts.level import shorten
-from models.experts.local_hour import is_weekend, local_ms
+from models.experts.wall_clock import is_weekend, local_ms
 from models.families.base import Predictive
 from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
 from models.families.student_t import StudentT

@@ -12,7 +12,7 @@ import numpy as np
 
 from models.arrays import Array, Columns, Flags, Ints, Rows, cells, clamp
 from models.experts.hour_of_day import HOURS, REFERENCE_GAP
-from models.experts.local_hour import local_ms
+from models.experts.wall_clock import local_ms
 from models.regimes.config import RegimesConfig
 
 _VAGUE = 0.25

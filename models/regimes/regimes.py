@@ -1,8 +1,8 @@
 """Which regime a series is in: changes of state, and old states that are back.
 
-Kinds only: what is found here changes neither what the experts learn nor the score, with one exception. When an outage (an
-incident with values next to nothing, of six windows or more) ends by return, the detector's experts are again as they
-were before it: see docs/model.md, "An outage is unlearned when it ends". Scores up to that return are the same.
+Kinds only: what is found here changes neither what the experts learn nor the score, with one exception. When an outage
+(an incident with values next to nothing, of six windows or more) ends by return, the detector's experts are again as
+they were before it: see docs/model.md, "An outage is unlearned when it ends". Scores up to that return are the same.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-DAY_MS = 86_400_000
 _FIRST, _LAST = 0, 4_102_444_800_000  # 1970 to 2100: anything else is a broken clock and would litter the cluster
 
 

@@ -1,4 +1,4 @@
-"""The hour of the day on the wall clock of a time zone. Pure: the instant is always given."""
+"""The wall clock of a time zone. Pure: the instant is always given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from models.arrays import Array, Flags, Ints
+from models.arrays import Flags, Ints
 
 _QUARTER = 900_000
 _EARLIEST, _LATEST = -62_000_000_000_000 // _QUARTER, 253_000_000_000_000 // _QUARTER
@@ -42,18 +42,3 @@ def is_weekend(local: Ints) -> Flags:
     array([False,  True])
     """
     return (local // 86_400_000 + 3) % 7 >= 5
-
-
-def local_hour(time: Ints, zone: str = "UTC") -> Array:
-    """Hours since local midnight, in [0, 24), daylight saving time included.
-
-    Args:
-        time: Epoch milliseconds, shape (n,).
-        zone: IANA name of the time zone.
-
-    >>> local_hour(np.array([1784800800000]), "UTC")  # 2026-07-23 10:00 UTC
-    array([10.])
-    >>> local_hour(np.array([1784800800000]), "Europe/Stockholm")
-    array([12.])
-    """
-    return (local_ms(time, zone) % 86_400_000) / 3_600_000.0
