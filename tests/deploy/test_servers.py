@@ -33,7 +33,9 @@ from pipelines.settings import Settings, load
 pytestmark = pytest.mark.servers
 
 OWNER = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # these tests may run in the background, where shells ignore it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from deploy.embedded.services import embedded
 from pipelines.settings import load
 with embedded(load(state_dir=sys.argv[1]), elasticsearch=sys.argv[2] == "both"):
