@@ -7,6 +7,9 @@ STAMP := $(VENV)/.set-up
 ARGS ?=
 
 .DEFAULT_GOAL := help
+# two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
+ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
+
 .PHONY: help setup demo test test-servers test-alone test-slow browser lint format typecheck check services-up services-down services-status bench soak docs clean
 
 help: ## List the targets
@@ -36,13 +39,13 @@ test: check browser ## Lint, types, all tests but the slow ones (options for pyt
 	wait $$servers; servers=$$?; cat $$log; [ $$alone = 0 ] && [ $$servers = 0 ]
 
 test-alone: setup ## The tests that need no servers (pytest ends with 5 where ARGS select none)
-	$(BIN)/python -m pytest -m "not servers and not spark" $(ARGS) || [ $$? = 5 ]
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark" $(ARGS) || [ $$? = 5 ]
 
 test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
-	$(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS) || [ $$? = 5 ]
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS) || [ $$? = 5 ]
 
 test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks in short
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -m slow $(ARGS)
 
 browser: # Chromium for the console's tests; they are skipped where it cannot be had
 	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.servers
 
 OWNER = """
 import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # these tests may run in the background, where shells ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, shells have it ignored
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from deploy.embedded.services import embedded
 from pipelines.settings import load
