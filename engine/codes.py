@@ -8,7 +8,7 @@ setting = section("Settings and command line")
 setting("SETTING_INVALID", "a setting is wrong or unknown; all wrong ones are named", "see [settings.md](settings.md)")
 setting("DURATION_INVALID", "no duration", "give a number and a unit: `250ms`, `10s`, `5m`, `1h30m`, `7d`")
 setting("TIME_INVALID", "no time", "give ISO 8601, e.g. `2026-11-21T00:00:00Z`")
-setting("TOPIC_UNKNOWN", "there is no topic of that name", "compare with the topics in the message; mind `namespace`")
+setting("TOPIC_UNKNOWN", "there is no topic of that name", "mind the spelling and `namespace`")
 
 job = section("Definition of a job")
 job("WINDOW_INVALID", "a window's length, slide, zone or beginning is not possible", "see [engine.md](engine.md)")

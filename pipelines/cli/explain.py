@@ -13,7 +13,9 @@ from pipelines.settings import load
 
 
 def explain_job(
-    name: Annotated[str, typer.Argument(help="normalizer, extractor, detector")],
+    name: Annotated[
+        str, typer.Argument(help="normalizer, extractor, detector; log_normalizer, templates, log_detector")
+    ],
     state_dir: StateDir = None,
     namespace: Namespace = None,
 ) -> None:
