@@ -41,16 +41,24 @@ class Prospects:
 
     def lines(self, settings: Settings) -> list[str]:
         """What will become of them, in words; nothing if all will be judged."""
-        what, limits = f"of {self.samples:,} samples", settings.watermark
-        found = [
-            f"{self.late:,} {what} will be dropped as too late: the pipeline has come to {_when(self.watermark)} (its "
-            f"watermark), and windows are open for {settings.window.allowed_lateness} (window.allowed_lateness) more",
-            f"{self.ahead:,} {what} will be dead letters (TIME_AHEAD): they lie more than {limits.max_ahead} ahead of "
-            "the clock (watermark.max_ahead)",
-            f"{self.early:,} {what} will be dead letters (TIME_TOO_EARLY): they lie before {limits.earliest} "
-            "(watermark.earliest)",
-        ]
-        return [line for line, count in zip(found, (self.late, self.ahead, self.early), strict=True) if count]
+        what, limits, found = f"of {self.samples:,} samples", settings.watermark, list[str]()
+        if self.late:
+            found.append(
+                f"{self.late:,} {what} will be dropped as too late: the pipeline has come to {_when(self.watermark)} "
+                f"(its watermark), and windows are open for {settings.window.allowed_lateness} "
+                "(window.allowed_lateness) more"
+            )
+        if self.ahead:
+            found.append(
+                f"{self.ahead:,} {what} will be dead letters (TIME_AHEAD): they lie more than {limits.max_ahead} ahead "
+                "of the clock (watermark.max_ahead)"
+            )
+        if self.early:
+            found.append(
+                f"{self.early:,} {what} will be dead letters (TIME_TOO_EARLY): they lie before {limits.earliest} "
+                "(watermark.earliest)"
+            )
+        return found
 
     def refusal(self, settings: Settings, accepted: Sequence[str]) -> NewnormalError:
         """The error that none of them could be judged."""

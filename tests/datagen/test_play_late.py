@@ -203,3 +203,11 @@ def test_each_file_of_a_folder_is_a_machine_unless_told_otherwise(tmp_path: Path
         done = CliRunner().invoke(app, ["play", str(folder), "--to", str(out), *options])
         assert done.exit_code == 0, done.output
         assert set(pl.read_ndjson(out / "telemetry.json")["host.name"]) == machines
+
+
+def test_nothing_is_foretold_of_a_pipeline_that_has_seen_nothing_yet(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"time": [1_400_000_000_000], "entity": ["a"], "metric": ["m"], "value": [1.0]})
+    settings = load(state_dir=tmp_path)
+    future = prospects(programme(frame, 0.0, False, 1_795_000_000_000), {0: NEVER, 1: NEVER}, settings)
+    assert future.judged == 1
+    assert future.lines(settings) == []
