@@ -29,6 +29,7 @@ from engine.spark.session import end, spark_session
 from engine.time import duration_ms
 from pipelines import fingerprint, topics
 from pipelines.board import Board
+from pipelines.interrupts import Interrupts
 from pipelines.jobs import FROM_AGENTS, JOBS, MODULES
 from pipelines.measured import Measurements
 from pipelines.ownership import Ownership
@@ -91,6 +92,7 @@ class Driver:
         self.write_again = write_again
         self.runs = {name: _Run() for name in self.names}
         self.slow_until = 0.0
+        self.interrupts = Interrupts()
         self.sink: SinkJob | None = None
         self.spark: SparkSession | None = None
         self.heartbeats, self.resources = ExitStack(), ExitStack()
@@ -121,6 +123,7 @@ class Driver:
         fingerprint.check_partitions(settings, self.names)
         fingerprint.check(settings, self.runtime.checkpoints, self.names)
         self.resources.enter_context(self.servers)
+        self.interrupts.defer()
         self.spark = spark_session(
             spark_jars(),
             java_home(),
@@ -130,6 +133,8 @@ class Driver:
             log=settings.state / "logs" / "spark.log",
             preload=MODULES,
         )
+        self.interrupts.defer()  # Spark has taken Ctrl-C for itself
+        self.interrupts.check()
         beating = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
         if {"detector", "log_detector"} & set(self.names):
             beating += [settings.topic(name) for name in (topics.RULES, topics.LABELS)]
@@ -137,6 +142,7 @@ class Driver:
             self.heartbeats.enter_context(Heartbeat(self.runtime.bootstrap, beating))
         self.ownership.check_others()
         for name in self.names:
+            self.interrupts.check()
             self._launch(name)
 
     def _check_output(self) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import structlog
@@ -17,7 +14,6 @@ from dashboards.console import Store, create_app, serve
 from dashboards.live import LiveView
 from dashboards.status import PipelineStatus
 from engine.errors import NewnormalError
-from engine.spark.session import kill_spark
 from pipelines.driver import Driver
 from pipelines.processes import announced
 from pipelines.records.novelty import NEWS_KINDS
@@ -52,7 +48,7 @@ class Watch:
         while not done():
             self.driver.check()
             self.view.update(self._status())
-            time.sleep(_SECOND)
+            self.driver.interrupts.wait(_SECOND)
 
     def drain(self, seconds: float) -> bool:
         """Waits until all that was written has gone through, while the servers answer; returns whether it has."""
@@ -97,36 +93,16 @@ def watching(driver: Driver) -> Iterator[Watch]:
     app = create_app(store, status, settings.detector.timezone, listening=console.host, hosts=console.hosts.split(","))
     server = serve(app, console.host, console.port)
     log.info("console", url=server.url)
-    try:
-        with announced(settings, server.url, driver.names), LiveView(server.url) as view:
-            watch.append(Watch(driver, view, store))
-            driver.start()
-            yield watch[0]
-    finally:
-        with hurried():
+    with driver.interrupts:
+        try:
+            with announced(settings, server.url, driver.names), LiveView(server.url) as view:
+                watch.append(Watch(driver, view, store))
+                driver.start()
+                yield watch[0]
+        finally:
             log.info("stopping: jobs end with their micro-batch; Ctrl-C again ends at once")
             for each in watch:
                 each.close()
             driver.stop()
             server.stop()
             store.close()
-
-
-@contextmanager
-def hurried() -> Iterator[None]:
-    """Lets a second Ctrl-C end this process at once: servers and Spark, which watch their parent, end with it."""
-
-    def end_now(_signal: int, _frame: FrameType | None) -> None:
-        os.write(2, b"ended at once; the next start goes on from the checkpoints\n")
-        kill_spark()
-        os._exit(130)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, end_now) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

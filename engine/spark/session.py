@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 PRELOAD = "NEWNORMAL_PRELOAD"
 """Environment variable of the modules that `engine.spark.daemon` imports, separated by commas."""
 _STOP_SECONDS = 4.0
+_CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
 _BARE = "hadoop-bare-naked-local-fs"
 
@@ -105,6 +106,7 @@ def spark_session(
     builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
     for name, value in conf.items():
         builder = builder.config(name, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # why a query failed is told by whoever started it
     with _output_to(log):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -118,7 +120,14 @@ def end(session: SparkSession, at_once: bool = False) -> None:
         session: The session.
         at_once: Kills the JVM, where something in it waits for a server that is away. Checkpoints are made for that.
     """
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # that a connection to a JVM that ends is cut is no news
+    logging.disable(logging.CRITICAL)  # that connections to a JVM that ends are cut is no news
+    try:
+        _end(session, at_once)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _end(session: SparkSession, at_once: bool) -> None:
     gateway = SparkContext._gateway
     if not at_once:
         stopping = Thread(target=_quietly, args=(session.stop,), daemon=True)
@@ -129,7 +138,9 @@ def end(session: SparkSession, at_once: bool = False) -> None:
         return
     if at_once:
         kill_spark()
-    _quietly(gateway.shutdown)
+    closing = Thread(target=_quietly, args=(gateway.shutdown,), daemon=True)  # it may wait for a call that is under way
+    closing.start()
+    closing.join(_CLOSE_SECONDS)
     with suppress(OSError):
         gateway.proc.stdin.close()
     try:

@@ -21,6 +21,7 @@ def configure() -> None:
     last: list[Processor] = [_visible, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     if settings.format == "json":
         last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    logging.getLogger("elastic_transport").setLevel(logging.ERROR)  # an absent server is told of by who watches it
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
