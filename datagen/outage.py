@@ -67,7 +67,8 @@ class Outage:
         where: Where the records wait, as part of a sentence.
         clock: Seconds that only grow.
 
-    >>> at, outage = [0.0], Outage(print, "in the buffer", lambda: at[0])
+    >>> at = [0.0]
+    >>> outage = Outage(print, "in the buffer", lambda: at[0])
     >>> outage.update(Standing(10, 90)); at[0] = 6.0; outage.update(Standing(1234, 90))
     kafka: no answer for 6 s; 1,234 records wait in the buffer, trying again
     >>> at[0] = 8.0; outage.update(Standing(1000, 400)); outage.update(Standing(3, 1400))

@@ -33,7 +33,8 @@ def score_files(
 
     Returns:
         Columns `COLUMNS` (time in epoch milliseconds), in order of machine, time and metric; and what was remarkable
-        about each file.
+        about each file. Figures never depend on later rows; ``kind`` is the last revision, so that of an incident's
+        worst window says what the incident turned out to be.
 
     Raises:
         NewnormalError: ``SERIES_UNREADABLE`` or ``SERIES_EMPTY`` if nothing of the files can be used.

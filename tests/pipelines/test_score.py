@@ -46,12 +46,18 @@ def test_one_row_comes_out_for_each_value_in_order_of_time_and_only_the_outlier_
     assert verdicts["record_score"].n_unique() > 350, "scores are not rounded"
 
 
-def test_a_prefix_of_a_file_is_scored_as_the_whole_file_was(tmp_path: Path) -> None:
+def test_a_prefix_of_a_file_is_scored_as_the_whole_file_was_but_for_what_an_incident_turns_out_to_be(
+    tmp_path: Path,
+) -> None:
     value = _noise()
     value[250:] += 100
     whole, _ = score_files([_write(tmp_path / "whole.csv", {"value": value})], DETECTOR)
     part, _ = score_files([_write(tmp_path / "part.csv", {"value": value[:270]})], DETECTOR)
-    assert whole[:270].drop("entity").equals(part.drop("entity"))
+    assert whole[:270].drop("entity", "kind").equals(part.drop("entity", "kind"))
+    differs = (whole["kind"][:270] != part["kind"]).arg_true().to_list()
+    assert differs, "the change is not known yet at the end of the prefix"
+    assert min(differs) >= 250, "what is over is said as it was"
+    assert {whole["kind"][row] for row in differs} <= {"state_change", "anomaly", "normal"}
 
 
 def test_several_metrics_get_a_joined_verdict_at_each_time(tmp_path: Path) -> None:
