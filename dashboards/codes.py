@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import pipelines.codes  # noqa: F401  what is beneath
-from engine.errors import section
+import pipelines.contracts.codes  # noqa: F401  what is beneath
+
+from engine.spec.errors import section
 
 file = section("Files and ports")
 file("PORT_TAKEN", "the console finds no free port, or the address is not of this machine", "`console.port`, `.host`")

@@ -18,9 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dashboards.status import JobStatus, PipelineStatus
-from engine.printing import cell, visible
-from engine.time import iso
-from pipelines.records.novelty import JOINED
+from engine.explain.printing import cell, visible
+from engine.spec.duration import iso
+from pipelines.contracts.records.novelty import JOINED
 
 _STYLES = {
     "anomaly": "bold red",

@@ -12,12 +12,12 @@ from typing import Any, Self
 import polars as pl
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from engine import columnar
-from engine.errors import NewnormalError
-from engine.kafka_content import bounds
-from pipelines import topics
-from pipelines.records import Telemetry
-from pipelines.settings import Settings
+from engine.formats import columnar
+from engine.kafka.content import bounds
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.records import Telemetry
+from pipelines.contracts.settings import Settings
 
 _SECONDS = 10.0
 """Seconds without news after which the pipeline is not waited for any longer."""

@@ -11,7 +11,7 @@ import psutil
 
 from datagen.clock import Clock, WallClock
 from datagen.sinks import Sink
-from pipelines.records.telemetry import MetricKind
+from pipelines.contracts.records.telemetry import MetricKind
 
 Samples = list[tuple[str, float, MetricKind]]
 _NO_DISK = ("loop", "ram", "zram", "dm-", "sr", "fd")

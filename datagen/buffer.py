@@ -18,7 +18,7 @@ from pathlib import Path
 import orjson
 
 from datagen.outage import Dropped
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 _ROW = 1_000
 """Messages of a row at the most."""

@@ -23,10 +23,10 @@ from datagen.buffer import DiskBuffer, Parcel
 from datagen.kafka import GRACE, producer_settings
 from datagen.outage import Dropped, Outage, Standing, Tell, watched
 from datagen.sinks import make_topics
-from engine.errors import NewnormalError
-from engine.time import duration_ms
-from pipelines.setting_types import megabytes
-from pipelines.settings import Settings
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.setting_types import megabytes
+from pipelines.contracts.settings import Settings
 
 _WINDOW = 5_000
 """Messages with the producer at a time, and so those at the most that the next one has to look for."""

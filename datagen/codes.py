@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import pipelines.codes  # noqa: F401  what is beneath
-from engine.errors import section
+import pipelines.contracts.codes  # noqa: F401  what is beneath
+
+from engine.spec.errors import section
 
 source = section("Input")
 source("SIMULATOR_INVALID", "an option of the simulator is out of range, or a fast run has no end", "see the message")

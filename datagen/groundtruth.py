@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from engine.record import Instant, Record
+from engine.spec.record import Instant, Record
 
 Anomaly = Literal["spike", "outage", "leak", "stuck", "latency", "log_storm", "new_message"]
 StateChange = Literal["vms_added", "release", "migration", "load_shift"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from engine.record import Record
+from engine.spec.record import Record
 
 
 def to_json(frame: pl.DataFrame, record: type[Record]) -> pl.Series:
@@ -14,7 +14,7 @@ def to_json(frame: pl.DataFrame, record: type[Record]) -> pl.Series:
         frame: Has columns named as the record's fields; other columns are left out, as are fields without a column.
         record: The type of the rows.
 
-    >>> from pipelines.records import Telemetry
+    >>> from pipelines.contracts.records import Telemetry
     >>> rows = pl.DataFrame({"time": [5], "entity": ['a"b'], "metric": ["cpu"], "value": [0.5], "kind": ["ratio"]})
     >>> print(to_json(rows, Telemetry)[0])
     {"@timestamp":5,"host.name":"a\"b","metric":"cpu","value":0.5,"kind":"ratio"}

@@ -17,7 +17,7 @@ import structlog
 from confluent_kafka import KafkaError, Message, Producer
 
 from datagen.outage import Outage, Standing, Tell, watched
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 _QUEUE = 400_000
 _BATCH = 50_000

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from engine.time import iso
+from engine.spec.duration import iso
 
 Tell = Callable[[str], None]
 """Takes a sentence for the person at the terminal."""

@@ -14,7 +14,7 @@ import polars as pl
 from datagen.clock import Clock, WallClock
 from datagen.series import USUAL, Reading, SeriesReport, read_files
 from datagen.sinks import Sink
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 Instants = npt.NDArray[np.int64]
 _TICK_MS = 200

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from datagen.player import Programme
-from engine.errors import NewnormalError
-from engine.partitioning import slots
-from engine.time import END_OF_TIME, NEVER, duration_ms, epoch_ms, iso
-from pipelines.settings import Settings
-from pipelines.topics import TELEMETRY
+from engine.columns.partitioning import slots
+from engine.spec.duration import END_OF_TIME, NEVER, duration_ms, epoch_ms, iso
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
+from pipelines.contracts.topics import TELEMETRY
 
 
 @dataclass(frozen=True)

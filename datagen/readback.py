@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from datagen.buffer import Parcel
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 HEADER = "newnormal.message"
 _CLOCKS_DIFFER_MS = 300_000

@@ -11,11 +11,11 @@ import polars as pl
 from datagen.groundtruth import GroundTruth
 from datagen.jsonlines import to_json
 from datagen.kafka import Writer
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from pipelines import topics
-from pipelines.records import Log, Telemetry
-from pipelines.settings import Settings
+from engine.kafka.admin import ensure_topics
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.records import Log, Telemetry
+from pipelines.contracts.settings import Settings
 
 
 def make_topics(settings: Settings, bootstrap: str, timeout: float = 30.0) -> None:

@@ -21,7 +21,7 @@ from deploy import checksums
 from deploy.ivy import Artifact, retrieve
 from deploy.java import cache_dir
 from deploy.locks import locked
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 _ATTEMPTS = 3
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 PINNED = Path(__file__).with_name("checksums.sha512")
 

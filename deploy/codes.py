@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import pipelines.codes  # noqa: F401  what is beneath
-from engine.errors import section
+import pipelines.contracts.codes  # noqa: F401  what is beneath
+
+from engine.spec.errors import section
 
 server = section("Embedded servers")
 server("JAVA_MISSING", "no complete Java 17 or newer was found", "`make setup` installs one; or set `JAVA_HOME`")

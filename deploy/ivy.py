@@ -16,7 +16,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from deploy.java import java_home
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="central"/>

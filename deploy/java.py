@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from deploy.progress import saying
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 _MODULE = "jdk.incubator.vector"
 _SYSTEM_HOMES = (Path("/usr/lib/jvm"), Path("/opt/java"), Path("/Library/Java/JavaVirtualMachines"))

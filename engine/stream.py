@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 from engine.aggregates import AnyAggregate
 from engine.aggregates.check import check
-from engine.aggregation import WindowAggregate
-from engine.chain import Chain, PassThrough, Transform
-from engine.errors import NewnormalError
-from engine.inputs import INPUT, schema
-from engine.job import Job, Output
-from engine.processor import ProcessorConfig
-from engine.sources import Clock, Source
-from engine.steps import Apply, Columns, Explode, Step, Where
+from engine.operators.chain import Chain, PassThrough, Transform
+from engine.operators.windows import WindowAggregate
+from engine.spec.errors import NewnormalError
+from engine.spec.inputs import INPUT, schema
+from engine.spec.job import Job, Output
+from engine.spec.operator import ProcessorConfig
+from engine.spec.source import Clock, Source
+from engine.spec.steps import Apply, Columns, Explode, Step, Where
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.windows import Evictor, Window
 
 if TYPE_CHECKING:
-    from engine.ordered.sides import TwoSided
-    from engine.ordered.windows import SequenceWindows
+    from engine.operators.sequence_windows import SequenceWindows
+    from engine.operators.two_sided import TwoSided
 
 
 @dataclass(frozen=True)

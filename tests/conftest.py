@@ -15,7 +15,7 @@ from deploy.embedded.elasticsearch import runtime_dir
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.services import embedded
 from deploy.progress import silent
-from pipelines.settings import Settings, load
+from pipelines.contracts.settings import Settings, load
 
 hypothesis.register_profile("same", derandomize=True)
 hypothesis.register_profile("random")

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.deadletters import dead_letter
-from engine.errors import REGISTRY, NewnormalError, section
+from engine.formats.dead_letters import dead_letter
+from engine.spec.errors import REGISTRY, NewnormalError, section
 from pipelines.cli.docs import errors_page
-from pipelines.sink.patience import SinkStoppedError
+from pipelines.jobs.index.patience import SinkStoppedError
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("engine", "models", "pipelines", "datagen", "dashboards", "deploy")
@@ -54,7 +54,7 @@ def is_code(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 
 def known_to(package: str) -> set[str]:
     """The codes that are registered in a process that has imported this package and nothing else, as a worker has."""
-    program = f"import {package}\nfrom engine.errors import REGISTRY\nprint(*REGISTRY)"
+    program = f"import {package}\nfrom engine.spec.errors import REGISTRY\nprint(*REGISTRY)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
@@ -88,7 +88,7 @@ def test_an_unregistered_code_cannot_get_into_a_dead_letter() -> None:
 def test_an_error_survives_the_way_to_a_process_that_knows_no_codes() -> None:
     """Spark's workers and driver need not have imported the same packages."""
     error = NewnormalError("SHARDS_FIXED", "what", "where", "accepted", "now")
-    program = "import pickle, sys, engine.errors as e; e.REGISTRY.clear(); print(pickle.load(sys.stdin.buffer))"
+    program = "import pickle, sys, engine.spec.errors as e; e.REGISTRY.clear(); print(pickle.load(sys.stdin.buffer))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, input=pickle.dumps(error), capture_output=True, check=True
     )

@@ -15,9 +15,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from dashboards.console.hosts import allowed
 from dashboards.console.metrics import metrics_text
 from dashboards.console.store import POINTS, REFUSED, Store
-from engine.errors import NewnormalError
-from pipelines.records.novelty import NoveltyKind
-from pipelines.words import explain
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.explanations import explain
+from pipelines.contracts.records.novelty import NoveltyKind
 
 PAGE = Path(__file__).parent / "page"
 

@@ -8,7 +8,7 @@ import threading
 import uvicorn
 from fastapi import FastAPI
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 _TRIES = 20
 

@@ -11,7 +11,7 @@ from typing import Any
 from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 Document = dict[str, Any]
 

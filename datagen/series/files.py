@@ -11,7 +11,7 @@ from datagen.series.reader import read_series
 from datagen.series.reading import USUAL, Reading
 from datagen.series.report import SeriesReport
 from datagen.series.table import unreadable
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 _ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 

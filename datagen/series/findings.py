@@ -13,7 +13,7 @@ from datagen.series.numbers import GREATEST
 from datagen.series.report import NAMED, SeriesReport, Skipped
 from datagen.series.table import LINE, Table
 from datagen.series.times import ACCEPTED as TIMES
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 TIME, ENTITY, METRIC = "\0time", "\0entity", "\0metric"
 """Columns of `Parsed.rows` besides the values: instant, machine and metric as the file names them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 _TAB = {"tab": "\t", "\\t": "\t"}
 

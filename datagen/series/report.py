@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.printing import visible
+from engine.explain.printing import visible
 
 NAMED = 5
 """So many lines are named of each reason."""

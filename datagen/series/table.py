@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 LINE = "\0line"
 """Column of a row's line; the header of a file is line 1."""

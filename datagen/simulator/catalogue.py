@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from datagen.simulator.noise import Floats
-from pipelines.records.telemetry import MetricKind
+from pipelines.contracts.records.telemetry import MetricKind
 
 
 class Role(IntEnum):

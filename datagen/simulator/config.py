@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from datagen.simulator.incidents import Incident
 from datagen.simulator.topology import Topology
-from engine.errors import NewnormalError
-from engine.time import iso
+from engine.spec.duration import iso
+from engine.spec.errors import NewnormalError
 
 AHEAD_MS = 60_000
 """How far the pipeline lets an event time run ahead of its arrival before it takes the clock for broken."""

@@ -21,7 +21,7 @@ from typing import ClassVar
 from deploy.embedded.kafka import LOG4J
 from deploy.embedded.ports import HOST
 from deploy.embedded.process import Launch
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 NOBODY = 65534
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.settings import Settings
+from pipelines.contracts.settings import Settings
 
 
 @dataclass(frozen=True)

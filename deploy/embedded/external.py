@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deploy.embedded.kafka import answers
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 TIMEOUT = 10.0
 """Seconds within which an answer must come."""

@@ -15,7 +15,7 @@ from deploy.embedded import record
 from deploy.embedded.plan import AnyServer
 from deploy.embedded.supervisor import STOP_SECONDS
 from deploy.progress import Say
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 
 class Owned:

@@ -9,7 +9,7 @@ from deploy.embedded import preflight
 from deploy.embedded.elasticsearch import Elasticsearch, runtime_dir
 from deploy.embedded.kafka import Kafka
 from deploy.java import java_home
-from pipelines.settings import Settings
+from pipelines.contracts.settings import Settings
 
 AnyServer = Kafka | Elasticsearch
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 OVERHEAD = {"kafka": 250 << 20, "elasticsearch": 450 << 20}
 """What a server takes beyond its heap, in bytes, as measured."""

@@ -17,8 +17,8 @@ from deploy.embedded.process import signal_group, wait_until_gone
 from deploy.embedded.supervisor import START_SECONDS, STOP_SECONDS
 from deploy.locks import try_lock
 from deploy.progress import Say, saying
-from engine.errors import NewnormalError
-from pipelines.settings import Settings
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
 
 
 @contextmanager

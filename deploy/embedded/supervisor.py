@@ -28,7 +28,7 @@ from deploy.embedded.plan import AnyServer
 from deploy.embedded.ports import choose, is_free
 from deploy.embedded.process import ServerProcess, is_same_process, signal_group
 from deploy.locks import try_lock
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 START_SECONDS = 300
 STOP_SECONDS = 6

@@ -8,7 +8,7 @@ import polars as pl
 
 from engine.aggregates.base import Aggregate, RowAggregate
 from engine.aggregates.rate import Rate
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 
 def check(aggregates: Mapping[str, object]) -> None:

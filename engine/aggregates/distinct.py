@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.aggregates.base import ROOM, RowAggregate, present
-from engine.packing import grouped
+from engine.columns.packing import grouped
 
 _PRECISION = 12
 _REGISTERS = 1 << _PRECISION

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from engine.aggregates.base import ROOM, RowAggregate, numbers, present
-from engine.errors import NewnormalError
-from engine.packing import grouped
+from engine.columns.packing import grouped
+from engine.spec.errors import NewnormalError
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Self
 import polars as pl
 
 from engine.aggregates.base import TIME, Aggregate
-from engine.time import NEVER
+from engine.spec.duration import NEVER
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.aggregates.base import ROOM, RowAggregate, numbers, present
-from engine.errors import NewnormalError
-from engine.packing import grouped, ordered, packed
+from engine.columns.packing import grouped, ordered, packed
+from engine.spec.errors import NewnormalError
 
 RELATIVE_ERROR = 0.01
 """Largest relative error of a quantile; also the half width of a bucket."""

@@ -12,7 +12,7 @@ from typing import Any, Self
 import polars as pl
 
 from engine.aggregates.base import TIME
-from engine.time import duration_ms
+from engine.spec.duration import duration_ms
 
 
 @dataclass(frozen=True)

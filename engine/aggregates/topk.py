@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.aggregates.base import RowAggregate, present
-from engine.errors import NewnormalError
-from engine.packing import grouped
+from engine.columns.packing import grouped
+from engine.spec.errors import NewnormalError
 
 _CUT, _RANK = "__cut", "__rank"
 

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.examples.kit import T0, Came, Row, job, play, record, source
-from engine.ordered.callback import EachKey, KeyCallback, Timer
-from engine.ordered.process import Process
+from engine.operators.callback import EachKey, KeyCallback, Timer
+from engine.operators.process import Process
 from engine.stream import Stream
 
 FASTEST = 900.0

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import create_model
 
-from engine.deadletters import DeadLetter
-from engine.job import Job, Output
-from engine.record import Keyword, Record
+from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Silence, Vouched
-from engine.sources import ColumnarDecoder, Source
+from engine.spec.job import Job, Output
+from engine.spec.record import Keyword, Record
+from engine.spec.source import ColumnarDecoder, Source
 from engine.stream import Stream
 from engine.testing import Driven
 from engine.watermarks import BoundedOutOfOrderness

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Last, Max, Mean, Min
 from engine.examples.kit import T0, Came, Row, job, play, record, source
-from engine.ordered.correlation import Correlation
-from engine.ordered.interval_join import IntervalJoin
-from engine.ordered.windows import DeltaWindows
+from engine.operators.correlation import Correlation
+from engine.operators.interval_join import IntervalJoin
+from engine.operators.sequence_windows import DeltaWindows
 from engine.stream import Stream
 from engine.windows import Sliding, Tumbling
 

@@ -4,7 +4,7 @@ Slow and obvious on purpose: dicts and lists, one record at a time, everything k
 The sharded operator must give the same results; `tests/engine` holds the one against the other.
 """
 
-from engine.processor import Reference, Row
 from engine.reference.interpreter import Arrival, Outcome, Silence, Vouched, interpret, step_by_step
+from engine.spec.operator import Reference, Row
 
 __all__ = ["Arrival", "Outcome", "Reference", "Row", "Silence", "Vouched", "interpret", "step_by_step"]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from engine import inputs
-from engine.inputs import InputClocks
-from engine.job import Job
-from engine.processor import Progress, Row
-from engine.time import NEVER, duration_ms
+from engine.spec import inputs
+from engine.spec.duration import NEVER, duration_ms
+from engine.spec.inputs import InputClocks
+from engine.spec.job import Job
+from engine.spec.operator import Progress, Row
 from engine.watermarks import Marker
 
 

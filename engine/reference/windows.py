@@ -1,111 +1,159 @@
-"""Aligned windows that fire at the watermark and again for late data: the meaning of a plain `WindowAggregate`."""
+"""Windows in general, with triggers, panes and evictors: the meaning of a `WindowAggregate` of any kind.
+
+A micro-batch is: the clock moves on, the records come one after the other, the watermark moves on, windows end.
+
+* A record lies in each span that its window kind says; spans of a key that overlap are one, if windows merge.
+* A span is gone once the watermark ahead of the batch has passed its end by the allowed lateness. A record with no
+  other span is too late.
+* Triggers say when a window fires (`engine.triggers.base`); at its end it fires if it has records that were in no pane.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.aggregates import Rate
-from engine.aggregation import WindowAggregate
-from engine.processor import Key, Progress, Reference, Row
-from engine.time import duration_ms
+from engine.operators.windows import WindowAggregate
+from engine.reference.triggers import Moment, Node, Since, View
+from engine.spec.duration import END_OF_TIME, duration_ms
+from engine.spec.operator import Key, Progress, Reference, Row
+from engine.triggers import AccumulatingAndRetracting, Discarding
 
 
 @dataclass
-class Fired:
-    """The latest revision of one window of one key, and what it was computed from."""
+class Held:
+    """A window of a key.
 
-    revision: int
-    count: int
-    lead: tuple[float, int]
-
-
-class Windows(Reference):
-    """The meaning of a `WindowAggregate`.
-
-    * A record lies in every window with start <= time < end.
-    * It is too late if the last of them ended, lateness included, at or before the watermark ahead of its batch.
-    * A window of a key fires, with revision 0, when the watermark reaches its end.
-    * After that it fires again, with the next revision, in each batch that changes it: by a record that lies in it, or
-      by one ahead of it that is now the predecessor of its first counter sample.
+    Attributes:
+        records: All of it.
+        fresh: Those in no pane yet.
+        since: How many these are, and when the first one came.
+        trigger: What the trigger remembers.
+        panes: How many were fired.
+        revisions: How many of those were not early.
+        last: Rows that a retraction takes back.
     """
+
+    key: Key
+    start: int
+    end: int
+    trigger: Node
+    records: list[Row] = field(default_factory=list)
+    fresh: list[Row] = field(default_factory=list)
+    since: Since = field(default_factory=Since)
+    panes: int = 0
+    revisions: int = 0
+    last: list[Row] = field(default_factory=list)
+
+    def take(self, record: Row, clock: int) -> None:
+        """Adds a record."""
+        self.records.append(record)
+        self.fresh.append(record)
+        self.since.take(clock)
+        self.trigger.take(clock)
+
+    def merge(self, other: Held) -> None:
+        """Takes another window in."""
+        self.start, self.end = min(self.start, other.start), max(self.end, other.end)
+        self.records, self.fresh = self.records + other.records, self.fresh + other.fresh
+        self.since.merge(other.since)
+        self.trigger.merge(other.trigger)
+        self.panes, self.revisions = max(self.panes, other.panes), max(self.revisions, other.revisions)
+        self.last = self.last + other.last
+
+
+class Panes(Reference):
+    """The meaning of a `WindowAggregate` with any window, trigger, accumulation and evictor."""
 
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
-        self.window = config.sliding
         self.lateness = duration_ms(config.allowed_lateness)
-        self.records: dict[Key, list[Row]] = {}
-        self.fired: dict[tuple[int, Key], Fired] = {}
+        self.held: list[Held] = []
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
-        """Adds a micro-batch; returns the windows that fire, and the records that are too late."""
-        late = self.add(records, progress.before)
-        return self.fire(progress.before, progress.now), late
-
-    def add(self, records: Iterable[Row], before: int) -> list[Row]:
-        """Adds records; returns those too late."""
-        late = []
+        """Takes in one micro-batch."""
+        rows: list[Row] = []
+        late: list[Row] = []
+        moment = Moment("clock", progress.before, progress.before, progress.clock)
+        for window in self.held:
+            rows += self.look(window, moment)
+        moment = Moment("record", progress.before, progress.before, progress.clock)
         for record in records:
-            if self.ends_of(record)[-1] + self.lateness <= before:
+            spans = self.config.window.spans_of(record[self.config.time])
+            open_spans = [span for span in spans if not self.gone(span[1], progress.before)]
+            if not open_spans:
                 late.append(record)
-            else:
-                self.records.setdefault(tuple(record[k] for k in self.config.key), []).append(record)
-        return late
+            for start, end in open_spans:
+                window = self.window_of(record, start, end, progress.clock)
+                if self.config.fires.by_record:
+                    rows += self.look(window, moment)
+        moment = Moment("watermark", progress.before, progress.now, progress.clock)
+        for window in self.held:
+            rows += self.look(window, moment)
+            if self.gone(window.end, progress.now) and window.fresh:
+                rows += self.fire(window, moment)
+        self.held = [window for window in self.held if not self.gone(window.end, progress.now)]
+        return rows, late
 
-    def fire(self, before: int, now: int) -> list[Row]:
-        """Results of the windows that the watermark passes, then of those passed before that changed."""
-        known = {(end, key) for key, records in self.records.items() for r in records for end in self.ends_of(r)}
-        windows = sorted(known)
-        closed = [self.result(end, key) for end, key in windows if before < end <= now]
-        revised = [self.result(end, key) for end, key in windows if end <= before and self.changed(end, key)]
-        return closed + revised
+    def gone(self, end: int, watermark: int) -> bool:
+        """Whether a window is over for good."""
+        return watermark == END_OF_TIME or end + self.lateness <= watermark
 
-    def changed(self, end: int, key: Key) -> bool:
-        """Whether a window is other than when it last fired."""
-        was = self.fired.get((end, key))
-        return was is None or (was.count, was.lead) != (len(self.inside(end, key)), self.lead(end, key))
+    def window_of(self, record: Row, start: int, end: int, clock: int) -> Held:
+        """Puts a record into its window; other windows may become one with that."""
+        key = tuple(record[k] for k in self.config.key)
+        window = Held(key, start, end, Node(self.config.fires))
+        for other in [w for w in self.held if w.key == key and self.same(w, start, end)]:
+            self.held.remove(other)
+            other.merge(window)
+            window = other
+        window.take(record, clock)
+        self.held.append(window)
+        return window
 
-    def result(self, end: int, key: Key) -> Row:
-        """Fires a window."""
-        inside, was = self.inside(end, key), self.fired.get((end, key))
-        revision = was.revision + 1 if was else 0
-        self.fired[(end, key)] = Fired(revision, len(inside), self.lead(end, key))
-        row: Row = dict(zip(self.config.key, key, strict=True))
-        row |= {"window_start": end - self.window.size_ms, "window_end": end, "revision": revision}
+    def same(self, window: Held, start: int, end: int) -> bool:
+        """Whether a span is a window's, or of a session."""
+        if self.config.window.merges:
+            return window.start < end and start < window.end
+        return (window.start, window.end) == (start, end)
+
+    def look(self, window: Held, moment: Moment) -> list[Row]:
+        """Fires a window if its trigger is ready."""
+        view = View(window.end, window.since, lambda: self.results(window))
+        ready = window.trigger.ready(view, moment, window.since)
+        on_time = moment.timing(window.end) == "on_time" and not isinstance(self.config.panes, Discarding)
+        fires = ready and (bool(window.fresh) or on_time)
+        window.trigger.looked_at(view, moment, window.since, fires)
+        return self.fire(window, moment) if fires else []
+
+    def fire(self, window: Held, moment: Moment) -> list[Row]:
+        """A pane, and what it takes back."""
+        timing = moment.timing(window.end)
+        retracting = isinstance(self.config.panes, AccumulatingAndRetracting)
+        row = self.results(window) | {"pane": window.panes, "timing": timing, "revision": window.revisions}
+        if retracting:
+            row["retraction"] = False
+        rows = [was | {"retraction": True} for was in window.last] + [row]
+        window.panes += 1
+        window.revisions += timing != "early"
+        window.last = [row] if retracting else []
+        window.fresh, window.since = [], Since()
+        return rows
+
+    def results(self, window: Held) -> Row:
+        """The aggregates of a pane as they are now."""
+        records = self.ordered(window.fresh if isinstance(self.config.panes, Discarding) else window.records)
+        if self.config.evictor:
+            records = self.config.evictor.reference(records, self.config.time)
+        row: Row = dict(zip(self.config.key, window.key, strict=True))
+        row |= {"window_start": window.start, "window_end": window.end}
         for name, aggregate in self.config.aggregates.items():
             if isinstance(aggregate, Rate):
-                row[name] = aggregate.reference(inside, self.predecessor(end, key, aggregate))
+                row[name] = aggregate.reference(records, None)
             else:
-                row[name] = aggregate.reference(inside)
+                row[name] = aggregate.reference(records)
         return row
-
-    def ends_of(self, record: Row) -> list[int]:
-        """Ends of the windows in which a record lies, ascending."""
-        return self.window.ends_of(self.window.pane_start(record[self.config.time]))
-
-    def inside(self, end: int, key: Key) -> list[Row]:
-        """The records of a window, in event-time order, those of one time by their values."""
-        start = end - self.window.size_ms
-        return self.ordered(r for r in self.records[key] if start <= r[self.config.time] < end)
-
-    def predecessor(self, end: int, key: Key, rate: Rate) -> Row | None:
-        """The last sample ahead of a window, if its first one lies within the lookback of it."""
-        start, time = end - self.window.size_ms, self.config.time
-        ahead = rate.samples(r for r in self.records[key] if r[time] < start)
-        inside = rate.samples(self.inside(end, key))
-        near = inside and ahead and inside[0][time] - ahead[-1][time] <= rate.lookback_ms
-        return ahead[-1] if near else None
-
-    def lead(self, end: int, key: Key) -> tuple[float, int]:
-        """The predecessor's part in a window's rate: increase and elapsed milliseconds up to its first sample."""
-        rate = next((a for a in self.config.aggregates.values() if isinstance(a, Rate)), None)
-        before = self.predecessor(end, key, rate) if rate else None
-        if rate is None or before is None:
-            return 0.0, 0
-        first = rate.samples(self.inside(end, key))[0]
-        was, value = before[rate.column], first[rate.column]
-        elapsed = first[self.config.time] - before[self.config.time]
-        return (value - was if value >= was else value), elapsed
 
     def ordered(self, records: Iterable[Row]) -> list[Row]:
         """By event time; records of one time and key by value, so that the order of arrival never matters."""

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
-from engine.operator.messages import Outgoing
+from engine.runtime.messages import Outgoing
 
 OUTPUT = StructType(
     [

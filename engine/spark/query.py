@@ -15,14 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
-from engine.job import Job
-from engine.ledger import LEDGER_TOPIC, TransactionalWriter
-from engine.operator import mapside
-from engine.operator.messages import Outgoing
-from engine.operator.shard import STATS, Stats
+from engine.kafka.ledger import LEDGER_TOPIC, TransactionalWriter
+from engine.runtime import map_side as mapside
+from engine.runtime.messages import Outgoing
+from engine.runtime.shard import STATS, Stats
 from engine.spark.bundles import OUTPUT, unbundled
 from engine.spark.stateful import ShardProcessor
-from engine.time import duration_ms
+from engine.spec.duration import duration_ms
+from engine.spec.job import Job
 
 
 @dataclass(frozen=True)

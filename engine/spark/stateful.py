@@ -12,12 +12,12 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from engine.job import Job
-from engine.operator.intake import KAFKA, read
-from engine.operator.mapside import joined
-from engine.operator.shard import ShardOperator, Stats
+from engine.runtime.intake import KAFKA, read
+from engine.runtime.map_side import joined
+from engine.runtime.shard import ShardOperator, Stats
 from engine.spark.bundles import bundled
-from engine.state import Segments
+from engine.spec.job import Job
+from engine.state.segments import Segments
 
 SEGMENT = StructType([StructField("name", StringType())])
 VALUE = StructType([StructField("value", BinaryType())])

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from engine import inputs
-from engine.inputs import INPUT
-from engine.job import Job
-from engine.partitioning import slots
-from engine.processor import Progress
-from engine.state import DictSegments, ShardState
-from engine.time import END_OF_TIME, NEVER
+from engine.columns.partitioning import slots
+from engine.spec import inputs
+from engine.spec.duration import END_OF_TIME, NEVER
+from engine.spec.inputs import INPUT
+from engine.spec.job import Job
+from engine.spec.operator import Progress
+from engine.state.segments import DictSegments, ShardState
 
 Row = dict[str, Any]
 

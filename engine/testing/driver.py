@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.job import Job
-from engine.operator import mapside
-from engine.operator.intake import KAFKA, Intake, read
-from engine.operator.messages import Message
-from engine.operator.shard import STATS, ShardOperator
 from engine.reference import Arrival, Silence, Vouched
-from engine.state import DictSegments
+from engine.runtime import map_side as mapside
+from engine.runtime.intake import KAFKA, Intake, read
+from engine.runtime.messages import Message
+from engine.runtime.shard import STATS, ShardOperator
+from engine.spec.job import Job
+from engine.state.segments import DictSegments
 from engine.testing.encoding import kafka_rows
 from engine.testing.written import History, Written
 

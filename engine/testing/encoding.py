@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine import columnar
-from engine.heartbeat import HEARTBEAT
-from engine.job import Job
-from engine.operator.intake import KAFKA
+from engine.formats import columnar
+from engine.formats.heartbeat import HEARTBEAT
 from engine.reference import Arrival, Silence, Vouched
+from engine.runtime.intake import KAFKA
+from engine.spec.job import Job
 
 Entry = Arrival | Vouched | Silence
 

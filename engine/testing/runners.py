@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.job import Job
 from engine.reference import Arrival, step_by_step
-from engine.state import DictSegments
+from engine.spec.duration import END_OF_TIME
+from engine.spec.job import Job
+from engine.state.segments import DictSegments
 from engine.testing.bounded import bounded
 from engine.testing.driver import Driven
 from engine.testing.stream import ABORT, RESTART, TestStream
 from engine.testing.written import History, Written
-from engine.time import END_OF_TIME
 
 Row = dict[str, Any]
 Cases = Sequence[tuple[Job, TestStream]]

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.job import Job
-from engine.operator.intake import KAFKA
-from engine.operator.messages import Message
+from engine.runtime.intake import KAFKA
+from engine.runtime.messages import Message
 from engine.spark.session import spark_session
+from engine.spec.job import Job
 from engine.testing.encoding import kafka_rows
 from engine.testing.schedule import Step, schedule
 from engine.testing.stream import ABORT, TestStream

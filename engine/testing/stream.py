@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from engine.reference import Arrival, Silence, Vouched
-from engine.time import NEVER, duration_ms
+from engine.spec.duration import NEVER, duration_ms
 
 Entry = Arrival | Vouched | Silence
 

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from engine.job import Job
-from engine.operator.intake import KAFKA
-from engine.operator.messages import Message
+from engine.runtime.intake import KAFKA
+from engine.runtime.messages import Message
 from engine.spark.bundles import OUTPUT
 from engine.spark.query import collected, map_side, operated
 from engine.spark.stateful import ShardProcessor
+from engine.spec.job import Job
 
 JOB = "job"
 """Column of the rows: the number of the job that reads them."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine import columnar
-from engine.job import Job
-from engine.operator.messages import Message
-from engine.operator.shard import STATS, Stats
-from engine.time import NEVER
+from engine.formats import columnar
+from engine.runtime.messages import Message
+from engine.runtime.shard import STATS, Stats
+from engine.spec.duration import NEVER
+from engine.spec.job import Job
 
 Row = dict[str, Any]
 

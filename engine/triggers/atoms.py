@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.errors import NewnormalError
-from engine.time import duration_ms
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
 from engine.triggers.base import Trigger
 
 

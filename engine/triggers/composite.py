@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 from engine.triggers.base import Trigger
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.errors import NewnormalError
-from engine.time import NEVER, duration_ms
+from engine.spec.duration import NEVER, duration_ms
+from engine.spec.errors import NewnormalError
 from engine.watermarks.marker import Observed
 from engine.watermarks.strategy import WatermarkStrategy
 from engine.watermarks.tracker import Clock

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.time import NEVER, duration_ms
+from engine.spec.duration import NEVER, duration_ms
 from engine.watermarks.strategy import WatermarkStrategy
 from engine.watermarks.tracker import Clock
 

@@ -1,6 +1,6 @@
 """Watermark strategies: what a job declares of how its input is ordered.
 
-Whatever the strategy, a wrong clock moves the watermark by a bound at most (`engine.timebounds.TimeBounds`): records
+Whatever the strategy, a wrong clock moves the watermark by a bound at most (`engine.spec.time_bounds.TimeBounds`): records
 too far ahead of their arrival are dead letters, and what is vouched for, or punctuated, is cut there.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.time import NEVER, duration_ms
+from engine.spec.duration import NEVER, duration_ms
 from engine.watermarks.marker import Observed
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from engine.time import NEVER
+from engine.spec.duration import NEVER
 from engine.watermarks.marker import Marker
 from engine.watermarks.strategy import WatermarkStrategy
 

@@ -3,9 +3,9 @@
 from engine.windows.aligned import Sliding, Tumbling
 from engine.windows.base import Spans, Window
 from engine.windows.calendar import Calendar
-from engine.windows.dynamic import Global, Session
 from engine.windows.evictors import Evictor, KeepLast, KeepRecent
 from engine.windows.policy import Policy
+from engine.windows.session import Global, Session
 
 __all__ = [
     "Calendar",

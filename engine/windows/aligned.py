@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from engine.errors import NewnormalError
-from engine.time import duration_ms
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
 from engine.windows.base import Spans, Times, Window
 
 Instants = TypeVar("Instants", int, Times, pl.Expr)

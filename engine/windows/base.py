@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from engine.errors import NewnormalError
-from engine.time import duration_ms
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
 
 Times = npt.NDArray[np.int64]
 

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from engine.errors import NewnormalError
-from engine.time import duration_ms
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
 from engine.windows.base import Spans, Times, Window
 
 Unit = Literal["day", "week", "month", "quarter", "year"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 from engine.windows.base import positive
 
 FROM_END, NEWEST = "from_end", "newest"

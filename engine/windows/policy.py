@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.triggers import Trigger
-from engine.windows.dynamic import Global
 from engine.windows.evictors import Evictor
+from engine.windows.session import Global
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Kafka, StateDir
 from pipelines.cli.output import file_to_write, folder_to_write
 

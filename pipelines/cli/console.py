@@ -8,7 +8,7 @@ import typer
 
 from deploy.embedded.services import running
 from pipelines.cli.options import Namespace, StateDir
-from pipelines.settings import load
+from pipelines.contracts.settings import load
 
 
 def console(

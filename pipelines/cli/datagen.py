@@ -14,13 +14,13 @@ from datagen.clock import WallClock
 from datagen.simulator import SimulatorConfig, resolve
 from datagen.simulator import demo as demo_config
 from datagen.simulator import simulate as run_simulation
-from engine.errors import NewnormalError
-from engine.printing import cell
-from engine.time import duration_ms, epoch_ms, iso
+from engine.explain.printing import cell
+from engine.spec.duration import duration_ms, epoch_ms, iso
+from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output import file_to_write
 from pipelines.cli.sources import To, agents_sink, found, progress_bar, saying, sink_of, speed_of, stopping
-from pipelines.settings import load
+from pipelines.contracts.settings import load
 
 
 def simulate(

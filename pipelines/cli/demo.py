@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from engine.time import END_OF_TIME, duration_ms
+from engine.spec.duration import END_OF_TIME, duration_ms
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output import file_to_write
-from pipelines.settings import load
+from pipelines.contracts.settings import load
 
 _PATIENCE_SECONDS = 5.0
 """How long Ctrl-C waits for what was sent to go through; the next start goes on with the rest."""
@@ -34,9 +34,9 @@ def demo(
     in the title is a web console with a plot of each novelty. Ctrl-C stops cleanly; the next start goes on from there.
     """
     from deploy.embedded.services import embedded
-    from pipelines.demo import Inputs, summarize
-    from pipelines.driver import Driver
-    from pipelines.watch import watching
+    from pipelines.runtime.demo import Inputs, summarize
+    from pipelines.runtime.driver import Driver
+    from pipelines.runtime.watch import watching
 
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))

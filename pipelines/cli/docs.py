@@ -11,9 +11,9 @@ import typer
 import dashboards.codes  # noqa: F401  the page of error codes holds those of all packages
 import datagen.codes  # noqa: F401
 import deploy.codes  # noqa: F401
-from engine.errors import NewnormalError
-from engine.printing import visible
-from pipelines.schemas.markdown import errors_page, records_page, settings_page
+from engine.explain.printing import visible
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.schemas.markdown import errors_page, records_page, settings_page
 
 PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors_page,

@@ -12,18 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 from datagen.series import Reading, files_of, names_of, read_files, read_labels
-from engine import kafka_content
-from engine.errors import NewnormalError
-from engine.printing import cell, visible_lines
-from pipelines import topics
+from engine.explain.printing import cell, visible_lines
+from engine.kafka import content as kafka_content
+from engine.spec.errors import NewnormalError
 from pipelines.cli import reading as csv
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output import folder_to_write
+from pipelines.contracts import topics
+from pipelines.contracts.settings import DetectorSettings, Settings, load
 from pipelines.evaluation import show, truth
 from pipelines.evaluation.judge import Judged, judge
 from pipelines.evaluation.recorded import judge as scored
 from pipelines.evaluation.truth import EVERY, Span
-from pipelines.settings import DetectorSettings, Settings, load
 
 _COLUMNS = (
     "window_start",
@@ -146,7 +146,7 @@ def _verdicts(file: Path, name: str) -> pl.DataFrame:
 
 def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
     from deploy.embedded.services import running
-    from pipelines.sql import tables
+    from pipelines.query import tables
 
     bootstrap = running(settings, elasticsearch=False).kafka.bootstrap or ""
     reader = tables.consumer(bootstrap)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from engine.errors import NewnormalError
-from engine.printing import visible
+from engine.explain.printing import visible
+from engine.spec.errors import NewnormalError
 from pipelines.cli.output import file_to_write
 
 

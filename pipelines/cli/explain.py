@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Namespace, StateDir, overrides
-from pipelines.settings import load
+from pipelines.contracts.settings import load
 
 
 def explain_job(
@@ -23,8 +23,8 @@ def explain_job(
 
     The cost is that of the last micro-batches of the last run in this state directory.
     """
-    from pipelines import measured
     from pipelines.jobs import JOBS
+    from pipelines.runtime import job_metrics as measured
 
     if name not in JOBS:
         raise NewnormalError("JOB_UNKNOWN", name, "explain-job", ", ".join(JOBS), "nothing was explained")

@@ -14,8 +14,8 @@ import typer
 from confluent_kafka import KafkaException
 from rich.console import Console
 
-from engine.errors import NewnormalError
-from engine.printing import visible_lines
+from engine.explain.printing import visible_lines
+from engine.spec.errors import NewnormalError
 from pipelines.cli import log_output
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # a wrong command line; typer exports no name of it

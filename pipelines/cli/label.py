@@ -1,4 +1,4 @@
-"""`newnormal label`: what operators say of a novelty afterwards. The work is done in `pipelines.operators`."""
+"""`newnormal label`: what operators say of a novelty afterwards. The work is done in `pipelines.query.control_topics`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Annotated, get_args
 import typer
 
 from deploy.embedded.services import running
-from engine.printing import visible
-from engine.time import iso
+from engine.explain.printing import visible
+from engine.spec.duration import iso
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output import file_to_write
 from pipelines.cli.seen import warn_if_unseen
-from pipelines.operators import checked, instant, labels, save, write
-from pipelines.records import Label
-from pipelines.records.label import LabelVerdict
-from pipelines.records.novelty import JOINED
-from pipelines.settings import load
+from pipelines.contracts.records import Label
+from pipelines.contracts.records.label import LabelVerdict
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.settings import load
+from pipelines.query.control_topics import checked, instant, labels, save, write
 
 app = typer.Typer(
     help="Say what a novelty was; the detector takes it into account at once, and it is kept for evaluation.",

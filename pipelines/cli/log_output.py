@@ -8,9 +8,9 @@ import sys
 import structlog
 from structlog.typing import EventDict, Processor
 
-from engine.errors import NewnormalError
-from engine.printing import visible
-from pipelines.settings import LogSettings, load
+from engine.explain.printing import visible
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import LogSettings, load
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 

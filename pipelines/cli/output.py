@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 
 def file_to_write(path: Path | None) -> Path | None:

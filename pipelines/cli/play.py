@@ -13,13 +13,13 @@ from datagen.aftermath import Aftermath
 from datagen.clock import WallClock
 from datagen.player import Programme, load, programme, send
 from datagen.prospects import Prospects, prospects
-from engine.kafka_watermarks import watermarks
-from engine.printing import visible_lines
-from pipelines import settings as tree
-from pipelines import topics
+from engine.explain.printing import visible_lines
+from engine.kafka.topic_watermarks import watermarks
 from pipelines.cli import reading as csv
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.cli.sources import To, found, progress_bar, saying, sink_of, speed_of, stopping
+from pipelines.contracts import settings as tree
+from pipelines.contracts import topics
 
 _ELSEWHERE = (
     "--namespace NAME.: a pipeline of their own, `newnormal run --namespace NAME.`",

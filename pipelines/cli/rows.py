@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from datagen.groundtruth import GroundTruth
-from engine.deadletters import DeadLetter
-from engine.printing import cell, visible
-from engine.record import Record, TimeMs
-from engine.time import iso
-from pipelines.records import ALL
+from engine.explain.printing import cell, visible
+from engine.formats.dead_letters import DeadLetter
+from engine.spec.duration import iso
+from engine.spec.record import Record, TimeMs
+from pipelines.contracts.records import ALL
 
 
 @cache

@@ -1,4 +1,4 @@
-"""`newnormal rule`: what the detector is told in advance. Commands only; the work is in `pipelines.operators`."""
+"""`newnormal rule`: what the detector is told in advance. Commands only; the work is in `pipelines.query.control_topics`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Annotated
 import typer
 
 from deploy.embedded.services import running
-from engine.errors import NewnormalError
-from engine.printing import visible
-from engine.time import iso
-from pipelines import operators
+from engine.explain.printing import visible
+from engine.spec.duration import iso
+from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.seen import warn_if_unseen
-from pipelines.records import Rule
-from pipelines.records.rule import EFFECTS
-from pipelines.settings import Settings, load
+from pipelines.contracts.records import Rule
+from pipelines.contracts.records.rule import EFFECTS
+from pipelines.contracts.settings import Settings, load
+from pipelines.query import control_topics as operators
 
 app = typer.Typer(
     help="Tell the detector in advance: maintenance, thresholds, directions, least changes, holidays.",

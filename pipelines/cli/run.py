@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
-from pipelines.settings import load
+from pipelines.contracts.settings import load
 
 
 def run(
@@ -36,8 +36,8 @@ def run(
     has its own checkpoint and topic. Servers that no setting names are started, and stopped at the end.
     """
     from deploy.embedded.services import embedded
-    from pipelines.driver import ALL, Driver
-    from pipelines.watch import watching
+    from pipelines.runtime.driver import ALL, Driver
+    from pipelines.runtime.watch import watching
 
     names = jobs or list(ALL)
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))

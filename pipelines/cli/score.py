@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from engine.printing import cell, visible_lines
-from pipelines import settings
+from engine.explain.printing import cell, visible_lines
 from pipelines.cli import reading as csv
 from pipelines.cli.output import file_to_write
-from pipelines.score import score_files, write_csv
+from pipelines.contracts import settings
+from pipelines.evaluation.score import score_files, write_csv
 
 app = typer.Typer()
 

@@ -11,9 +11,9 @@ from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
 from deploy.embedded import services
-from engine.printing import visible
-from pipelines.records.novelty import JOINED
-from pipelines.settings import Settings
+from engine.explain.printing import visible
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.settings import Settings
 
 _SECONDS = 5.0
 _NAMES = 1_000

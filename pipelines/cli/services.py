@@ -17,9 +17,9 @@ from rich.table import Table
 from dashboards.live import duration
 from deploy.embedded import services
 from deploy.embedded.record import Running
-from engine.errors import NewnormalError
-from engine.printing import cell, visible
-from pipelines.settings import load
+from engine.explain.printing import cell, visible
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import load
 
 app = typer.Typer(
     help="Start, stop and inspect the embedded servers: a real Kafka broker and a real Elasticsearch node.",

@@ -19,8 +19,8 @@ from datagen.kafka import KafkaWriter
 from datagen.outage import Tell
 from datagen.sinks import FileSink, KafkaSink, Sink, make_topics
 from deploy.embedded import record
-from engine.errors import NewnormalError
-from pipelines.settings import Settings
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
 
 To = Annotated[Path | None, typer.Option(help="Write JSON lines to files in this folder instead of Kafka.")]
 

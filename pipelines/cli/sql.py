@@ -12,19 +12,19 @@ import pyarrow as pa
 import typer
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
 
-from engine import kafka_content
-from engine.errors import NewnormalError
-from engine.printing import visible
-from engine.sources import Messages, Source
-from engine.time import iso
-from engine.timebounds import TimeBounds
+from engine.explain.printing import visible
+from engine.kafka import content as kafka_content
+from engine.spec.duration import iso
+from engine.spec.errors import NewnormalError
+from engine.spec.source import Messages, Source
+from engine.spec.time_bounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness
 from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
-from pipelines.settings import Settings, load
-from pipelines.sql import tables
-from pipelines.sql.query import Query, parse
-from pipelines.sql.run import Live, LiveTable, evaluate
+from pipelines.contracts.settings import Settings, load
+from pipelines.query import tables
+from pipelines.query.run import Live, LiveTable, evaluate
+from pipelines.query.windowed_sql import Query, parse
 
 
 def sql(

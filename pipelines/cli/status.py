@@ -15,10 +15,10 @@ from rich.console import Console
 from dashboards.live import duration, jobs_table
 from dashboards.status import JobStatus
 from deploy.embedded import services
-from engine.printing import cell
-from pipelines import processes
+from engine.explain.printing import cell
 from pipelines.cli.options import Namespace, StateDir, overrides
-from pipelines.settings import Settings, load
+from pipelines.contracts.settings import Settings, load
+from pipelines.runtime import processes
 
 _SECONDS = 5.0
 _FIELDS = [each.name for each in fields(JobStatus)]

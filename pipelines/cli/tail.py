@@ -14,15 +14,15 @@ import typer
 from confluent_kafka import Consumer, TopicPartition
 
 from deploy.embedded.services import running
-from engine.deadletters import payload_text
-from engine.errors import NewnormalError
-from engine.heartbeat import HEARTBEAT
-from engine.sources import ROW, Messages
+from engine.formats.dead_letters import payload_text
+from engine.formats.heartbeat import HEARTBEAT
+from engine.spec.errors import NewnormalError
+from engine.spec.source import ROW, Messages
 from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
-from pipelines.globs import matches
-from pipelines.settings import load
-from pipelines.sql import tables
+from pipelines.contracts.globs import matches
+from pipelines.contracts.settings import load
+from pipelines.query import tables
 
 _LAST, _LAST_OF_SOME = 5, 1_000
 """Messages of each partition that are shown first; more where only some of their records are wanted."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 from models.arrays import Array
 from pipelines.evaluation.nab import Profile
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.evaluation.kinds import CALM, CHANGED
 from pipelines.evaluation.truth import EVERY, Span
 from pipelines.evaluation.vus import auc_pr, period, vus_pr
-from pipelines.records.novelty import ALARM_KINDS
 
 THRESHOLDS = (*range(5, 100, 5), 98)
 DAY = 86_400_000

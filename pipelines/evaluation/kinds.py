@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from datagen.groundtruth import GroundTruth
-from pipelines.records.novelty import ALARM_KINDS, JOINED
+from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 
 CHANGED = ("state_change", "new_normal")
 """Kinds that say: another normal."""

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
+from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.evaluation.judge import Judged
 from pipelines.evaluation.truth import EVERY, Span
-from pipelines.records.novelty import ALARM_KINDS
 
 _POINTS = 20_000
 """Windows of one series that are drawn; a longer one is drawn around its spans."""

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import polars as pl
 
-from pipelines.detection import Detection
-from pipelines.records.novelty import JOINED
-from pipelines.settings import DetectorSettings
-from pipelines.worst import last_revisions
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.worst import last_revisions
 
 _STEPS = 500
 """Windows of each entity that are judged between two reports of progress."""
@@ -30,7 +30,7 @@ def judge(
         detection: What judges; of the settings if none is given.
 
     Returns:
-        A frame of `pipelines.detection.SCHEMA`, in order of entity, window end and metric.
+        A frame of `pipelines.jobs.detect.detection.SCHEMA`, in order of entity, window end and metric.
     """
     detection = detection or Detection(settings)
     state = detection.new_state()

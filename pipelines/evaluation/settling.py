@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from datagen.groundtruth import GroundTruth
+from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.evaluation.kinds import CALM, MONTH, SETTLE
-from pipelines.records.novelty import ALARM_KINDS
 
 PROMPT = 5
 """Windows within which a regime seen before is to be recognised."""

@@ -11,10 +11,10 @@ import polars as pl
 
 from datagen.groundtruth import GroundTruth
 from datagen.series import read_labels
-from engine.errors import NewnormalError
-from engine.heartbeat import HEARTBEAT
-from pipelines.records import Label
-from pipelines.records.novelty import JOINED
+from engine.formats.heartbeat import HEARTBEAT
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Label
+from pipelines.contracts.records.novelty import JOINED
 
 EVERY = JOINED
 """All metrics of a machine."""

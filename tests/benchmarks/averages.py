@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from engine.ordered import Logic, Turn
-from engine.record import Finite, Instant, Keyword, Record
+from engine.operators import Logic, Turn
+from engine.spec.record import Finite, Instant, Keyword, Record
 from tests.benchmarks.queries import ROCKSDB
 
 WEIGHT, EVERY, SILENCE_MS = 0.1, 5, 30_000

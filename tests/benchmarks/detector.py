@@ -12,14 +12,15 @@ import numpy as np
 import polars as pl
 
 from deploy.embedded.services import embedded
-from engine.heartbeat import Heartbeat
-from pipelines import jobs, topics
-from pipelines.detection import Detection
-from pipelines.detector import judged
+from engine.formats.heartbeat import Heartbeat
+from pipelines import jobs
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features
+from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import show
-from pipelines.records import Features
-from pipelines.records.novelty import QUIET_KINDS
-from pipelines.settings import DetectorSettings, load
+from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.operator import judged
 from tests.benchmarks import outputs
 from tests.benchmarks.load import write_columnar
 from tests.benchmarks.queries import Queries, say, session

@@ -15,15 +15,16 @@ import polars as pl
 from pyspark.sql.streaming.query import StreamingQuery
 
 from deploy.embedded.services import embedded
-from engine.job import Output
-from engine.ordered import Process
-from engine.sources import Source
+from engine.formats.json_decoder import JsonDecoder
+from engine.operators import Process
+from engine.spec.job import Output
+from engine.spec.source import Source
 from engine.stream import Stream
-from pipelines import jobs, topics
+from pipelines import jobs
+from pipelines.contracts import topics
+from pipelines.contracts.records import Telemetry
+from pipelines.contracts.settings import Settings, load
 from pipelines.evaluation import show
-from pipelines.normalizer.json_lines import JsonDecoder
-from pipelines.records import Telemetry
-from pipelines.settings import Settings, load
 from tests.benchmarks import averages, growth, outputs
 from tests.benchmarks.handwritten import by_hand
 from tests.benchmarks.load import Load, write_columnar, write_json

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 
 from engine.aggregates import Count, Last, Max, Mean, Min, Quantile, Std
-from engine.aggregation import WindowAggregate
-from engine.ordered import Process
-from engine.processor import ProcessorConfig, Progress
-from engine.state import DictSegments, ShardState
-from engine.time import NEVER
+from engine.operators import Process
+from engine.operators.windows import WindowAggregate
+from engine.spec.duration import NEVER
+from engine.spec.operator import ProcessorConfig, Progress
+from engine.state.segments import DictSegments, ShardState
 from engine.windows import Tumbling
 from pipelines.evaluation import show
 from tests.benchmarks import averages

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
-from pipelines import topics
+from pipelines.contracts import topics
 from tests.benchmarks.queries import Begin, Queries
 
 SCHEMA = "`@timestamp` long, `host.name` string, metric string, value double, kind string"

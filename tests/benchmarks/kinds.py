@@ -19,10 +19,10 @@ from datagen.simulator.config import SimulatorConfig
 from datagen.simulator.incidents import Incident
 from datagen.simulator.load import Load
 from datagen.simulator.samples import Samples
-from pipelines.detection import Detection
+from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS
+from pipelines.contracts.settings import load
 from pipelines.evaluation import kinds, settling, show
-from pipelines.records.novelty import JOINED, NEWS_KINDS
-from pipelines.settings import load
+from pipelines.jobs.detect.detection import Detection
 
 STEP, DAY = 300_000, 86_400_000
 START = 1_767_571_200_000

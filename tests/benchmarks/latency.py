@@ -19,13 +19,13 @@ from confluent_kafka import Consumer
 from rich.console import Console
 
 from deploy.embedded.services import embedded
-from engine import columnar
-from engine.kafka_admin import ensure_topics
-from engine.time import END_OF_TIME, duration_ms
-from pipelines import topics
-from pipelines.driver import Driver
-from pipelines.records import Features
-from pipelines.settings import Settings, load
+from engine.formats import columnar
+from engine.kafka.admin import ensure_topics
+from engine.spec.duration import END_OF_TIME, duration_ms
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features
+from pipelines.contracts.settings import Settings, load
+from pipelines.runtime.driver import Driver
 
 KEYS, WARM_SECONDS = 1_000, 180
 say = Console(stderr=True).print

@@ -12,11 +12,11 @@ import polars as pl
 from confluent_kafka import Producer
 
 from datagen.kafka import KafkaWriter
-from engine import columnar
-from engine.operator.shard import ROWS_A_MESSAGE, to_table
-from engine.partitioning import slots
-from engine.record import Record
-from pipelines.records import Telemetry
+from engine.columns.partitioning import slots
+from engine.formats import columnar
+from engine.runtime.shard import ROWS_A_MESSAGE, to_table
+from engine.spec.record import Record
+from pipelines.contracts.records import Telemetry
 
 _CHUNK = 100_000
 _METRICS = 10

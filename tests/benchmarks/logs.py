@@ -14,19 +14,19 @@ import pyarrow as pa
 
 from datagen.jsonlines import to_json
 from datagen.simulator import SimulatorConfig, logs
-from engine import columnar
-from engine.operator.intake import KAFKA, read
-from engine.operator.shard import ShardOperator, to_table
-from engine.partitioning import slots
-from engine.sources import Messages
-from engine.state import DictSegments
-from pipelines import topics
-from pipelines.logs.jobs import templates
-from pipelines.logs.masking import masked
-from pipelines.logs.miner import Miner
-from pipelines.normalizer.json_lines import JsonDecoder
-from pipelines.records import Log, LogFeatures
-from pipelines.settings import load
+from engine.columns.partitioning import slots
+from engine.formats import columnar
+from engine.formats.json_decoder import JsonDecoder
+from engine.runtime.intake import KAFKA, read
+from engine.runtime.shard import ShardOperator, to_table
+from engine.spec.source import Messages
+from engine.state.segments import DictSegments
+from pipelines.contracts import topics
+from pipelines.contracts.records import Log, LogFeatures
+from pipelines.contracts.settings import load
+from pipelines.jobs.mine_logs.job import templates
+from pipelines.jobs.mine_logs.masking import masked
+from pipelines.jobs.mine_logs.miner import Miner
 
 START, STEP = 1_800_000_000_000, 10_000
 

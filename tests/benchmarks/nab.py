@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from models.config import DetectorConfig
-from pipelines.detection import Detection
+from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import datasets, nab, show
 from pipelines.evaluation.recorded import judge
 from pipelines.evaluation.variations import variation
-from pipelines.settings import DetectorSettings, load
+from pipelines.jobs.detect.detection import Detection
 
 SHOWN = 6
 """Series plotted."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from engine import columnar
-from engine.kafka_content import values
-from engine.record import Record
-from pipelines.records import Features
+from engine.formats import columnar
+from engine.kafka.content import values
+from engine.spec.record import Record
+from pipelines.contracts.records import Features
 
 SERIES = ["entity", "metric"]
 STATISTICS = ["count", "mean", "std", "min", "max", "last"]

@@ -20,12 +20,13 @@ from rich.console import Console
 
 from deploy.artifacts import spark_jars
 from deploy.java import java_home
-from engine.job import Job
-from engine.kafka_admin import ensure_topics
+from engine.kafka.admin import ensure_topics
 from engine.spark.query import BatchReport, Runtime, start
 from engine.spark.session import end, spark_session
-from pipelines import jobs, topics
-from pipelines.settings import Settings
+from engine.spec.job import Job
+from pipelines import jobs
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings
 
 say = Console(stderr=True).print
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -10,17 +10,17 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from engine import columnar
-from engine.heartbeat import HEARTBEAT
-from engine.operator.intake import KAFKA, read
-from engine.operator.shard import ROWS_A_MESSAGE, STATS, ShardOperator, to_table
-from engine.partitioning import slots
+from engine.columns.partitioning import slots
+from engine.formats import columnar
+from engine.formats.heartbeat import HEARTBEAT
+from engine.runtime.intake import KAFKA, read
+from engine.runtime.shard import ROWS_A_MESSAGE, STATS, ShardOperator, to_table
 from engine.spark.bundles import bundled, unbundled
-from engine.state import DictSegments
-from pipelines import topics
+from engine.state.segments import DictSegments
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features
+from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import detector
-from pipelines.records import Features
-from pipelines.settings import Settings, load
 from tests.benchmarks.detector import FeatureLoad
 
 _BEGIN = 1_784_000_000_000

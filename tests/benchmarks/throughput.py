@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded.services import embedded
-from engine.heartbeat import Heartbeat
-from pipelines import jobs, topics
-from pipelines.settings import load
+from engine.formats.heartbeat import Heartbeat
+from pipelines import jobs
+from pipelines.contracts import topics
+from pipelines.contracts.settings import load
 from tests.benchmarks import outputs
 from tests.benchmarks.handwritten import by_hand
 from tests.benchmarks.load import Load, write_json

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.settings import load
 from pipelines.evaluation import baselines, bootstrap, datasets, show
 from pipelines.evaluation.recorded import judge
 from pipelines.evaluation.vus import auc_pr, period, vus_pr
-from pipelines.records.novelty import JOINED
-from pipelines.settings import load
 
 Scores = dict[str, dict[str, np.ndarray]]
 """Scores by series and method."""

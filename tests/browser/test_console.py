@@ -18,8 +18,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dashboards.console import Server, Store, create_app, serve
 from dashboards.status import JobStatus, PipelineStatus
-from pipelines.records import Novelty
-from pipelines.sink import Sink, SinkConfig, SinkDocument
+from pipelines.contracts.records import Novelty
+from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
 

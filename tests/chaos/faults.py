@@ -14,7 +14,7 @@ from threading import Event, Thread
 from deploy.embedded import services
 from deploy.embedded.process import signal_group
 from deploy.progress import silent
-from pipelines.settings import Settings
+from pipelines.contracts.settings import Settings
 
 
 @dataclass(frozen=True)

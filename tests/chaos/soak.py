@@ -19,9 +19,9 @@ from pathlib import Path
 
 from deploy.embedded import services
 from deploy.embedded.elasticsearch import runtime_dir
-from engine.kafka_admin import ensure_topics
-from pipelines import topics
-from pipelines.settings import load
+from engine.kafka.admin import ensure_topics
+from pipelines.contracts import topics
+from pipelines.contracts.settings import load
 from tests.chaos.faults import Servers, Silence
 from tests.chaos.feed import HOSTS, METRICS, WINDOW, Feed
 from tests.chaos.verify import verify

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pipelines import topics
+from pipelines.contracts import topics
 from tests.chaos.faults import Servers, Silence
 from tests.chaos.feed import HOSTS, METRICS, WINDOW, Feed
 from tests.chaos.verify import verify

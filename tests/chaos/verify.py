@@ -7,9 +7,9 @@ from collections import Counter
 from statistics import fmean
 from typing import Any
 
-from engine import columnar
-from pipelines import topics
-from pipelines.records import Features
+from engine.formats import columnar
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features
 from tests.chaos.feed import HOSTS, METRICS, STEP, WINDOW, value
 from tests.integration.conftest import Pipeline
 

@@ -6,7 +6,8 @@ from contextlib import suppress
 
 import httpx
 
-from pipelines import processes, topics
+from pipelines.contracts import topics
+from pipelines.runtime import processes
 from tests.integration.conftest import Pipeline
 
 

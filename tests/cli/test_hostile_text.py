@@ -18,14 +18,14 @@ from typer.testing import CliRunner
 from dashboards.live import render
 from dashboards.status import JobStatus, PipelineStatus
 from deploy.embedded.record import Running, Server
-from engine.errors import NewnormalError
-from engine.explain import Plan
+from engine.explain.plan import Plan
+from engine.spec.errors import NewnormalError
 from pipelines.cli import label, log_output, rows, rule, services, status, tail
 from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
-from pipelines.processes import Process
-from pipelines.records import Label, Rule
-from pipelines.settings import load
+from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.settings import load
+from pipelines.runtime.processes import Process
 
 HOSTILE = "[error] \x1b[2J\x07\r\u202e\x9b31m\nFORGED [/usr/sbin/cron] [red]x"
 SHOWN = (

@@ -17,13 +17,13 @@ from datagen.kafka import KafkaWriter
 from deploy.embedded import record
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.services import running
-from engine import columnar
-from engine.heartbeat import HEARTBEAT
-from engine.kafka_admin import ensure_topics
-from pipelines import topics
+from engine.formats import columnar
+from engine.formats.heartbeat import HEARTBEAT
+from engine.kafka.admin import ensure_topics
 from pipelines.cli import rows
-from pipelines.records import Novelty, Rule
-from pipelines.settings import load
+from pipelines.contracts import topics
+from pipelines.contracts.records import Novelty, Rule
+from pipelines.contracts.settings import load
 
 Run = Callable[..., tuple[int, str, str]]
 T0 = 1_700_000_000_000

@@ -11,8 +11,8 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from deploy.embedded.endpoints import Endpoints
-from pipelines.settings import load
-from pipelines.sink import Sink, SinkConfig, SinkDocument
+from pipelines.contracts.settings import load
+from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.servers

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from dashboards.console import Store, create_app, serve
-from engine.operator.shard import Stats
+from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
-from pipelines.board import Board
-from pipelines.processes import announced, found
-from pipelines.settings import load
+from pipelines.contracts.settings import load
+from pipelines.runtime.processes import announced, found
+from pipelines.runtime.status import Board
 
 Run = Callable[..., tuple[int, str, str]]
 

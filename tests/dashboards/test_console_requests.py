@@ -14,9 +14,9 @@ from fastapi.testclient import TestClient
 
 from dashboards.console import Store, create_app, serve
 from deploy.embedded.endpoints import Endpoints
-from engine.errors import NewnormalError
-from pipelines.settings import load
-from pipelines.sink import Sink, SinkConfig, SinkDocument
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import load
+from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
 
 NOW = int(time.time() * 1000)
 NOBODY = Store("http://127.0.0.1:9")

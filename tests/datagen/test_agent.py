@@ -6,7 +6,7 @@ from datagen.agent import Agent, run_agent
 from datagen.clock import VirtualClock
 from datagen.jsonlines import to_json
 from datagen.sinks import CollectSink
-from pipelines.records import Telemetry
+from pipelines.contracts.records import Telemetry
 
 NOW = 1_800_000_000_000
 

@@ -17,9 +17,9 @@ from datagen.buffered import BufferedWriter, buffered
 from datagen.kafka import KafkaWriter
 from datagen.outage import Dropped, Outage, Standing
 from deploy.embedded.endpoints import Endpoints
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from pipelines.settings import load
+from engine.kafka.admin import ensure_topics
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import load
 
 HOUR = 3_600_000
 MB = 2**20

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from deploy.embedded import services
 from deploy.progress import silent
-from pipelines.settings import load
+from pipelines.contracts.settings import load
 
 pytestmark = pytest.mark.servers
 

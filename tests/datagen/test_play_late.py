@@ -16,20 +16,20 @@ from typer.testing import CliRunner
 from datagen.player import programme
 from datagen.prospects import prospects
 from deploy.embedded.endpoints import Endpoints
-from engine import columnar
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from engine.kafka_watermarks import watermarks
-from engine.operator.shard import to_table
-from engine.partitioning import slots
+from engine.columns.partitioning import slots
+from engine.formats import columnar
+from engine.kafka.admin import ensure_topics
+from engine.kafka.topic_watermarks import watermarks
+from engine.runtime.shard import to_table
+from engine.spec.duration import NEVER, iso
+from engine.spec.errors import NewnormalError
 from engine.testing import TestStream
 from engine.testing.runners import run
-from engine.time import NEVER, iso
-from pipelines import topics
 from pipelines.cli.main import app
+from pipelines.contracts import topics
+from pipelines.contracts.records import Telemetry
+from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import extractor
-from pipelines.records import Telemetry
-from pipelines.settings import Settings, load
 
 T0 = 1_750_000_000_000
 """A multiple of ten seconds: the length of windows; they are open for ten minutes more."""

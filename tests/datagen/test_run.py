@@ -15,9 +15,9 @@ from datagen.kafka import KafkaWriter
 from datagen.simulator import SimulatorConfig, demo, frames, simulate
 from datagen.sinks import CollectSink, FileSink, KafkaSink
 from deploy.embedded.endpoints import Endpoints
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from pipelines.records import Telemetry
+from engine.kafka.admin import ensure_topics
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Telemetry
 
 NOW = 1_800_000_000_000
 SMALL = SimulatorConfig(hosts=1, vms=2, backfill=300_000, duration=60_000)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from datagen.series import Reading, SeriesReport, read_files, read_labels, read_series
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 HEAD = "2026-11-01 12:0"
 

@@ -12,9 +12,9 @@ from datagen.jsonlines import to_json
 from datagen.player import load, programme, send
 from datagen.series import SeriesReport, read_series
 from datagen.sinks import CollectSink
-from engine.errors import NewnormalError
-from engine.time import epoch_ms
-from pipelines.records import Telemetry
+from engine.spec.duration import epoch_ms
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Telemetry
 
 NOW = 1_800_000_000_000
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from datagen.jsonlines import to_json
 from datagen.simulator import SimulatorConfig, demo, frames, logs, resolve
 from datagen.simulator.noise import Noise
-from engine.errors import NewnormalError
-from pipelines.records import Log, Telemetry
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Log, Telemetry
 
 NOW = 1_800_000_000_000
 SITE = SimulatorConfig(hosts=3, vms=7, metrics=10, start=NOW, duration=1_800_000, incident_rate=100.0, quiet=60_000)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy import artifacts, checksums, ivy
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 
 def test_what_is_here_already_needs_neither_network_nor_ivy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deploy.embedded.elasticsearch import NOBODY, Elasticsearch, runtime_dir
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a directory that others could have made")
 

@@ -11,7 +11,7 @@ import pytest
 
 from deploy import java
 from deploy.embedded.preflight import available_memory, check_disk, check_memory
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 
 
 def test_servers_that_do_not_fit_into_memory_are_refused_with_the_settings_to_change() -> None:

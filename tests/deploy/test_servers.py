@@ -27,8 +27,8 @@ from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.ports import HOST
 from deploy.embedded.process import is_same_process
 from deploy.progress import silent
-from engine.errors import NewnormalError
-from pipelines.settings import Settings, load
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings, load
 
 pytestmark = pytest.mark.servers
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from engine.aggregates import AnyAggregate, Count, Max, Sum
-from engine.deadletters import DeadLetter
-from engine.job import Job, Output
-from engine.record import Keyword, Record
-from engine.sources import Clock, ColumnarDecoder, Source
+from engine.formats.dead_letters import DeadLetter
+from engine.spec.job import Job, Output
+from engine.spec.record import Keyword, Record
+from engine.spec.source import Clock, ColumnarDecoder, Source
+from engine.spec.time_bounds import TimeBounds
 from engine.stream import Stream
-from engine.timebounds import TimeBounds
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.windows import Evictor, Window
 

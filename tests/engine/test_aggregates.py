@@ -35,17 +35,17 @@ from engine.aggregates import (
     Variance,
 )
 from engine.aggregates.distinct import STANDARD_ERROR
-from engine.deadletters import DeadLetter
-from engine.errors import NewnormalError
-from engine.job import Job, Output
-from engine.operator.folds import PANE, SUMS, Folds
-from engine.packing import grouped
-from engine.record import Finite, Keyword, Record
+from engine.columns.packing import grouped
+from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Vouched, interpret
-from engine.sources import ColumnarDecoder, Source
+from engine.spec.errors import NewnormalError
+from engine.spec.job import Job, Output
+from engine.spec.record import Finite, Keyword, Record
+from engine.spec.source import ColumnarDecoder, Source
 from engine.stream import Stream
+from engine.vectorized.windows.folds import PANE, SUMS, Folds
 from engine.windows import Sliding
-from pipelines.records import Telemetry
+from pipelines.contracts.records import Telemetry
 
 T0 = 1_700_000_000_000
 KEY = ["entity"]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import columnar
-from engine.errors import NewnormalError
-from engine.time import NEVER
-from pipelines.records import Features, Telemetry
+from engine.formats import columnar
+from engine.spec.duration import NEVER
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Features, Telemetry
 
 SCHEMA = Telemetry.arrow_schema()
 ROWS = [{"time": i, "entity": f"h{i % 3}", "metric": "m", "value": i / 7, "kind": "gauge"} for i in range(50)]

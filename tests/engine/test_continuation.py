@@ -10,12 +10,12 @@ from uuid import uuid4
 import pytest
 
 from deploy.embedded.endpoints import Endpoints
-from engine.continuation import check
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from engine.kafka_content import values
-from engine.ledger import TransactionalWriter
-from engine.operator.messages import Outgoing
+from engine.kafka.admin import ensure_topics
+from engine.kafka.content import values
+from engine.kafka.continuation import check
+from engine.kafka.ledger import TransactionalWriter
+from engine.runtime.messages import Outgoing
+from engine.spec.errors import NewnormalError
 
 pytestmark = pytest.mark.servers
 

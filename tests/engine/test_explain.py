@@ -10,20 +10,20 @@ import pytest
 from rich.console import Console
 
 from engine.aggregates import Count
-from engine.deadletters import DeadLetter
-from engine.explain import UNMEASURED
-from engine.job import Job, Output
-from engine.operator.shard import ShardOperator
+from engine.explain.plan import UNMEASURED
+from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival
-from engine.sources import ColumnarDecoder, Source
+from engine.runtime.shard import ShardOperator
 from engine.spark.query import BatchReport
+from engine.spec.job import Job, Output
+from engine.spec.source import ColumnarDecoder, Source
 from engine.stream import Stream
 from engine.watermarks import LearnedLateness
 from engine.windows import Tumbling
-from pipelines import measured
+from pipelines.contracts.records import Telemetry
+from pipelines.contracts.settings import Settings
 from pipelines.jobs import JOBS
-from pipelines.records import Telemetry
-from pipelines.settings import Settings
+from pipelines.runtime import job_metrics as measured
 
 T0 = 1_700_000_000_000
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.deadletters import DeadLetter
-from engine.operator.json_lines import to_json_lines
-from pipelines.records import Novelty
+from engine.formats.dead_letters import DeadLetter
+from engine.formats.json_lines import to_json_lines
+from pipelines.contracts.records import Novelty
 
 text = st.text(st.characters(codec="utf-8"), max_size=8)
 number = st.floats(allow_nan=False, allow_infinity=False)

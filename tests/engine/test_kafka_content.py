@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Producer
 
 from deploy.embedded.endpoints import Endpoints
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from engine.kafka_content import content, values
+from engine.kafka.admin import ensure_topics
+from engine.kafka.content import content, values
+from engine.spec.errors import NewnormalError
 
 pytestmark = pytest.mark.servers
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.aggregates import Count
-from engine.job import Job
-from engine.ordered import CountWindows, Logic, Process, Turn
+from engine.operators import CountWindows, Logic, Process, Turn
 from engine.reference import Arrival, interpret
+from engine.spec.job import Job
 from engine.stream import Stream
 from engine.testing import ABORT, RESTART, Batch, Run, TestStream, run
 from engine.windows import Sliding, Tumbling
 from tests.engine import test_windows_match_reference as aligned
-from tests.engine.ordered.conftest import (
+from tests.engine.operators.conftest import (
     T0,
     any_batches,
     arrivals,
@@ -29,7 +29,7 @@ from tests.engine.ordered.conftest import (
     shuffled_batches,
     some_examples,
 )
-from tests.engine.ordered.test_operators_match_reference import JOBS
+from tests.engine.operators.test_operators_match_reference import JOBS
 
 Entries = Sequence[Any]
 few = settings(some_examples, max_examples=4)

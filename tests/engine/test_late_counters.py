@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from engine.aggregates import Count, Last, Max, Mean, Quantile, Rate
-from engine.chain import PassThrough
-from engine.deadletters import DeadLetter
-from engine.errors import NewnormalError
-from engine.job import Job, Output
-from engine.processor import ProcessorConfig
-from engine.record import Finite, Keyword, Record
+from engine.formats.dead_letters import DeadLetter
+from engine.operators.chain import PassThrough
 from engine.reference import Arrival, Vouched, interpret
-from engine.sources import ColumnarDecoder, Source
+from engine.spec.errors import NewnormalError
+from engine.spec.job import Job, Output
+from engine.spec.operator import ProcessorConfig
+from engine.spec.record import Finite, Keyword, Record
+from engine.spec.source import ColumnarDecoder, Source
 from engine.stream import Stream
 from engine.windows import Sliding, Tumbling
-from pipelines.records import Telemetry
+from pipelines.contracts.records import Telemetry
 
 T0 = 1_700_000_000_000
 ARRIVED = T0 + 86_400_000

@@ -33,11 +33,11 @@ from engine.aggregates import (
     TopK,
     Variance,
 )
-from engine.deadletters import DeadLetter
-from engine.job import Job, Output
-from engine.ordered import CountWindows
-from engine.record import Finite, Keyword, Record
-from engine.sources import ColumnarDecoder, Source, TimeBounds
+from engine.formats.dead_letters import DeadLetter
+from engine.operators import CountWindows
+from engine.spec.job import Job, Output
+from engine.spec.record import Finite, Keyword, Record
+from engine.spec.source import ColumnarDecoder, Source, TimeBounds
 from engine.stream import Stream
 from engine.testing import TestStream, run
 from engine.triggers import AfterWatermark

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.deadletters import DeadLetter
-from engine.heartbeat import HEARTBEAT
-from engine.sources import Decoder, Messages, Source
-from pipelines.normalizer.collectd import CollectdDecoder
-from pipelines.normalizer.instants import instant, instants
-from pipelines.normalizer.json_lines import JsonDecoder
-from pipelines.normalizer.telegraf import TelegrafDecoder
-from pipelines.records import Telemetry
+from engine.formats.dead_letters import DeadLetter
+from engine.formats.heartbeat import HEARTBEAT
+from engine.formats.instants import instant, instants
+from engine.formats.json_decoder import JsonDecoder
+from engine.spec.source import Decoder, Messages, Source
+from pipelines.contracts.records import Telemetry
+from pipelines.jobs.normalize.collectd import CollectdDecoder
+from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
 T0 = 1_795_220_820_013

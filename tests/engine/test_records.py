@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from engine import columnar
-from engine.deadletters import DeadLetter, payload_text
-from pipelines.records import Features, Telemetry
+from engine.formats import columnar
+from engine.formats.dead_letters import DeadLetter, payload_text
+from pipelines.contracts.records import Features, Telemetry
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 numbers = st.floats(allow_nan=False, allow_infinity=False)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import NewnormalError
-from pipelines.settings import load
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import load
 
 
 @pytest.fixture(autouse=True)

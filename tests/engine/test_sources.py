@@ -13,19 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from engine import columnar
 from engine.aggregates import Count
-from engine.deadletters import DeadLetter
-from engine.job import Job, Output
-from engine.operator import intake
-from engine.partitioning import crc32, slots
-from engine.record import Keyword, Record
+from engine.columns.partitioning import crc32, slots
+from engine.formats import columnar
+from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival
-from engine.sources import ColumnarDecoder, Messages, Source
-from engine.state import pack, unpack
+from engine.runtime import intake
+from engine.spec.job import Job, Output
+from engine.spec.record import Keyword, Record
+from engine.spec.source import ColumnarDecoder, Messages, Source
+from engine.state.segments import pack, unpack
 from engine.stream import Stream
 from engine.windows import Tumbling
-from pipelines.records import Telemetry
+from pipelines.contracts.records import Telemetry
 
 T0 = 1_700_000_000_000
 

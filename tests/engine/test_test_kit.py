@@ -8,8 +8,8 @@ from typing import ClassVar
 import polars as pl
 import pytest
 
-from engine.processor import Processor, ProcessorConfig, Progress, Reference, Results, Row
-from engine.state import ShardState
+from engine.spec.operator import Processor, ProcessorConfig, Progress, Reference, Results, Row
+from engine.state.segments import ShardState
 from engine.testing import ABORT, RESTART, TestStream, run
 from engine.windows import Tumbling
 from tests.engine.panes import event, job

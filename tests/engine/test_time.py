@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.deadletters import DeadLetter
-from engine.errors import NewnormalError
-from engine.inputs import InputClocks
-from engine.job import Job, Output
-from engine.ordered import Broadcast, Deduplicate
-from engine.record import Keyword, Record
+from engine.formats.dead_letters import DeadLetter
+from engine.operators import Broadcast, Deduplicate
 from engine.reference import Arrival, Silence
-from engine.sources import Clock, ColumnarDecoder, Source
+from engine.spec.errors import NewnormalError
+from engine.spec.inputs import InputClocks
+from engine.spec.job import Job, Output
+from engine.spec.record import Keyword, Record
+from engine.spec.source import Clock, ColumnarDecoder, Source
 from engine.stream import Stream
 from engine.testing import Batch, TestStream, run
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.windows import Session, Tumbling, Window
-from tests.engine.ordered.conftest import Missed, Point, Result, points, rules
+from tests.engine.operators.conftest import Missed, Point, Result, points, rules
 from tests.engine.panes import event, job
 from tests.engine.test_general_windows import PANES, TRIGGERS, WINDOWS, few, panes, streams
 

@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.aggregates import Count
-from engine.deadletters import DeadLetter
-from engine.errors import NewnormalError
-from engine.job import Job, Output
-from engine.record import Keyword, Record
+from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Silence, Vouched, interpret
-from engine.sources import ColumnarDecoder, Source
+from engine.spec.duration import NEVER
+from engine.spec.errors import NewnormalError
+from engine.spec.job import Job, Output
+from engine.spec.record import Keyword, Record
+from engine.spec.source import ColumnarDecoder, Source
 from engine.stream import Stream
-from engine.time import NEVER
 from engine.watermarks import (
     BoundedOutOfOrderness,
     LearnedLateness,
@@ -32,7 +32,7 @@ from engine.watermarks import (
     WatermarkTracker,
 )
 from engine.windows import Tumbling
-from pipelines.records import Telemetry
+from pipelines.contracts.records import Telemetry
 
 T0 = 1_700_000_000_000
 HOUR = 3_600_000

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 from engine.testing import Driven, TestStream
 from engine.triggers import AfterCount, AfterWatermark, AllOf, Every
 from engine.windows import Calendar, Global, KeepLast, KeepRecent, Session, Sliding, Tumbling, Window

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from engine.aggregates import AnyAggregate, Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
-from engine.deadletters import DeadLetter
-from engine.job import Job, Output
+from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Outcome, Silence, Vouched, interpret
-from engine.sources import ColumnarDecoder, Source
+from engine.spec.job import Job, Output
+from engine.spec.source import ColumnarDecoder, Source
 from engine.stream import Stream
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Sliding, Tumbling
-from pipelines.records import Features, Telemetry
+from pipelines.contracts.records import Features, Telemetry
 
 T0 = 1_700_000_000_000
 ARRIVED = T0 + 86_400_000

@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from datagen.kafka import KafkaWriter
 from deploy.embedded.endpoints import Endpoints
-from engine.kafka_admin import ensure_topics
+from engine.kafka.admin import ensure_topics
 from pipelines.cli.main import app
+from pipelines.contracts.records import Novelty
 from pipelines.evaluation.judge import DAY, judge
 from pipelines.evaluation.truth import Span
-from pipelines.records import Novelty
 
 STEP, T0 = 300_000, 1_767_571_200_000
 

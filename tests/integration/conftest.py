@@ -16,10 +16,10 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from deploy.embedded.endpoints import Endpoints
-from engine.kafka_admin import ensure_topics
-from engine.kafka_content import content
-from pipelines import topics
-from pipelines.settings import Settings, load
+from engine.kafka.admin import ensure_topics
+from engine.kafka.content import content
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings, load
 
 
 @dataclass

@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from engine.ledger import TransactionalWriter
-from engine.operator.messages import Outgoing
-from pipelines import topics
+from engine.kafka.ledger import TransactionalWriter
+from engine.runtime.messages import Outgoing
+from pipelines.contracts import topics
 from tests.integration.conftest import Pipeline
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(180)]

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
-from engine import columnar
-from pipelines import topics
-from pipelines.records import Features, Telemetry
+from engine.formats import columnar
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features, Telemetry
 from tests.integration.conftest import Pipeline
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(900)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from datagen.kafka import KafkaWriter
-from pipelines import topics
+from pipelines.contracts import topics
 from tests.integration.conftest import Pipeline
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(600)]

@@ -13,9 +13,9 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from pipelines import topics
-from pipelines.operators import labels, rules, write
-from pipelines.records import Label, Rule
+from pipelines.contracts import topics
+from pipelines.contracts.records import Label, Rule
+from pipelines.query.control_topics import labels, rules, write
 from tests.integration.conftest import Pipeline
 from tests.pipelines.hostile import HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, fuzz
 

@@ -11,15 +11,15 @@ import polars as pl
 import pyarrow as pa
 
 from datagen.simulator import SimulatorConfig, logs
-from engine import columnar
-from engine.job import Job
-from engine.operator.intake import KAFKA
-from engine.operator.shard import to_table
-from engine.partitioning import slots
+from engine.columns.partitioning import slots
+from engine.formats import columnar
+from engine.runtime.intake import KAFKA
+from engine.runtime.shard import to_table
+from engine.spec.job import Job
 from engine.testing import Driven
-from pipelines import topics
-from pipelines.records import Log
-from pipelines.settings import load
+from pipelines.contracts import topics
+from pipelines.contracts.records import Log
+from pipelines.contracts.settings import load
 
 SETTINGS = load()
 START = 1_800_000_000_000

@@ -12,11 +12,11 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from engine.processor import Progress
-from engine.state import DictSegments, ShardState
-from pipelines.logs.detector import LogDetectorProcess
-from pipelines.records import Label, Rule
-from pipelines.settings import DetectorSettings
+from engine.spec.operator import Progress
+from engine.state.segments import DictSegments, ShardState
+from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.logs.detector import LogDetectorProcess
 from tests.logs.site import START, WINDOW
 
 PROCESSOR = LogDetectorProcess(DetectorSettings(), WINDOW).build()

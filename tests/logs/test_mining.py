@@ -10,8 +10,8 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from engine.testing import Driven
-from pipelines.logs.jobs import templates
-from pipelines.logs.miner import Miner
+from pipelines.jobs.mine_logs.job import templates
+from pipelines.jobs.mine_logs.miner import Miner
 from tests.logs.site import SETTINGS, START, WINDOW, driven, lines, said
 
 JOB = templates(SETTINGS)

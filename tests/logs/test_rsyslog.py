@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from engine.sources import Decoded, Messages
-from pipelines.normalizer.rsyslog import RsyslogDecoder
+from engine.spec.source import Decoded, Messages
+from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "samples" / "rsyslog.json.ndjson"
 GOOD = {"ts": "2026-11-21T01:00:00+01:00", "host": "a", "severity": 4, "program": "sshd", "msg": " no"}

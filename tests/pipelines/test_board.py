@@ -3,12 +3,12 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboards.console.metrics import metrics_text
-from engine.operator.shard import Stats
+from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
-from pipelines.board import Board
-from pipelines.records import Novelty
-from pipelines.sink.document import News, Outcome
-from pipelines.sink.job import SinkReport
+from pipelines.contracts.records import Novelty
+from pipelines.jobs.index.document import News, Outcome
+from pipelines.jobs.index.job import SinkReport
+from pipelines.runtime.status import Board
 
 
 def test_keys_windows_timers_and_the_busiest_shard_are_metrics() -> None:

@@ -17,24 +17,24 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from engine.deadletters import DeadLetter
-from engine.errors import NewnormalError
-from engine.heartbeat import HEARTBEAT
-from engine.processor import Progress
-from engine.sources import Messages
-from engine.state import DictSegments, ShardState
-from engine.time import NEVER, iso
-from pipelines import topics
+from engine.formats.dead_letters import DeadLetter
+from engine.formats.heartbeat import HEARTBEAT
+from engine.spec.duration import NEVER, iso
+from engine.spec.errors import NewnormalError
+from engine.spec.operator import Progress
+from engine.spec.source import Messages
+from engine.state.segments import DictSegments, ShardState
 from pipelines.cli.label import app as label_app
 from pipelines.cli.rule import app as rule_app
-from pipelines.detector import DetectorProcess, DetectorProcessor
-from pipelines.history import IDENTITY
-from pipelines.logs.detector import LogDetectorProcess, LogDetectorProcessor
-from pipelines.notices import Notices
-from pipelines.operators import checked
-from pipelines.records import Rule
-from pipelines.settings import DetectorSettings, load
-from pipelines.wiring import notices
+from pipelines.contracts import topics
+from pipelines.contracts.records import Rule
+from pipelines.contracts.settings import DetectorSettings, load
+from pipelines.jobs.detect.control_messages import Notices
+from pipelines.jobs.detect.correction_journal import IDENTITY
+from pipelines.jobs.detect.logs.detector import LogDetectorProcess, LogDetectorProcessor
+from pipelines.jobs.detect.operator import DetectorProcess, DetectorProcessor
+from pipelines.jobs.sources import notices
+from pipelines.query.control_topics import checked
 from tests.pipelines.hostile import BEYOND, HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, STEP, T0, label, rule
 
 

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 from models.checks import MOST_BYTES
-from pipelines.detection import Detection
-from pipelines.records.novelty import JOINED, Novelty
-from pipelines.settings import DetectorSettings
-from pipelines.verdict_frames import SCHEMA
+from pipelines.contracts.records.novelty import JOINED, Novelty
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.verdict_frames import SCHEMA
 
 DETECTION = Detection(DetectorSettings())
 

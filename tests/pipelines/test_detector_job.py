@@ -10,15 +10,15 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from engine import columnar
-from engine.heartbeat import HEARTBEAT
-from engine.operator.intake import KAFKA
-from engine.partitioning import crc32
+from engine.columns.partitioning import crc32
+from engine.formats import columnar
+from engine.formats.heartbeat import HEARTBEAT
+from engine.runtime.intake import KAFKA
 from engine.testing import Driven
-from pipelines import topics
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features, Label, Rule
+from pipelines.contracts.settings import load
 from pipelines.jobs import detector
-from pipelines.records import Features, Label, Rule
-from pipelines.settings import load
 
 T0, STEP, PARTITIONS = 1_700_000_000_000, 10_000, 4
 STATISTICS = ("mean", "std", "min", "max", "last", "p50", "p95", "p99")

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from engine.errors import NewnormalError
+from engine.spec.errors import NewnormalError
 from pipelines.cli import main
+from pipelines.contracts.setting_errors import check_variables, leaves, variable
+from pipelines.contracts.setting_types import accepted
+from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import JOBS
-from pipelines.setting_errors import check_variables, leaves, variable
-from pipelines.setting_types import accepted
-from pipelines.settings import Settings, load
 
 ALL = dict(leaves(Settings))
 NEVER_RIGHT = "\x07 nothing accepts this \x1b[31m"

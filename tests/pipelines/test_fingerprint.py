@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from pipelines.fingerprint import check, check_partitions
+from engine.kafka.admin import ensure_topics
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.setting_errors import leaves
+from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import JOBS
-from pipelines.setting_errors import leaves
-from pipelines.settings import Settings, load
+from pipelines.runtime.fingerprint import check, check_partitions
 
 OTHER: dict[str, object] = {
     "namespace": "b.", "state_dir": "elsewhere", "kafka.bootstrap": "b:1", "kafka.partitions": 8,

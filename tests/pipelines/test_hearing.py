@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pipelines.detection import Detection
-from pipelines.settings import DetectorSettings
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.detection import Detection
 
 MINUTE = 60_000
 STEPS = 200

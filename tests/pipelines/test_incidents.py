@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from engine.processor import Progress
-from engine.state import DictSegments, ShardState
-from pipelines.detection import Detection
-from pipelines.detector import DetectorProcess
-from pipelines.notices import RuleInForce
-from pipelines.records import Label, Rule
-from pipelines.records.novelty import JOINED
-from pipelines.settings import DetectorSettings
+from engine.spec.operator import Progress
+from engine.state.segments import DictSegments, ShardState
+from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.control_messages import RuleInForce
+from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.operator import DetectorProcess
 
 STEP, QUIET = 10_000, 400
 IDENTITY = ("entity", "metric", "window_start", "window_end")

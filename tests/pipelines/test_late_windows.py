@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from engine.processor import Progress
-from engine.state import DictSegments, ShardState, unpack
-from engine.time import END_OF_TIME, NEVER
-from pipelines.detector import DetectorProcess
-from pipelines.records import Label, Rule
-from pipelines.records.novelty import JOINED
-from pipelines.settings import DetectorSettings
-from pipelines.verdict_frames import SCHEMA
+from engine.spec.duration import END_OF_TIME, NEVER
+from engine.spec.operator import Progress
+from engine.state.segments import DictSegments, ShardState, unpack
+from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.operator import DetectorProcess
+from pipelines.jobs.detect.verdict_frames import SCHEMA
 
 STEP, STEPS = 10_000, 36
 LATENESS, HORIZON = 50_000, 60_000

@@ -14,11 +14,11 @@ from elasticsearch import Elasticsearch
 
 from dashboards.console import Store
 from deploy.embedded.endpoints import Endpoints
-from engine.errors import NewnormalError
-from pipelines import topics
-from pipelines.demo import Inputs
-from pipelines.settings import Settings, load
-from pipelines.sink import Sink, SinkConfig, SinkDocument
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings, load
+from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from pipelines.runtime.demo import Inputs
 
 NAMES = ("", "nab.", "nab2.", "a-b.", "novelties.", "logs.", "telemetry.", "2024.")
 NOW = int(time.time() * 1000)

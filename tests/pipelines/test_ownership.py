@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from deploy.embedded.endpoints import Endpoints
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from engine.kafka_content import values
-from engine.ledger import TransactionalWriter
-from engine.operator.messages import Outgoing
-from pipelines.ownership import Ownership
+from engine.kafka.admin import ensure_topics
+from engine.kafka.content import values
+from engine.kafka.ledger import TransactionalWriter
+from engine.runtime.messages import Outgoing
+from engine.spec.errors import NewnormalError
+from pipelines.runtime.ownership import Ownership
 
 pytestmark = pytest.mark.servers
 
@@ -58,7 +58,7 @@ def namespace(endpoints: Endpoints, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.ownership.socket.gethostname", lambda: "here")
+    monkeypatch.setattr("pipelines.runtime.ownership.socket.gethostname", lambda: "here")
 
 
 def mine(endpoints: Endpoints, namespace: str, folder: Path, *jobs: str, take_over: bool = False) -> Ownership:

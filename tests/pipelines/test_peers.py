@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from engine.processor import Progress
-from engine.state import DictSegments, ShardState, unpack
-from engine.time import END_OF_TIME, NEVER
-from pipelines.detector import DetectorProcess
-from pipelines.settings import DetectorSettings
+from engine.spec.duration import END_OF_TIME, NEVER
+from engine.spec.operator import Progress
+from engine.state.segments import DictSegments, ShardState, unpack
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.operator import DetectorProcess
 
 STEP, STEPS, JOINS, HORIZON = 10_000, 76, 61, 60_000
 TYPES = {"entity": pl.String, "metric": pl.String, "kind": pl.String, "rule": pl.String, "label": pl.String}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.restarts import Restarts
+from pipelines.runtime.restarts import Restarts
 
 
 def pauses(count: int, *, excused: bool) -> list[float]:

@@ -11,21 +11,21 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from engine.errors import NewnormalError
-from engine.sources import Messages
-from engine.state import DictSegments, ShardState
-from engine.time import NEVER, epoch_ms
+from engine.spec.duration import NEVER, epoch_ms
+from engine.spec.errors import NewnormalError
+from engine.spec.source import Messages
+from engine.state.segments import DictSegments, ShardState
 from pipelines.cli.label import app as label_app
 from pipelines.cli.rule import app as rule_app
-from pipelines.detection import Detection
-from pipelines.detection_state import DetectionState
-from pipelines.labels import tell
-from pipelines.notices import NoticeDecoder, Notices, RuleInForce
-from pipelines.records import Label, Rule
-from pipelines.rules import effects
-from pipelines.settings import DetectorSettings
-from pipelines.words import told
-from pipelines.worst import last_revisions
+from pipelines.contracts.explanations import told
+from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.control_messages import NoticeDecoder, Notices, RuleInForce
+from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.labels import tell
+from pipelines.jobs.detect.rules import effects
+from pipelines.jobs.detect.state import DetectionState
+from pipelines.jobs.detect.worst import last_revisions
 
 STEP = 60_000
 DETECTION = Detection(DetectorSettings())

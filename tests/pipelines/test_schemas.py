@@ -9,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from engine.record import Record
+from engine.spec.record import Record
 from pipelines.cli.docs import docs
-from pipelines.records import ALL, Log, Novelty
-from pipelines.schemas import errors_page, mapping, records_page, settings_page, spark_schema
+from pipelines.contracts.records import ALL, Log, Novelty
+from pipelines.contracts.schemas import errors_page, mapping, records_page, settings_page, spark_schema
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from engine.errors import NewnormalError
-from pipelines import settings
+from engine.spec.errors import NewnormalError
 from pipelines.cli.score import app
-from pipelines.score import COLUMNS, score_files
+from pipelines.contracts import settings
+from pipelines.evaluation.score import COLUMNS, score_files
 
 DETECTOR = settings.load().detector
 NAB = Path(__file__).parents[3] / "shared" / "data" / "nab" / "data"

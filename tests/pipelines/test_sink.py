@@ -19,14 +19,14 @@ from elasticsearch import Elasticsearch, NotFoundError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import NewnormalError
-from pipelines.records import Features, Novelty
-from pipelines.records.novelty import JOINED
-from pipelines.sink import Outcome, Sink, SinkConfig, SinkDocument, SinkStoppedError
-from pipelines.sink.bulk import Limits
-from pipelines.sink.identity import document_id
-from pipelines.sink.partition import Partition
-from pipelines.sink.patience import Backoff
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Features, Novelty
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.jobs.index import Outcome, Sink, SinkConfig, SinkDocument, SinkStoppedError
+from pipelines.jobs.index.bulk import Limits
+from pipelines.jobs.index.identity import document_id
+from pipelines.jobs.index.partition import Partition
+from pipelines.jobs.index.patience import Backoff
 
 NOW = int(time.time() * 1000)
 QUICK = Backoff(first_s=0.02, most_s=0.2)

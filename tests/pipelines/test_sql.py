@@ -13,16 +13,16 @@ from typer.testing import CliRunner
 
 from datagen.kafka import KafkaWriter
 from deploy.embedded.endpoints import Endpoints
-from engine import columnar
-from engine.errors import NewnormalError
-from engine.kafka_admin import ensure_topics
-from engine.sources import ColumnarDecoder, Messages, Source
-from engine.time import iso
+from engine.formats import columnar
+from engine.kafka.admin import ensure_topics
+from engine.spec.duration import iso
+from engine.spec.errors import NewnormalError
+from engine.spec.source import ColumnarDecoder, Messages, Source
 from pipelines.cli.main import app
-from pipelines.records import Novelty, Telemetry
-from pipelines.sql import tables
-from pipelines.sql.query import Spec, parse
-from pipelines.sql.run import Live, LiveTable, evaluate
+from pipelines.contracts.records import Novelty, Telemetry
+from pipelines.query import tables
+from pipelines.query.run import Live, LiveTable, evaluate
+from pipelines.query.windowed_sql import Spec, parse
 
 T0 = 1_700_000_000_000
 

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 import yaml
 
-from pipelines.detection import Detection
-from pipelines.settings import load
-from pipelines.words import explain, told
+from pipelines.contracts.explanations import explain, told
+from pipelines.contracts.settings import load
+from pipelines.jobs.detect.detection import Detection
 
 STEP, WINDOW_MS = 300_000, 10_000
 TABLE = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text())

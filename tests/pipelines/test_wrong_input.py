@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from deploy.embedded import external
-from engine.errors import REGISTRY
+from engine.spec.errors import REGISTRY
 from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
 

@@ -21,9 +21,9 @@ from typing import Any
 import yaml
 
 from engine import triggers, windows
-from engine.job import Job
+from engine.spec.duration import END_OF_TIME, NEVER, duration_ms, epoch_ms
+from engine.spec.job import Job
 from engine.testing import ABORT, RESTART, TestStream
-from engine.time import END_OF_TIME, NEVER, duration_ms, epoch_ms
 from tests.engine.panes import event, job
 
 DAY = "2024-01-01T"

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 import yaml
 
-from engine import aggregates, ordered, triggers, windows
-from engine.job import Job
-from engine.ordered import Logic, Turn
+from engine import aggregates, triggers, windows
+from engine import operators as ordered
+from engine.operators import Logic, Turn
+from engine.spec.duration import duration_ms
+from engine.spec.job import Job
 from engine.stream import Stream
 from engine.testing import ABORT, RESTART, Run, TestStream
-from engine.time import duration_ms
-from tests.engine.ordered.conftest import ARRIVED, T0, Missed, job_of, point, points, rule, rules
-from tests.engine.ordered.test_examples import Silence
-from tests.engine.ordered.test_inputs import Countdown
-from tests.engine.ordered.test_operators_match_reference import Longest
+from tests.engine.operators.conftest import ARRIVED, T0, Missed, job_of, point, points, rule, rules
+from tests.engine.operators.test_examples import Silence
+from tests.engine.operators.test_inputs import Countdown
+from tests.engine.operators.test_operators_match_reference import Longest
 
 KILLED = " / killed and restarted"
 TIMES = {"time", "left_time", "right_time", "a_time", "b_time", "window_start", "window_end"}

@@ -1,0 +1,37 @@
+"""Which shard and which topic partition a key belongs to: CRC-32, as librdkafka's `consistent` partitioner.
+
+With partitions a multiple of shards, each partition is written by one shard only, in order.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from engine.columns.dictionaries import whole
+
+
+@lru_cache(maxsize=1 << 20)
+def crc32(key: str) -> int:
+    """CRC-32 of the UTF-8 bytes.
+
+    >>> crc32("host-1") % 4 == zlib.crc32(b"host-1") % 4
+    True
+    """
+    return zlib.crc32(key.encode("utf-8", "surrogatepass"))
+
+
+def slots(keys: pa.ChunkedArray | pl.Series, n: int) -> npt.NDArray[np.int64]:
+    """The slot in ``range(n)`` of each key; hashes each distinct key once. No key is as an empty one."""
+    column = keys.to_arrow() if isinstance(keys, pl.Series) else whole(keys)
+    if column.null_count:
+        column = column.cast(pa.string()).fill_null("")
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    table = np.array([crc32(key) % n for key in column.dictionary.to_pylist()], np.int64)
+    return table[column.indices.to_numpy(zero_copy_only=False)] if len(table) else np.zeros(len(column), np.int64)

@@ -1,0 +1,205 @@
+"""A job's plan in its user's terms: what is read, how time is told, what is computed, kept and written, and the cost.
+
+Everything is taken from the declared job; the cost is what a driver measured, if it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.tree import Tree
+
+from engine.explain.printing import cell, visible
+from engine.spec.duration import duration_ms
+from engine.spec.source import Source
+
+if TYPE_CHECKING:
+    from engine.operators.windows import WindowAggregate
+    from engine.spec.job import Job, Output
+    from engine.spec.operator import ProcessorConfig
+
+Lines = list[tuple[str, str]]
+Measured = Mapping[str, Any]
+"""What a driver measured of a job, see `pipelines.runtime.job_metrics`."""
+UNMEASURED = "not measured yet"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `Job.explain` returns: sections of lines; text by ``str``, a tree for rich.
+
+    Attributes:
+        job: The job's name.
+        sections: Title and lines (term, meaning) of each.
+        shards: What each shard did lately; empty if not measured.
+        hot: Keys that dominate, and their share of the records.
+    """
+
+    job: str
+    sections: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    shards: tuple[Mapping[str, Any], ...] = ()
+    hot: tuple[tuple[str, float], ...] = ()
+
+    def __str__(self) -> str:
+        lines = [self.job]
+        for title, some in self.sections:
+            lines += [f"  {title}", *(f"    {term}: {meaning}" for term, meaning in some)]
+        for row in self.shards:
+            lines.append("    " + ", ".join(f"{name} {value}" for name, value in _cells(row).items()))
+        lines += [f"    hot key {key}: {share:.0%} of the records" for key, share in self.hot]
+        return "\n".join(map(visible, lines))
+
+    def __rich__(self) -> RenderableType:
+        tree = Tree(cell(self.job, "bold"))
+        for title, some in self.sections:
+            branch = tree.add(cell(title, "bold cyan"))
+            for term, meaning in some:
+                branch.add(cell(f"{term}: {meaning}"))
+        if not self.shards:
+            return tree
+        table = Table(title="shards, over the last micro-batches", title_justify="left")
+        for name in _cells(self.shards[0]):
+            table.add_column(name, justify="right")
+        for row in self.shards:
+            table.add_row(*map(cell, _cells(row).values()))
+        hot = [cell(f"hot key {key}: {share:.0%} of the records") for key, share in self.hot]
+        return Group(tree, table, *hot)
+
+
+def explain(job: Job, measured: Measured | None = None, shards: int = 2) -> Plan:
+    """The plan of a job.
+
+    Args:
+        job: The job.
+        measured: What a driver measured of it.
+        shards: Number of its shards.
+    """
+    computes = tuple(job.processor.describe())
+    sections = [
+        *((f"input {topic}", tuple(_source(source, topic))) for source in job.inputs for topic in source.formats),
+        ("key", (("by", ", ".join(job.key) or "none"), ("shard", _shard(job, shards)))),
+        ("computes", computes),
+        ("output", tuple(_outputs(job))),
+        ("stages", tuple(_stages(job, measured, shards))),
+    ]
+    rows = tuple(measured["shards"]) if measured else ()
+    hot = tuple((str(h["key"]), float(h["share"])) for h in measured["hot"]) if measured else ()
+    return Plan(job.name, tuple(sections), rows, hot)
+
+
+def in_words(config: ProcessorConfig) -> Lines:
+    """Any operator: what its class says of itself, and its settings."""
+    told = (type(config).__doc__ or "").strip().splitlines()
+    lines = [("operator", f"{type(config).__name__}: {told[0]}" if told else type(config).__name__)]
+    if is_dataclass(config):
+        settings = ((f.name, getattr(config, f.name)) for f in fields(config) if f.name not in ("key", "time"))
+        lines += [(name, _words(value)) for name, value in settings]
+    return lines
+
+
+def windows(config: WindowAggregate) -> Lines:
+    """Windowed aggregation."""
+    lateness = duration_ms(config.allowed_lateness)
+    if config.shared:
+        from engine.vectorized.windows.sliced import WindowProcessor
+
+        kept = _length(WindowProcessor(config).retention)
+        state = f"partials of each key and pane of {_length(config.sliding.pane_ms)}, for {kept} after its start"
+    else:
+        state = f"partials of each key and open window, until {_length(lateness)} after its end"
+    return [
+        ("windows", repr(config.window)),
+        ("results", repr(config.trigger) if config.trigger else "when the watermark reaches the end of a window"),
+        ("panes", type(config.panes).__name__),
+        *([("evictor", repr(config.evictor))] if config.evictor else []),
+        ("late data", f"up to {_length(lateness)} behind the watermark revise their windows"),
+        *((name, repr(aggregate)) for name, aggregate in config.aggregates.items()),
+        ("state", state),
+    ]
+
+
+def _source(source: Source, topic: str) -> Lines:
+    strategy = source.watermark
+    waited = sum(name == topic for name, _ in strategy.expected)
+    told = [f"{f.name} {getattr(strategy, f.name)}" for f in fields(strategy) if f.name != "expected"]  # type: ignore[arg-type]
+    return [
+        ("records", f"{source.record.__name__} by {type(source.formats[topic]).__name__}"),
+        *_time(source, f"{type(strategy).__name__} ({', '.join(told)})"),
+        *([("partitions waited for", str(waited))] if waited else []),
+        *((("step"), repr(step)) for step in source.steps),
+        *([("broadcast", "to all shards")] if source.broadcast else []),
+        *([] if source.holds else [("watermark", "of this input is not waited for")]),
+    ]
+
+
+def _time(source: Source, strategy: str) -> Lines:
+    if source.clock == "ingestion":
+        watermark = f"greatest arrival time of each partition, heartbeats included; {strategy}"
+        return [("ingestion time", f"{source.time}, a record's arrival at Kafka"), ("watermark", watermark)]
+    if source.clock == "processing":
+        told = f"{source.time}, the shard's clock when it takes a record in"
+        return [
+            ("processing time", told),
+            ("watermark", "the shard's clock: the greatest arrival time that it has seen"),
+        ]
+    told = f"{source.time}, at most {source.bounds.max_ahead} ahead of its arrival"
+    return [("event time", told), ("watermark", strategy)]
+
+
+def _shard(job: Job, shards: int) -> str:
+    return f"CRC-32 of {job.key[0]}, {shards} shards" if job.key else f"{shards} shards"
+
+
+def _outputs(job: Job) -> Lines:
+    def line(name: str, output: Output) -> tuple[str, str]:
+        return name, f"{output.topic} ({output.record.__name__}, {output.format}, {output.partitions} partitions)"
+
+    late = line("too late", job.late) if job.late else ("too late", "counted, not written")
+    return [line("results", job.output), late, line("dead letters", job.dead)]
+
+
+def _stages(job: Job, measured: Measured | None, shards: int) -> Lines:
+    direct = job.direct(shards)
+    first = "direct: a message's partition tells its shard" if direct else "decode, check, cut into a blob a shard"
+    if measured is None:
+        return [("map side", f"{first}; {UNMEASURED}"), ("shards", UNMEASURED), ("whole micro-batch", UNMEASURED)]
+    mapped, read, operator, whole = (float(measured[f"{name}_ms"]) for name in ("map", "read", "operator", "batch"))
+    rest = max(0.0, whole - mapped - read - operator)
+    records, size = float(measured["records_per_batch"]), int(measured["state_bytes"])
+    return [
+        ("map side", first if direct else f"{first}: {mapped:.0f} ms, reading from Kafka included"),
+        ("shards: read", f"{read:.0f} ms"),
+        ("shards: operator", f"{operator:.0f} ms, {size / 1e6:.1f} MB of state in all"),
+        ("rest: Spark, Kafka, the transaction", f"{rest:.0f} ms"),
+        ("whole micro-batch", f"{whole:.0f} ms for {records:.0f} records, median of the last {measured['batches']}"),
+    ]
+
+
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    names = ("shard", "records", "share", "keys", "open", "timers", "state_bytes", "late", "dead")
+    values = ((name, row.get(name)) for name in names)
+    return {n: "-" if v is None else f"{v:.0%}" if n == "share" else str(v) for n, v in values}
+
+
+def _words(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {item!r}" for name, item in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def _length(ms: int) -> str:
+    """A duration in the largest unit that divides it.
+
+    >>> _length(600_000), _length(1500)
+    ('10m', '1500ms')
+    """
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)):
+        if ms and ms % size == 0:
+            return f"{ms // size}{unit}"
+    return f"{ms}ms" if ms else "0s"

@@ -1,0 +1,233 @@
+"""Our own JSON: one record a message, parsed by the column; only the few around a bad message one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_args
+
+import orjson
+import polars as pl
+import pyarrow as pa
+from pydantic import ConfigDict, ValidationError
+
+from engine.columns.dictionaries import compact
+from engine.formats.dead_letters import payload_text
+from engine.formats.instants import ACCEPTED, instant, instants
+from engine.formats.misspelt import misspelt, near
+from engine.formats.refusals import explain, unknown
+from engine.spec.errors import NewnormalError
+from engine.spec.record import Record, TimeMs, unwrap
+from engine.spec.source import ROW, Decoded, Decoder, Messages
+
+_SMALLEST, _CUTS = 64, 8
+_DTYPES: dict[Any, pl.DataType | type[pl.DataType]] = {int: pl.Float64, float: pl.Float64, str: pl.String}
+JSON_MALFORMED, FIELD_INVALID = "JSON_MALFORMED", "FIELD_INVALID"
+
+
+@dataclass(frozen=True)
+class JsonDecoder(Decoder):
+    """JSON objects by the aliases of a record type; fields that it does not know are ignored.
+
+    A number is a JSON number: text and flags are refused. An instant may be text, see `engine.formats.instants`.
+    """
+
+    record: type[Record]
+
+    def decode(self, messages: Messages) -> Decoded:
+        good: list[pl.DataFrame] = []
+        refused: list[tuple[int, str, str]] = []
+        for start, frame, bad in self._parsed(messages.values, 0):
+            good.append(frame.select(*self.record.model_fields, (pl.col(ROW) + start).cast(pl.Int32)))
+            refused += [(start + row, code, why) for row, code, why in bad]
+        records = pl.concat(good) if good else self._one_by_one(messages.values)[0]
+        return Decoded(_arrow(records, self.record), refused)
+
+    def _parsed(self, values: pa.Array, start: int) -> Iterator[tuple[int, pl.DataFrame, list[tuple[int, str, str]]]]:
+        """Pieces of the messages as columns, with their start; one that has a bad message is cut into smaller ones."""
+        frame = self._columns(values)
+        if frame is not None:
+            yield start, frame, []
+        elif len(values) <= _SMALLEST:
+            yield start, *self._one_by_one(values)
+        else:
+            size = -(-len(values) // _CUTS)
+            for at in range(0, len(values), size):
+                yield from self._parsed(values.slice(at, size), start + at)
+
+    def _columns(self, chunk: pa.Array) -> pl.DataFrame | None:
+        """The chunk as columns, or ``None`` if any message in it may be bad.
+
+        Polars parses the messages as the elements of one array, so each must look like one object, and there must be
+        as many objects as messages.
+        """
+        if chunk.null_count or not len(chunk):
+            return None
+        try:
+            lines = pl.Series(values=pl.from_arrow(chunk)).cast(pl.String).str.strip_chars()
+            objects = lines.str.starts_with("{") & lines.str.ends_with("}")
+            if not objects.all() or lines.str.contains(_suspicious(self.record)).any():
+                return None
+            texts = bool(re.search(_text_instant(self.record), lines[0]))
+            parsed = lines.str.json_decode(_json_type(self.record, texts))
+        except pl.exceptions.PolarsError:
+            return None
+        if len(parsed) != len(chunk) or parsed.null_count():
+            return None
+        frame = parsed.struct.unnest()
+        names = {info.alias or name: name for name, info in self.record.model_fields.items()}
+        frame = frame.rename(names)
+        if texts:
+            frame = frame.with_columns(instants(pl.col(name)).alias(name) for name in _instants(self.record))
+        doubtful = _doubtful(self.record, frame, lines)
+        frame = frame.with_columns(_defaults(self.record))
+        if doubtful or not frame.select(pl.all_horizontal(_checks(self.record)).fill_null(False).all()).item():
+            return None
+        return frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int32), *_integers(self.record))
+
+    def _one_by_one(self, chunk: pa.Array) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
+        rows: list[dict[str, Any]] = []
+        refused: list[tuple[int, str, str]] = []
+        for row, value in enumerate(chunk.to_pylist()):
+            try:
+                rows.append(_one(value, self.record) | {ROW: row})
+            except NewnormalError as error:
+                refused.append((row, error.code, error.what))
+        schema = {n: _DTYPES[_plain(i)] for n, i in self.record.model_fields.items()} | {ROW: pl.Int32}
+        return pl.DataFrame(rows, schema).with_columns(*_integers(self.record)), refused
+
+
+def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:
+    """The columns of one message.
+
+    Raises:
+        NewnormalError: ``JSON_MALFORMED`` or ``FIELD_INVALID``.
+    """
+    try:
+        fields = orjson.loads(value or b"")
+    except ValueError as error:
+        raise NewnormalError(JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}") from None
+    if not isinstance(fields, dict):
+        what = f"a JSON object is accepted, not {type(fields).__name__}: {payload_text(value)[:80]}"
+        raise NewnormalError(JSON_MALFORMED, what)
+    given = {name: field for name, field in fields.items() if field is not None}
+    for name in misspelt(given, record):
+        raise NewnormalError(FIELD_INVALID, unknown(name, record))
+    for name, info in record.model_fields.items():
+        alias = info.alias or name
+        field = given.get(alias)
+        if isinstance(field, float) and _plain(info) is int and field.is_integer():
+            given[alias] = int(field)
+        elif isinstance(field, str) and name in _instants(record):
+            try:
+                given[alias] = instant(field)
+            except ValueError:
+                what = f"{alias}: {field[:60]!r} is no time; accepted: {ACCEPTED}"
+                raise NewnormalError(FIELD_INVALID, what) from None
+    try:
+        return _strict(record).model_validate(given).model_dump()
+    except ValidationError as error:
+        raise NewnormalError(FIELD_INVALID, explain(error, record, given)) from None
+
+
+def _plain(info: Any) -> Any:
+    kind, _ = unwrap(info.annotation)
+    return kind if kind in _DTYPES else str
+
+
+@cache
+def _json_type(record: type[Record], texts: bool) -> pl.Struct:
+    """The columns of the JSON; ``texts``: instants as they are written."""
+    kinds = {name: _DTYPES[_plain(info)] for name, info in record.model_fields.items()}
+    kinds |= dict.fromkeys(_instants(record), pl.String) if texts else {}
+    return pl.Struct({info.alias or name: kinds[name] for name, info in record.model_fields.items()})
+
+
+@cache
+def _instants(record: type[Record]) -> tuple[str, ...]:
+    """The columns that are instants."""
+    fields = record.model_fields.items()
+    return tuple(name for name, info in fields if any(isinstance(mark, TimeMs) for mark in info.metadata))
+
+
+@cache
+def _text_instant(record: type[Record]) -> str:
+    """A pattern of an instant that is written as text."""
+    names = [record.model_fields[name].alias or name for name in _instants(record)]
+    return rf'"(?:{"|".join(map(re.escape, names))})"\s*:\s*"'
+
+
+@cache
+def _suspicious(record: type[Record]) -> str:
+    """A pattern of all that Polars reads otherwise than a JSON parser does that sees one message at a time.
+
+    Escapes of lone surrogates, and of ASCII (which may hide a name below); ``},{`` (a message of two objects, by which
+    the count of objects still fits that of messages); a text field that holds no text.
+    """
+    fields = [info.alias or name for name, info in record.model_fields.items() if _plain(info) is str]
+    names = "|".join(map(re.escape, fields))
+    return rf'\\u(?:[dD][89a-fA-F]|00[0-7])|\}}\s*,\s*\{{|"(?:{names})"\s*:\s*[^"\sn]'
+
+
+def _doubtful(record: type[Record], frame: pl.DataFrame, lines: pl.Series) -> bool:
+    """Whether a message may hold a flag, which Polars reads as 0 or 1, or a misspelt name of a field that it lacks."""
+    for name, info in record.model_fields.items():
+        alias, column = info.alias or name, frame[name]
+        rows, pattern = column.is_null(), rf'"{near(alias)}"\s*:'
+        if column.dtype == pl.Float64:
+            rows, pattern = (column == 0) | (column == 1), rf'"{re.escape(alias)}"\s*:\s*[tf]'
+        elif info.is_required():
+            continue
+        if rows.any() and lines.filter(rows).str.contains(pattern).any():
+            return True
+    return False
+
+
+@cache
+def _strict(record: type[Record]) -> type[Record]:
+    """The record type as JSON has it: names in JSON alone, numbers that are numbers, unknown fields ignored."""
+    config = ConfigDict(extra="ignore", strict=True, populate_by_name=False)
+    return type(record.__name__, (record,), {"model_config": config, "__module__": __name__})
+
+
+def _defaults(record: type[Record]) -> list[pl.Expr]:
+    given = {name: info.default for name, info in record.model_fields.items() if not info.is_required()}
+    return [pl.col(name).fill_null(pl.lit(value)) for name, value in given.items() if value is not None]
+
+
+def _integers(record: type[Record]) -> list[pl.Expr]:
+    return [pl.col(name).cast(pl.Int64) for name, info in record.model_fields.items() if _plain(info) is int]
+
+
+def _checks(record: type[Record]) -> list[pl.Expr]:
+    """Conditions under which a parsed row is surely valid; the others are left to pydantic."""
+    checks = []
+    for name, info in record.model_fields.items():
+        column, kind = pl.col(name), unwrap(info.annotation)[0]
+        if kind is int:
+            checks.append((column.floor() == column) & (column.abs() <= 2**53))
+            checks += [column >= m.ge for m in info.metadata if hasattr(m, "ge")]
+            checks += [column <= m.le for m in info.metadata if hasattr(m, "le")]
+        elif kind is float:
+            checks.append(column.is_finite())
+        elif get_args(kind):
+            checks.append(column.is_in(list(get_args(kind))))
+        else:
+            size = column.str.len_bytes()
+            checks += [size >= m.min_length for m in info.metadata if hasattr(m, "min_length")]
+            checks += [size <= m.max_length for m in info.metadata if hasattr(m, "max_length")]
+            checks.append(size >= 0)
+    return checks
+
+
+def _arrow(records: pl.DataFrame, record: type[Record]) -> pa.Table:
+    schema = record.arrow_schema().append(pa.field(ROW, pa.int32()))
+    strings = [f.name for f in schema if pa.types.is_dictionary(f.type)]
+    table = records.select(schema.names).with_columns(pl.col(c).cast(pl.Categorical) for c in strings).to_arrow()
+    return pa.Table.from_arrays([_as(table.column(f.name), f.type) for f in schema], schema=schema)
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return compact(column, kind) if pa.types.is_dictionary(kind) else column.cast(kind)

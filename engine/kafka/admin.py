@@ -1,0 +1,105 @@
+"""Creates Kafka topics that are not there yet: brokers are not relied upon to create them by themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from engine.spec.errors import NewnormalError
+
+_SLICE_SECONDS = 2.0
+"""Longest single wait: Ctrl-C is noticed after it."""
+
+
+def ensure_topics(
+    bootstrap: str,
+    topics: Mapping[str, Mapping[str, Any]],
+    partitions: int = 4,
+    replication: int = 1,
+    timeout: float = 30.0,
+) -> list[str]:
+    """Creates those of ``topics`` that do not exist; those that do are left as they are.
+
+    Safe to call again and from several processes at once. Returns when all of them can be written to.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        topics: The full name of each topic and its configuration, e.g. ``{"retention.ms": "86400000"}``.
+        partitions: Partitions of a new topic.
+        replication: Replicas of a new topic.
+        timeout: Seconds to wait for the cluster.
+
+    Returns:
+        The names of the topics that this call created, sorted.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE`` or ``TOPIC_NOT_CREATED``.
+    """
+    client = _client(bootstrap)
+    deadline = time.monotonic() + timeout
+    wanted = topics.keys() - _present(client, bootstrap, timeout)
+    news = [
+        NewTopic(name, num_partitions=partitions, replication_factor=replication, config=dict(topics[name]))
+        for name in sorted(wanted)
+    ]
+    created = []
+    for name, future in client.create_topics(news, request_timeout=timeout).items() if news else ():
+        try:
+            future.result(timeout)
+            created.append(name)
+        except KafkaException as error:
+            reason: KafkaError = error.args[0]
+            if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise NewnormalError("TOPIC_NOT_CREATED", f"{name}: {reason.str()}", bootstrap) from None
+        except TimeoutError:
+            what = f"{name}: no answer within {timeout:g} s"
+            raise NewnormalError("TOPIC_NOT_CREATED", what, bootstrap) from None
+    while lacking := topics.keys() - _present(client, bootstrap, timeout):
+        if time.monotonic() > deadline:
+            raise NewnormalError("TOPIC_NOT_CREATED", f"{', '.join(sorted(lacking))} did not appear", bootstrap)
+        time.sleep(0.05)
+    return created
+
+
+def partition_counts(bootstrap: str, topics: Collection[str], timeout: float = 30.0) -> dict[str, int]:
+    """Partitions of those of ``topics`` that exist.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``.
+    """
+    listed = _listed(_client(bootstrap), bootstrap, timeout)
+    return {name: len(listed[name].partitions) for name in topics if name in listed and listed[name].error is None}
+
+
+def _client(bootstrap: str) -> AdminClient:
+    quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}  # we report what matters ourselves
+    return AdminClient({"bootstrap.servers": bootstrap, **quiet})
+
+
+def _present(client: AdminClient, bootstrap: str, timeout: float) -> set[str]:
+    listed = _listed(client, bootstrap, timeout)
+    return {name for name, topic in listed.items() if topic.error is None and _led(topic)}
+
+
+def _listed(client: AdminClient, bootstrap: str, timeout: float) -> dict[str, Any]:
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return dict(client.list_topics(timeout=min(timeout, _SLICE_SECONDS)).topics)
+        except KafkaException as error:
+            if time.monotonic() > deadline:
+                raise NewnormalError(
+                    "KAFKA_UNREACHABLE",
+                    f"no answer from {bootstrap} within {timeout:g} s: {error.args[0].str()}",
+                    "kafka.bootstrap",
+                    "host:port of a running broker; `newnormal services up` starts one on this machine",
+                    "nothing was written",
+                ) from None
+
+
+def _led(topic: Any) -> bool:
+    return bool(topic.partitions) and all(part.leader >= 0 for part in topic.partitions.values())

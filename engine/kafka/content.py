@@ -1,0 +1,99 @@
+"""What a topic holds now: all committed messages up to the end that it has when the reading begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from engine.spec.errors import NewnormalError
+
+_SILENCE_SECONDS = 30.0
+_PASSING = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+)
+"""What a partition that was just made, or a broker that was just started, answers for a moment."""
+
+
+def content(bootstrap: str, topic: str) -> Iterator[Message]:
+    """All committed messages of a topic, in order within each partition.
+
+    The end of a partition is fixed when the reading begins, ahead of transactions that are open then: neither a topic
+    that grows nor an open transaction keeps it from ending.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        topic: Its full name.
+
+    Raises:
+        NewnormalError: ``TOPIC_UNKNOWN``, or ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
+    """
+    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.content", "log_level": 0}
+    options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
+    reader = Consumer(options)
+    try:
+        yield from _read(reader, bootstrap, topic)
+    finally:
+        reader.close()
+
+
+def values(bootstrap: str, topic: str) -> list[bytes]:
+    """The values of all committed messages of a topic; arguments and errors as those of `content`."""
+    return [message.value() or b"" for message in content(bootstrap, topic)]
+
+
+def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
+    try:
+        found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
+    except KafkaException as failure:
+        raise _failed(bootstrap, f"{topic}: {failure.args[0].str()}") from None
+    if not found:
+        raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
+    spans = {p: bounds(reader, TopicPartition(topic, p)) for p in found}
+    ends = {p: high for p, (low, high) in spans.items() if high > low}
+    reader.assign([TopicPartition(topic, p, spans[p][0]) for p in ends])
+    heard = time.monotonic()
+    while ends:
+        messages = reader.consume(10_000, 0.1)  # waits for so many, or so long
+        heard = time.monotonic() if any(not message.error() for message in messages) else heard
+        if time.monotonic() > heard + _SILENCE_SECONDS:
+            raise _failed(bootstrap, f"{topic}: no message within {_SILENCE_SECONDS:g} s")
+        for message in messages:
+            error, partition, offset = message.error(), message.partition(), message.offset()
+            if error and error.code() in _PASSING:
+                continue
+            assert partition is not None and offset is not None
+            if error and error.code() != KafkaError._PARTITION_EOF:
+                raise _failed(bootstrap, f"{topic}: {error}")
+            if partition not in ends:
+                continue
+            if error or offset >= ends[partition] - 1:
+                end = ends.pop(partition)
+                reader.incremental_unassign([TopicPartition(topic, partition)])
+                if error or offset >= end:
+                    continue
+            yield message
+
+
+def bounds(reader: Consumer, place: TopicPartition) -> tuple[int, int]:
+    """First and next offset; a partition that was just made has no leader for a moment."""
+    deadline = time.monotonic() + _SILENCE_SECONDS
+    while True:
+        try:
+            low, high = reader.get_watermark_offsets(place, _SILENCE_SECONDS)
+            return low, high
+        except KafkaException as error:
+            if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                raise _failed(str(place.topic), f"partition {place.partition}: {error.args[0].str()}") from None
+        time.sleep(0.1)
+
+
+def _failed(bootstrap: str, what: str) -> NewnormalError:
+    return NewnormalError("KAFKA_READ_FAILED", what, bootstrap, "a reachable broker")

@@ -1,0 +1,143 @@
+"""Whether a job's checkpoint and its output belong together: asked ahead of a start.
+
+A checkpoint numbers the micro-batches of its job, and the ledger in Kafka tells which of them are in the output (see
+`engine.kafka.ledger`). A job whose checkpoint is gone would read its input again and write all output a second time. One
+whose checkpoint is older than its output would skip micro-batches whose numbers were written, though they hold other
+records now. Neither is started unless the user asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from engine.spec.errors import NewnormalError
+
+_ANSWER_SECONDS = 15.0
+log = structlog.get_logger()
+
+
+def check(
+    bootstrap: str,
+    namespace: str,
+    ledger: str,
+    checkpoints: Path,
+    outputs: Mapping[str, Collection[str]],
+    write_again: bool = False,
+) -> None:
+    """Refuses to start jobs whose checkpoint does not know of output that is there.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        namespace: Prefix of the ledgers' groups.
+        ledger: The ledger's topic.
+        checkpoints: Directory of the jobs' checkpoints.
+        outputs: The jobs that are to be started, and the topics that each writes its results to.
+        write_again: The user wants that output a second time: nothing is refused, and the ledger goes back to where an
+            older checkpoint ends.
+
+    Raises:
+        NewnormalError: ``CHECKPOINT_MISSING``, ``CHECKPOINT_BEHIND``, ``KAFKA_UNREACHABLE``.
+    """
+    kafka = _Kafka(bootstrap, ledger)
+    missing, behind = {}, {}
+    for job, topics in outputs.items():
+        written = kafka.written(f"{namespace}{job}.ledger.")
+        mine, last = identity(checkpoints / job), last_batch(checkpoints / job)
+        if mine is None and written and kafka.any_records(topics):
+            missing[job] = f"{job} has written to {', '.join(topics)} from checkpoint {' and '.join(sorted(written))}"
+        elif mine is not None and written.get(mine, -1) > last:
+            behind[job] = f"{job} has written micro-batch {written[mine]}, its checkpoint ends with {last}"
+            if write_again:
+                kafka.set_back(f"{namespace}{job}.ledger.{mine}", last)
+    if write_again:
+        for told in [*missing.values(), *behind.values()]:
+            log.warning("output is written a second time, as asked for", reason=told)
+        return
+    again = "newnormal run --write-again, which doubles that output; or another namespace, whose topics begin empty"
+    if missing:
+        what = "; ".join(missing.values()) + ", which is not there"
+        accepted = f"that checkpoint put back; {again}"
+        raise NewnormalError("CHECKPOINT_MISSING", what, str(checkpoints), accepted, "nothing was started")
+    if behind:
+        accepted = f"the newest checkpoint; {again}"
+        raise NewnormalError(
+            "CHECKPOINT_BEHIND", "; ".join(behind.values()), str(checkpoints), accepted, "nothing was started"
+        )
+
+
+def identity(checkpoint: Path) -> str | None:
+    """The identity that Spark gave a checkpoint when it was made; ``None`` if there is none."""
+    try:
+        return str(json.loads((checkpoint / "metadata").read_text())["id"])
+    except FileNotFoundError:
+        return None
+
+
+def last_batch(checkpoint: Path) -> int:
+    """Number of the last micro-batch that a checkpoint has planned, done or not; -1 without any."""
+    try:
+        return max((int(file.name) for file in (checkpoint / "offsets").iterdir() if file.name.isdigit()), default=-1)
+    except FileNotFoundError:
+        return -1
+
+
+class _Kafka:
+    """What a broker knows of ledgers and outputs."""
+
+    def __init__(self, bootstrap: str, ledger: str) -> None:
+        quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
+        self.bootstrap, self.slot = bootstrap, TopicPartition(ledger, 0)
+        self.client = AdminClient({"bootstrap.servers": bootstrap, **quiet})
+        listed = self._answer(self.client.list_consumer_groups(request_timeout=_ANSWER_SECONDS))
+        if listed.errors:
+            raise self._silent(listed.errors[0])
+        self.groups = [group.group_id for group in listed.valid]
+
+    def written(self, prefix: str) -> dict[str, int]:
+        """Number of the last micro-batch in the output, by the checkpoint that numbered it."""
+        return dict(self._committed(prefix))
+
+    def _committed(self, prefix: str) -> Iterator[tuple[str, int]]:
+        for group in self.groups:
+            if group.startswith(prefix):
+                asked = [ConsumerGroupTopicPartitions(group, [self.slot])]
+                (future,) = self.client.list_consumer_group_offsets(asked, request_timeout=_ANSWER_SECONDS).values()
+                (slot,) = self._answer(future).topic_partitions
+                if slot.offset > 0:
+                    yield group.removeprefix(prefix), slot.offset - 1
+
+    def any_records(self, topics: Collection[str]) -> bool:
+        """Whether one of some topics holds anything."""
+        known = self.client.list_topics(timeout=_ANSWER_SECONDS).topics
+        places = [TopicPartition(name, p) for name in topics if name in known for p in known[name].partitions]
+        specs: Any = OffsetSpec
+        first, end = (self._offsets(places, spec) for spec in (specs.earliest(), specs.latest()))
+        return first != end
+
+    def _offsets(self, places: list[TopicPartition], spec: Any) -> list[int]:
+        futures = self.client.list_offsets(dict.fromkeys(places, spec), request_timeout=_ANSWER_SECONDS)
+        return [self._answer(futures[place]).offset for place in places]
+
+    def set_back(self, group: str, last: int) -> None:
+        """Makes ``last`` the number of the last micro-batch that counts as written."""
+        slot = TopicPartition(self.slot.topic, self.slot.partition, last + 1)
+        asked = [ConsumerGroupTopicPartitions(group, [slot])]
+        (future,) = self.client.alter_consumer_group_offsets(asked, request_timeout=_ANSWER_SECONDS).values()
+        self._answer(future)
+
+    def _answer(self, future: Any) -> Any:
+        try:
+            return future.result(_ANSWER_SECONDS + 1)
+        except (KafkaException, TimeoutError) as error:
+            raise self._silent(error) from None
+
+    def _silent(self, error: Exception) -> NewnormalError:
+        what = f"no answer about what was written before: {error}"
+        return NewnormalError("KAFKA_UNREACHABLE", what, self.bootstrap, "a running broker", "nothing was started")

@@ -1,0 +1,236 @@
+"""Exactly-once writes to Kafka: one transaction a micro-batch, with the batch's number committed inside it.
+
+The order, so that a crash at any point neither loses nor doubles:
+  1. Read the ledger: the number of the last batch whose transaction committed (a consumer-group offset).
+  2. A batch whose number is not higher was written before: skip it.
+  3. Begin a transaction, produce all messages of the batch, add the batch's number as the group's offset, commit.
+  4. Spark commits the batch to its checkpoint. A crash before this makes Spark repeat the batch: step 2 skips it.
+A writer that was thought dead is fenced by the shared transactional id (KIP-98, KIP-890).
+
+When Kafka does not answer, the connections are given up and all steps are done again over new ones, for as long as it
+takes: the new connection's first request ends the old transaction, one way or the other, and step 1 then tells which.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from engine.kafka.patience import NoAnswerError, StoppedError, within
+from engine.runtime.messages import Outgoing
+from engine.spec.errors import NewnormalError
+
+LEDGER_TOPIC = "newnormal.ledger"
+_ANSWER_SECONDS = 15.0
+_CLOSE_SECONDS = 5.0
+_MOST_PAUSE_SECONDS = 2.0
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+_ABSENT = (
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._RESOLVE,
+    KafkaError._WAIT_COORD,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+)
+"""What a broker that is away, hangs or has just started makes of a request: the same may succeed later."""
+T = TypeVar("T")
+log = structlog.get_logger()
+
+
+class TransactionalWriter:
+    """Writes micro-batches of one job; connects at the first.
+
+    Args:
+        bootstrap: Kafka's address.
+        job: Name that the transactional id and the ledger's group are made of.
+        ledger: Topic that the batch numbers are committed for; it holds no messages.
+        epoch: Identity of the checkpoint that the batches are numbered in: a new checkpoint counts from 0 again.
+        stop: Ends all waiting for Kafka.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        job: str,
+        ledger: str = LEDGER_TOPIC,
+        epoch: str = "",
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.bootstrap, self.job, self.ledger, self.epoch = bootstrap, job, ledger, epoch
+        self.stop = stop or threading.Event()
+        self._connection: _Connection | None = None
+        self._old = threading.Event()
+
+    def renew(self) -> None:
+        """Has the next batch go over new connections: older ones may never answer after an outage. Thread-safe."""
+        self._old.set()
+
+    def write(self, batch_id: int, messages: Iterable[Outgoing]) -> bool:
+        """Writes a batch unless it was written before; returns whether this call wrote it.
+
+        Waits for Kafka for as long as it does not answer.
+
+        Raises:
+            NewnormalError: ``JOB_FENCED`` if another process has begun to write as this job.
+            StoppedError: Told to stop while Kafka did not answer; the batch is repeated at the next start.
+            KafkaException: Kafka refused something; the transaction was aborted.
+        """
+        batch, began, tried = list(messages), time.monotonic(), 0
+        while True:
+            try:
+                written = self._try(batch_id, batch, again=tried > 0)
+            except NoAnswerError as error:
+                reason = str(error)
+            except KafkaException as error:
+                self._refused(error.args[0])
+                reason = error.args[0].str()
+            else:
+                if tried:
+                    log.info(
+                        "kafka answers again, the job goes on",
+                        job=self.job,
+                        waited_s=round(time.monotonic() - began, 1),
+                    )
+                return written
+            self.close()
+            if not tried:
+                log.warning("kafka does not answer, the micro-batch is written again", job=self.job, reason=reason)
+            tried += 1
+            self.stop.wait(min(0.2 * 2.0**tried, _MOST_PAUSE_SECONDS))
+
+    def _try(self, batch_id: int, messages: Sequence[Outgoing], again: bool) -> bool:
+        if self._old.is_set():
+            self._old.clear()
+            self.close()
+        if self._connection is None:
+            self._connection = _Connection(self)
+        if batch_id > self._connection.committed:
+            self._connection.write(batch_id, messages)
+        elif not again:
+            log.info("batch was written before the restart, skipped", job=self.job, batch=batch_id)
+            return False
+        return True
+
+    def _refused(self, error: KafkaError) -> None:
+        """Raises what waiting does not change."""
+        if error.code() in _FENCED:
+            self.close()
+            what = f"another process has begun to write as {self.job}: {error.str()}"
+            raise NewnormalError(
+                "JOB_FENCED", what, self.bootstrap, "one process a job and namespace", "the micro-batch was not written"
+            )
+        if not (error.retriable() or error.code() in _ABSENT):
+            if self._connection:
+                self._connection.abort()
+            self.close()
+            raise KafkaException(error)
+
+    def close(self) -> None:
+        """Lets go of the connections; does not wait for them."""
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+
+
+class _Connection:
+    """A producer whose transactions are ours alone, and what the ledger said when it had become that."""
+
+    def __init__(self, writer: TransactionalWriter) -> None:
+        self.stop, bootstrap = writer.stop, writer.bootstrap
+        quiet: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 1000}
+        group = {"group.id": f"{writer.job}.ledger.{writer.epoch}", "enable.auto.commit": False}
+        self.slot = TopicPartition(writer.ledger, 0)
+        self.consumer: Any = Consumer(quiet | group)
+        self.producer: Any = Producer(
+            quiet
+            | {
+                "transactional.id": f"{writer.job}.writer",
+                "transaction.timeout.ms": 120_000,
+                "linger.ms": 2,
+                "message.max.bytes": 15_000_000,
+                "queue.buffering.max.messages": 1_000_000,
+                "queue.buffering.max.kbytes": 1_048_576,
+            }
+        )
+        try:
+            self._call("the start of transactions", lambda: self.producer.init_transactions(_ANSWER_SECONDS))
+            self.committed = self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, batch_id: int, messages: Sequence[Outgoing]) -> None:
+        """Writes one batch in one transaction."""
+        self.producer.begin_transaction()
+        for some in messages:
+            self._produce(some)
+        self._flush()
+        offsets = [TopicPartition(self.slot.topic, self.slot.partition, batch_id + 1)]
+        group = self.consumer.consumer_group_metadata()
+        self._call(
+            "the ledger's entry", lambda: self.producer.send_offsets_to_transaction(offsets, group, _ANSWER_SECONDS)
+        )
+        self._call("the commit", lambda: self.producer.commit_transaction(_ANSWER_SECONDS))
+        self.committed = batch_id
+
+    def abort(self) -> None:
+        """Aborts the transaction where possible; the next connection does it otherwise."""
+        try:
+            self._call("the abort", lambda: self.producer.abort_transaction(_ANSWER_SECONDS))
+        except Exception as error:
+            log.warning("abort failed; the next writer or the broker ends the transaction", error=str(error))
+
+    def close(self) -> None:
+        """Ends both clients; where a call of theirs never returns, leaves them to a thread after a while.
+
+        A producer that still tried to begin transactions would fence the one that comes after it.
+        """
+        held: list[Any] = [self.producer, self.consumer]
+        self.producer = self.consumer = None  # the last references: without them the clients end
+        with suppress(NoAnswerError, StoppedError):
+            within(_CLOSE_SECONDS, held.clear, self.stop, "the end of a connection")
+
+    def _read(self) -> int:
+        def committed() -> int:
+            (slot,) = self.consumer.committed([self.slot], timeout=_ANSWER_SECONDS)
+            return slot.offset - 1 if slot.offset >= 0 else -1
+
+        return self._call("the ledger", committed)
+
+    def _call(self, what: str, call: Callable[[], T]) -> T:
+        return within(_ANSWER_SECONDS + 1.0, call, self.stop, what)
+
+    def _produce(self, some: Outgoing) -> None:
+        topic, partition, produce = some.topic, some.partition, self.producer.produce
+        for key, value in zip(some.keys.to_pylist(), some.values.to_pylist(), strict=True):
+            while True:
+                try:
+                    produce(topic, value, key or None, partition)
+                    break
+                except BufferError:
+                    self._flush(to=500_000)
+
+    def _flush(self, to: int = 0) -> None:
+        """Waits until at most so many messages are under way; fails when none arrives for a while."""
+        left, moved = len(self.producer), time.monotonic()
+        while left > to:
+            if self.stop.is_set():
+                raise StoppedError("the messages of a micro-batch")
+            self.producer.flush(0.1)
+            now = len(self.producer)
+            if now < left:
+                left, moved = now, time.monotonic()
+            elif time.monotonic() > moved + _ANSWER_SECONDS:
+                raise NoAnswerError(f"{left} messages were not taken within {_ANSWER_SECONDS:g} s")

@@ -1,0 +1,83 @@
+"""How far a columnar topic has come: the watermark that the last messages of each partition carry."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from engine.formats import columnar
+from engine.kafka.content import bounds
+from engine.spec.duration import NEVER
+from engine.spec.errors import NewnormalError
+
+_SECONDS = 30.0
+_FEW = 16
+
+
+def watermarks(bootstrap: str, topic: str) -> dict[int, int]:
+    """The watermark of each partition of a columnar topic; `NEVER` where none has been told yet.
+
+    Only the last messages are read: as many as it takes to find one that tells a watermark.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        topic: Its full name.
+
+    Returns:
+        Epoch milliseconds by partition; empty if there is no such topic.
+
+    Raises:
+        NewnormalError: ``KAFKA_READ_FAILED`` if the broker does not answer.
+    """
+    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.watermarks", "log_level": 0}
+    options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
+    reader = Consumer(options)
+    try:
+        found = reader.list_topics(topic, _SECONDS).topics[topic]
+        return {partition: _newest(reader, topic, partition) for partition in sorted(found.partitions)}
+    except KafkaException as error:
+        raise NewnormalError("KAFKA_READ_FAILED", f"{topic}: {error.args[0].str()}", bootstrap) from None
+    finally:
+        reader.close()
+
+
+def _newest(reader: Consumer, topic: str, partition: int) -> int:
+    low, high = bounds(reader, TopicPartition(topic, partition))
+    least, few = high, _FEW
+    while least > low:
+        most, least, few = least, max(low, least - few), 8 * few
+        told = [_told(value) for value in _between(reader, TopicPartition(topic, partition, least), most)]
+        if (newest := max(told, default=NEVER)) > NEVER:
+            return newest
+    return NEVER
+
+
+def _between(reader: Consumer, place: TopicPartition, end: int) -> list[bytes]:
+    """The values of a partition's messages ahead of an offset, from a place on."""
+    found: list[bytes] = []
+    reader.assign([place])
+    deadline = time.monotonic() + _SECONDS
+    try:
+        while time.monotonic() < deadline:
+            for message in reader.consume(1_000, 0.1):  # waits for so many, or so long
+                error = message.error()
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                    continue  # librdkafka tries again
+                if error is not None or (message.offset() or 0) >= end:
+                    return found
+                found.append(message.value() or b"")
+        raise NewnormalError(
+            "KAFKA_READ_FAILED", f"{place.topic}: no answer within {_SECONDS:g} s", accepted="a reachable broker"
+        )
+    finally:
+        reader.unassign()
+
+
+def _told(message: bytes) -> int:
+    try:
+        watermark = columnar.watermark(message)
+    except NewnormalError:
+        return NEVER
+    return NEVER if watermark is None else watermark

@@ -1,0 +1,90 @@
+"""Own logic as a function of one key's record and state: simple, any state that JSON can hold, and slow.
+
+Each record is a call into Python and two passes through JSON. Where that is too slow, write a `Logic` over columns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+
+from engine.operators.turn import NO_TIMER, Logic, Turn
+from engine.spec.operator import Row
+
+
+@dataclass
+class Timer:
+    """The one timer of a key.
+
+    Attributes:
+        now: Event time of the call, epoch milliseconds.
+        at: The instant at which `KeyCallback.on_timer` is called; ``None`` if it is not set.
+    """
+
+    now: int
+    at: int | None = None
+
+
+class KeyCallback(ABC):
+    """What a user writes: called for each record of a key, in event-time order."""
+
+    @abstractmethod
+    def on_record(self, record: Row, state: Row, timer: Timer) -> Iterable[Row]:
+        """Takes in a record; changes the state; returns results without key and time, which are added."""
+
+    def on_timer(self, state: Row, timer: Timer) -> Iterable[Row]:
+        """Called when the timer is due."""
+        return ()
+
+
+@dataclass(frozen=True)
+class EachKey(Logic):
+    """A `KeyCallback` as a `Logic`: ``Process(EachKey(MyCallback(), ("value",)))``.
+
+    Args:
+        callback: What is called.
+        names: The columns of a record that it needs.
+    """
+
+    callback: KeyCallback
+    names: tuple[str, ...]
+
+    state = {"json": "{}"}  # noqa: RUF012
+
+    def on_records(self, turn: Turn) -> None:
+        columns = {name: turn[name].tolist() for name in self.names}
+        self._each(turn, [{name: values[i] for name, values in columns.items()} for i in range(len(turn))])
+
+    def on_timers(self, turn: Turn) -> None:
+        self._each(turn, [None] * len(turn))
+
+    def _each(self, turn: Turn, records: list[Row] | list[None]) -> None:
+        rows, results = [], []
+        for i, record in enumerate(records):
+            state = orjson.loads(turn.state["json"][i])
+            due = int(turn.timer[i])
+            timer = Timer(int(turn.time[i]), None if due == NO_TIMER else due)
+            if record is None:
+                made = list(self.callback.on_timer(state, timer))
+            else:
+                made = list(self.callback.on_record(record, state, timer))
+            turn.state["json"][i] = orjson.dumps(state).decode()
+            turn.timer[i] = NO_TIMER if timer.at is None else timer.at
+            rows += [i] * len(made)
+            results += made
+        names = dict.fromkeys(name for result in results for name in result)
+        columns = {name: _objects([result.get(name) for result in results]) for name in names}
+        if rows:
+            at = np.array(rows)
+            turn.emitted.append((at, turn.time[at], columns))
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array

@@ -1,0 +1,159 @@
+"""Windows that the sequence of a key's records decides: by count, or by how far a value has moved."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.aggregates import AnyAggregate, Rate
+from engine.columns.rounds import Ints
+from engine.operators.turn import NO_TIMER, Logic, Turn
+from engine.spec.duration import END_OF_TIME, duration_ms
+from engine.spec.errors import NewnormalError
+from engine.spec.operator import Row
+from engine.vectorized.windows.folds import PANE
+
+if TYPE_CHECKING:
+    from engine.operators.sequence_aggregate import SequenceAggregate
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceWindows(ABC):
+    """Windows of a key, one after the other: the first record after one has closed opens the next.
+
+    Args:
+        timeout: A window closes so long after its first record at the latest; empty: never. At the end of all input
+            what is open closes just after its last record.
+    """
+
+    timeout: str = ""
+
+    @property
+    def timeout_ms(self) -> int:
+        """`timeout` in milliseconds; 0: never."""
+        return duration_ms(self.timeout, "timeout") if self.timeout else 0
+
+    def over(self, aggregates: dict[str, AnyAggregate]) -> SequenceAggregate:
+        """The operator that aggregates these windows.
+
+        Raises:
+            NewnormalError: ``AGGREGATE_UNSUPPORTED`` for a rate: it needs the sample ahead of its window.
+        """
+        from engine.operators.sequence_aggregate import SequenceAggregate
+
+        rates = [name for name, aggregate in aggregates.items() if isinstance(aggregate, Rate)]
+        if rates:
+            what = f"{', '.join(rates)}: a rate in windows that records decide"
+            raise NewnormalError("AGGREGATE_UNSUPPORTED", what, "aggregate()", "aligned windows for rates")
+        return SequenceAggregate(self, aggregates)
+
+    @abstractmethod
+    def breaks(self, turn: Turn) -> Mask:
+        """Rows whose record closes the window that is open, and opens another."""
+
+    @abstractmethod
+    def full(self, n: Ints) -> Mask:
+        """Rows whose window closes with its record, which is the ``n``-th."""
+
+    @abstractmethod
+    def value(self, turn: Turn) -> npt.NDArray[np.float64]:
+        """What is kept of a window's first record that has it; NaN for nothing."""
+
+    @abstractmethod
+    def breaks_one(self, window: list[Row], record: Row) -> bool:
+        """`breaks` of one window, for the reference."""
+
+    @abstractmethod
+    def full_one(self, window: list[Row]) -> bool:
+        """`full` of one window, for the reference."""
+
+
+@dataclass(frozen=True)
+class CountWindows(SequenceWindows):
+    """Windows of ``size`` records; [first time, last time + 1 ms), or up to the timeout."""
+
+    size: int
+
+    def breaks(self, turn: Turn) -> Mask:
+        return np.zeros(len(turn), bool)
+
+    def full(self, n: Ints) -> Mask:
+        return n >= self.size
+
+    def value(self, turn: Turn) -> npt.NDArray[np.float64]:
+        return np.full(len(turn), np.nan)
+
+    def breaks_one(self, window: list[Row], record: Row) -> bool:
+        return False
+
+    def full_one(self, window: list[Row]) -> bool:
+        return len(window) >= self.size
+
+
+@dataclass(frozen=True)
+class DeltaWindows(SequenceWindows):
+    """A new window when a value has moved by more than a threshold from the first one of its window.
+
+    The window ends at the time of the record that opens the next. A missing value moves nothing.
+    """
+
+    column: str
+    threshold: float
+
+    def breaks(self, turn: Turn) -> Mask:
+        return np.asarray(np.abs(self.value(turn) - turn.state["first"]) > self.threshold)
+
+    def full(self, n: Ints) -> Mask:
+        return np.zeros(len(n), bool)
+
+    def value(self, turn: Turn) -> npt.NDArray[np.float64]:
+        return turn[self.column].astype(np.float64)
+
+    def breaks_one(self, window: list[Row], record: Row) -> bool:
+        values = [r[self.column] for r in [*window, record] if r[self.column] is not None]
+        return record[self.column] is not None and abs(record[self.column] - values[0]) > self.threshold
+
+    def full_one(self, window: list[Row]) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Assign(Logic):
+    """Forwards each record with the number of its window in `PANE`, and emits each window that closes."""
+
+    windows: SequenceWindows
+
+    state = {"open": False, "n": 0, "number": -1, "first": float("nan"), "start": 0, "last": 0}  # noqa: RUF012
+
+    def on_records(self, turn: Turn) -> None:
+        state = turn.state
+        broken = state["open"] & self.windows.breaks(turn)
+        self._close(turn, broken, turn.time)
+        fresh = ~state["open"]
+        state["number"][fresh] += 1
+        state["n"][fresh], state["first"][fresh] = 0, np.nan
+        state["start"][fresh], state["open"][fresh] = turn.time[fresh], True
+        timeout = self.windows.timeout_ms
+        turn.timer[fresh] = turn.time[fresh] + timeout if timeout else END_OF_TIME - 1
+        state["n"] += 1
+        state["last"] = turn.time.copy()
+        state["first"] = np.where(np.isnan(state["first"]), self.windows.value(turn), state["first"])
+        turn.forward(**{PANE: state["number"]})
+        full = self.windows.full(state["n"])
+        self._close(turn, full, turn.time + 1)
+        turn.timer[full] = NO_TIMER
+
+    def on_timers(self, turn: Turn) -> None:
+        end = np.where(turn.time == END_OF_TIME - 1, turn.state["last"] + 1, turn.time)
+        self._close(turn, turn.state["open"].copy(), end)
+
+    def _close(self, turn: Turn, where: Mask, end: Ints) -> None:
+        state = turn.state
+        turn.emit({PANE: state["number"], "window_start": state["start"], "window_end": end}, where)
+        state["open"][where] = False

@@ -1,0 +1,108 @@
+"""What operators on two streams share: which records are left and which are right, and the columns of a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import polars as pl
+
+from engine.operators.ordered import Ordered
+from engine.spec.inputs import INPUT
+from engine.spec.operator import Key, Row
+from engine.state.segments import ShardState, pack, unpack
+
+LEFT_TIME, RIGHT_TIME = "left_time", "right_time"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoSided(Ordered):
+    """An operator on two streams.
+
+    A pair has the key, all other columns of the left record, those of the right one (``<name>_right`` where the left
+    one has such a column too), and ``left_time`` and ``right_time``.
+
+    Args:
+        split: Number of the first input on the right.
+        left: Columns of the records on the left.
+        right: Those on the right.
+    """
+
+    wide: ClassVar[bool] = False
+    """Whether the right stream goes to all shards."""
+
+    split: int = 1
+    left: tuple[str, ...] = ()
+    right: tuple[str, ...] = ()
+
+    def sided(self, split: int, left: Iterable[str], right: Iterable[str]) -> Self:
+        """The same on two streams."""
+        return replace(self, split=split, left=tuple(left), right=tuple(right))
+
+
+class Sides:
+    """Cuts the records of a job in two.
+
+    Args:
+        config: Names of the columns.
+        on: The columns in which the two of a pair agree.
+    """
+
+    def __init__(self, config: TwoSided, on: Sequence[str]) -> None:
+        self.split, self.on, self.time = config.split, list(on), config.time
+        mine = [c for c in config.left if c not in (*self.on, self.time)]
+        theirs = [c for c in config.right if c not in (*self.on, self.time)]
+        self.left_names = {**{c: c for c in self.on}, self.time: LEFT_TIME, **{c: c for c in mine}}
+        self.right_names = {c: c for c in self.on} | {self.time: RIGHT_TIME}
+        self.right_names |= {c: f"{c}_right" if c in config.left else c for c in theirs}
+
+    def cut(self, records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Left and right records under the names that they have in a pair."""
+        if not records.height:
+            return pl.DataFrame(), pl.DataFrame()
+        is_left = pl.col(INPUT) < self.split
+        left = records.filter(is_left).select(pl.col(c).alias(name) for c, name in self.left_names.items())
+        right = records.filter(~is_left).select(pl.col(c).alias(name) for c, name in self.right_names.items())
+        return left, right
+
+    def is_left(self, record: Row) -> bool:
+        """Whether a record is of the left stream, for references."""
+        return bool(record[INPUT] < self.split)
+
+    def pair(self, left: Row | None, right: Row | None) -> Row:
+        """The columns of a pair, for references."""
+        row: Row = {}
+        if right is not None:
+            row |= {name: right.get(c) for c, name in self.right_names.items()}
+        else:
+            row |= dict.fromkeys(self.right_names.values())
+        if left is not None:
+            row |= {name: left.get(c) for c, name in self.left_names.items()}
+        return row
+
+    def key_of(self, record: Row) -> Key:
+        """In what the two of a pair agree."""
+        return tuple(record[c] for c in self.on)
+
+
+def load(state: ShardState, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two tables as `save` wrote them; without columns if there are none."""
+    stored = state.get(name)
+    tables = unpack(stored) if stored else {}
+    return tables.get("left", pl.DataFrame()), tables.get("right", pl.DataFrame())
+
+
+def save(state: ShardState, name: str, left: pl.DataFrame, right: pl.DataFrame) -> None:
+    """Two tables as one segment."""
+    tables = {side: table for side, table in (("left", left), ("right", right)) if table.height}
+    if tables:
+        state.put(name, pack(tables))
+    else:
+        state.remove(name)
+
+
+def together(*tables: pl.DataFrame) -> pl.DataFrame:
+    """Tables one below the other; those without rows do not matter."""
+    some = [table for table in tables if table.height]
+    return pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()

@@ -1,0 +1,92 @@
+"""Aggregates over windows of each key, as a job declares them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from engine.aggregates import AnyAggregate
+from engine.spec.duration import duration_ms
+from engine.spec.operator import Processor, ProcessorConfig, Reference
+from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
+from engine.windows import Evictor, Policy, Sliding, Window
+
+BOUNDS = ("window_start", "window_end")
+
+
+@dataclass(frozen=True)
+class WindowAggregate(ProcessorConfig):
+    """Aggregates over windows of each key.
+
+    Attributes:
+        trigger: When windows fire; without one, at the watermark and for late records. Aligned windows without a
+            trigger share panes and have no columns but ``revision`` to tell their results apart.
+        panes: How the results of one window relate.
+        evict: Which records of a window count; without one, all.
+    """
+
+    key: tuple[str, ...]
+    time: str
+    window: Window
+    allowed_lateness: str
+    aggregates: dict[str, AnyAggregate]
+    trigger: Trigger | None = None
+    panes: Accumulation = ACCUMULATING
+    evict: Evictor | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether windows are put together from shared panes: aligned ones that fire at the watermark."""
+        plain = self.trigger is None and self.evict is None and self.panes == ACCUMULATING
+        return plain and isinstance(self.window, Sliding) and not self.window.offset_ms
+
+    @property
+    def sliding(self) -> Sliding:
+        """The windows, if they are put together from panes."""
+        assert isinstance(self.window, Sliding)
+        return self.window
+
+    @property
+    def fires(self) -> Trigger:
+        """When windows fire."""
+        own = self.window.trigger if isinstance(self.window, Policy) else AfterWatermark()
+        return self.trigger or own
+
+    @property
+    def evictor(self) -> Evictor | None:
+        """Which records count."""
+        return self.evict or (self.window.evict if isinstance(self.window, Policy) else None)
+
+    def build(self) -> Processor:
+        from engine.vectorized.windows.sliced import WindowProcessor
+        from engine.vectorized.windows.triggered import GeneralWindows
+
+        return WindowProcessor(self) if self.shared else GeneralWindows(self)
+
+    def reference(self) -> Reference:
+        from engine.reference.aligned_windows import Windows
+        from engine.reference.windows import Panes
+
+        return Windows(self) if self.shared else Panes(self)
+
+    def describe(self) -> list[tuple[str, str]]:
+        from engine.explain.plan import windows
+
+        return windows(self)
+
+    def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
+        return given
+
+    @property
+    def revised(self) -> pa.Schema | None:
+        """The columns of results that may come behind the watermark, of any type; ``None`` if there are none."""
+        if not duration_ms(self.allowed_lateness):
+            return None
+        told = ["revision"] if self.shared else ["pane", "timing", "revision"]
+        told += ["retraction"] if isinstance(self.panes, AccumulatingAndRetracting) else []
+        return pa.schema([(name, pa.null()) for name in (*self.key, *BOUNDS, *self.aggregates, *told)])
+
+    def result_time(self, time: str) -> str:
+        return "window_end"

@@ -1,0 +1,86 @@
+"""The meaning of a `Pattern`, one record and one run at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.operators.ordered import OrderedReference
+from engine.operators.pattern import Event, Pattern
+from engine.spec.operator import Key, Progress, Row
+from engine.spec.steps import expression
+
+
+@dataclass
+class Run:
+    """Records taken so far, the first event's first."""
+
+    taken: list[Row]
+
+
+class PatternReference(OrderedReference):
+    """The specification of a `Pattern`."""
+
+    def __init__(self, config: Pattern) -> None:
+        super().__init__(config)
+        self.config = config
+        self.runs: dict[Key, list[Run]] = {}
+
+    def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
+        matches: list[Row] = []
+        for record in ready:
+            matches += self.expire(self.key_of(record), record[self.time])
+            matches += self.meet(record)
+        for key in list(self.runs):
+            matches += self.expire(key, progress.now)
+        return matches
+
+    def expire(self, key: Key, now: int) -> list[Row]:
+        """Ends the runs whose time is up; those that had only to wait match."""
+        runs = self.runs.get(key, [])
+        over = [run for run in runs if run.taken[0][self.time] + self.config.within_ms < now]
+        self.runs[key] = [run for run in runs if run not in over]
+        done = [run for run in over if len(run.taken) == len(self.config.taken)]
+        return [self.match(run, run.taken[0][self.time] + self.config.within_ms) for run in done]
+
+    def meet(self, record: Row) -> list[Row]:
+        """Leads a key's runs past a record; the oldest run comes first."""
+        key, matches = self.key_of(record), []
+        left: list[Run] = []
+        for run in self.runs.get(key, []):
+            if any(self.holds(event, record, run) for event in self.config.absent(len(run.taken))):
+                continue
+            waits = self.config.taken[len(run.taken)] if len(run.taken) < len(self.config.taken) else None
+            if waits and self.holds(waits, record, run):
+                run.taken.append(record)
+            elif waits and waits.how == "next":
+                continue
+            if len(run.taken) < len(self.config.taken) or self.config.ends_in_absence:
+                left.append(run)
+                continue
+            matches.append(self.match(run, record[self.time]))
+            if self.config.after == "past_last":
+                self.runs[key] = []
+                return matches
+        self.runs[key] = left
+        if self.holds(self.config.taken[0], record, Run([])):
+            run = Run([record])
+            if len(self.config.events) == 1:
+                matches.append(self.match(run, record[self.time]))
+            else:
+                self.runs[key].append(run)
+        return matches
+
+    def holds(self, event: Event, record: Row, run: Run) -> bool:
+        """Whether a record is an event, as a run sees it."""
+        seen = record | self.captured(run)
+        return bool(pl.DataFrame([seen], infer_schema_length=None).select(expression(event.where)).item())
+
+    def captured(self, run: Run) -> Row:
+        names = (self.time, *self.config.columns)
+        return {f"{e.name}_{c}": r[c] for e, r in zip(self.config.taken, run.taken, strict=False) for c in names}
+
+    def match(self, run: Run, time: int) -> Row:
+        key = dict(zip(self.key, self.key_of(run.taken[0]), strict=True))
+        return key | {self.time: time} | self.captured(run)

@@ -1,0 +1,81 @@
+"""What a micro-batch brings, decoded and checked: good records, what each partition's clock told, dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from engine.spec.inputs import schema, tagged
+from engine.spec.job import Job
+from engine.spec.source import Messages
+from engine.watermarks import Marker
+
+KAFKA = pa.schema(
+    [
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("arrived", pa.int64()),
+    ]
+)
+"""Kafka rows; ``arrived`` is the broker's time, epoch milliseconds."""
+
+
+@dataclass
+class Intake:
+    """Input of a shard, or of a map task.
+
+    Attributes:
+        records: Columns of the record type; of several inputs, those of `engine.spec.inputs.schema`.
+        markers: One a run of messages of one partition.
+        dead: JSON of the dead letters.
+        map_ms: Wall time of the slowest map task that tells this shard of it.
+    """
+
+    records: list[pa.Table] = field(default_factory=list)
+    markers: list[Marker] = field(default_factory=list)
+    dead: list[bytes] = field(default_factory=list)
+    map_ms: float = 0.0
+
+
+def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:
+    """Decodes and checks `KAFKA` rows; of broadcast ones, which all shards may get, the first one reports the bad."""
+    intake, columns = Intake(), schema(job.inputs)
+    for table in tables:
+        for messages in runs(table):
+            readers = [(i, source) for i, source in enumerate(job.inputs) if messages.topic in source.formats]
+            for nth, (number, source) in enumerate(readers):
+                good, marker, bad = source.read(messages, job.name)
+                intake.markers.append(marker)
+                if good.num_rows:
+                    intake.records.append(tagged(good, number, columns))
+                if nth == 0 and (
+                    shard == 0 or not source.broadcast
+                ):  # what cannot be used by one reader of a topic is reported once
+                    intake.dead += [letter.to_json() for letter in bad]
+    return intake
+
+
+def runs(table: pa.Table) -> Iterator[Messages]:
+    """Cuts Kafka rows where topic or partition change."""
+    if not table.num_rows:
+        return
+    table = table.combine_chunks()
+    partition = table.column("partition").to_numpy()
+    topic = table.column("topic").combine_chunks().dictionary_encode()
+    codes = (topic.chunk(0) if isinstance(topic, pa.ChunkedArray) else topic).indices.to_numpy()
+    cuts = np.flatnonzero((np.diff(partition) != 0) | (np.diff(codes) != 0)) + 1
+    for start, end in pairwise([0, *cuts.tolist(), table.num_rows]):
+        part = table.slice(start, end - start).combine_chunks()
+        yield Messages(
+            part.column("topic")[0].as_py(),
+            part.column("partition")[0].as_py(),
+            part.column("value").chunk(0),
+            part.column("offset").to_numpy(),
+            part.column("arrived").to_numpy(),
+        )

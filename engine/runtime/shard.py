@@ -1,0 +1,212 @@
+"""One shard of a job: takes what a micro-batch brings and its state, returns messages to write and what happened.
+
+The order within a batch: markers advance the watermark; records are processed against the watermark before and after;
+results are encoded; state is saved. Nothing here knows Spark or a clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.columns.dictionaries import compact, whole
+from engine.columns.partitioning import slots
+from engine.formats import columnar
+from engine.formats.json_lines import to_json_lines
+from engine.runtime.intake import Intake
+from engine.runtime.messages import Message, Outgoing
+from engine.spec import inputs
+from engine.spec.duration import NEVER
+from engine.spec.inputs import INPUT, InputClocks
+from engine.spec.job import Job, Output
+from engine.spec.operator import Progress
+from engine.spec.record import Record
+from engine.state.segments import Segments, ShardState
+
+ROWS_A_MESSAGE = 16_384
+SAMPLE, HOTTEST = 4096, 3
+STATS = "#stats"
+"""Topic name of the row in which a shard reports its `Stats`; it goes to the driver, not to Kafka."""
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What one shard did in one micro-batch, and what it holds after it.
+
+    Attributes:
+        shard: Its number.
+        keys: Keys held, see `engine.spec.operator.Held`.
+        open: Windows open.
+        timers: Timers set.
+        hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
+        map_ms: Wall time of the map side, reading from Kafka included; filled in by what runs the shard.
+        read_ms: Wall time of decoding in the shard; likewise.
+        operator_ms: Wall time of the operator, encoding and state included; likewise.
+    """
+
+    records_in: int
+    records_out: int
+    late: int
+    dead: int
+    watermark: int
+    state_bytes: int
+    shard: int = 0
+    keys: int | None = None
+    open: int | None = None
+    timers: int | None = None
+    hot: Sequence[tuple[str, float]] = ()
+    map_ms: float = 0.0
+    read_ms: float = 0.0
+    operator_ms: float = 0.0
+
+    def message(self) -> Outgoing:
+        """What tells the driver."""
+        return Outgoing.of(STATS, self.shard, [orjson.dumps(self)])
+
+    @classmethod
+    def of(cls, message: Message) -> Stats:
+        """Inverse of `message`."""
+        return cls(**orjson.loads(message.value))
+
+
+class ShardOperator:
+    """The logic of one job in one shard."""
+
+    def __init__(self, job: Job, shard: int, shards: int) -> None:
+        self.job, self.shard, self.shards = job, shard, shards
+        self.processor = job.processor.build()
+
+    def run(self, intake: Intake, state: Segments) -> Iterator[Outgoing]:
+        """Processes one micro-batch."""
+        kept = ShardState(state)
+        clocks = self._clocks(kept.notes.get("watermark", {}))
+        before, clock = clocks.watermark, clocks.clock
+        now = clocks.advance(intake.markers)
+        batch = self._batch(intake.records, clock)
+        results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
+        kept.notes["watermark"] = clocks.snapshot()
+        yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
+        too_late = self._late(results.late)
+        late = too_late.height if too_late is not None else 0
+        if late and self.job.late and too_late is not None:
+            yield from encode(self.job.late, too_late, self.shard, self.shards, now, moved=False)
+        if intake.dead:
+            yield Outgoing.of(self.job.dead.topic, self.shard % self.job.dead.partitions, intake.dead)
+        counts = (batch.height, results.records.height, late, len(intake.dead), now, kept.save())
+        held = results.held
+        yield Stats(*counts, self.shard, held.keys, held.open, held.timers, self._hot(batch)).message()
+
+    def _clocks(self, snapshot: dict[str, Any]) -> InputClocks:
+        if self.job.direct(self.shards):
+            return InputClocks.of_shard(self.job.inputs, self.shard, self.shards, snapshot)
+        return InputClocks(self.job.inputs, snapshot)
+
+    def _late(self, late: pl.DataFrame | None) -> pl.DataFrame | None:
+        """What this shard reports as late: of broadcast input, which all shards get, the first one does."""
+        wide = [number for number, source in enumerate(self.job.inputs) if source.broadcast]
+        if late is None or not wide or self.shard == 0 or INPUT not in late.columns:
+            return late
+        return late.filter(~pl.col(INPUT).is_in(wide))
+
+    def _hot(self, batch: pl.DataFrame) -> list[tuple[str, float]]:
+        """The keys that dominate, of evenly spaced records."""
+        if not batch.height or not self.job.key:
+            return []
+        sample = batch.select(self.job.key).gather_every(max(1, batch.height // SAMPLE))
+        top = sample.group_by(self.job.key).len("__n").top_k(HOTTEST, by="__n").rows()
+        return [(", ".join(map(str, key)), n / sample.height) for *key, n in top]
+
+    def _batch(self, tables: list[pa.Table], clock: int = NEVER) -> pl.DataFrame:
+        schema = inputs.schema(self.job.inputs)
+        table = pa.concat_tables(tables).unify_dictionaries() if tables else schema.empty_table()
+        frame = pl.from_arrow(table)
+        assert isinstance(frame, pl.DataFrame)
+        if self.job.clock == "processing":
+            return frame.with_columns(pl.col(self.job.time).clip(lower_bound=clock))
+        return frame
+
+
+def encode(
+    output: Output, records: pl.DataFrame, shard: int, shards: int, watermark: int, moved: bool
+) -> Iterator[Outgoing]:
+    """Messages of some records, and heartbeats for the shard's partitions without any.
+
+    Args:
+        output: Where to and in which form.
+        records: May be without columns when empty.
+        shard: The shard that writes.
+        shards: Number of shards; partitions ≡ shard are its own.
+        watermark: The watermark.
+        moved: Whether that is news, to be told in partitions without records too.
+    """
+    own = range(shard, output.partitions, shards)
+    rows: dict[int, pl.DataFrame] = {}
+    if records.height:
+        where = pl.Series("__p", slots(records[first_key(output.record)], output.partitions))
+        if output.format == "json":
+            key, lines = records[first_key(output.record)].cast(pl.String), to_json_lines(records, output.record)
+            records = pl.DataFrame([key.alias("key"), lines.alias("line")])
+        parts = records.with_columns(where).partition_by("__p", as_dict=True, include_key=False)
+        rows = {int(p): part for (p,), part in parts.items()}
+    if output.format == "json":
+        for partition, part in rows.items():
+            yield Outgoing(output.topic, partition, _binary(part["key"]), _binary(part["line"]))
+        return
+    for partition in sorted({*rows, *(own if moved else ())}):
+        rest = rows.get(partition)
+        table = to_table(rest, output.record) if rest is not None else output.record.arrow_schema().empty_table()
+        pieces = max(1, math.ceil(table.num_rows / ROWS_A_MESSAGE))
+        for i in range(pieces):
+            piece = table.slice(i * ROWS_A_MESSAGE, ROWS_A_MESSAGE)
+            vouched = watermark if i == pieces - 1 else NEVER
+            yield Outgoing.of(output.topic, partition, [columnar.encode(piece, vouched)])
+
+
+def _binary(texts: pl.Series) -> pa.Array:
+    return texts.cast(pl.Binary).to_arrow().cast(pa.binary())
+
+
+def first_key(record: type[Record]) -> str:
+    """The column that decides a record's partition."""
+    return record.identity[0]
+
+
+def to_table(records: pl.DataFrame, record: type[Record]) -> pa.Table:
+    """Columns of the record type, cast to its schema; optional ones that are missing are null."""
+    schema = record.arrow_schema()
+    table = records.select(c for c in schema.names if c in records.columns).to_arrow()
+    columns = []
+    for field in schema:
+        if field.name in table.schema.names:
+            columns.append(_cast(table.column(field.name), field.type))
+        else:
+            columns.append(pa.nulls(table.num_rows, field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_null(column.type):
+        return pa.chunked_array([pa.nulls(len(column), kind)], kind)
+    if pa.types.is_dictionary(kind) and pa.types.is_dictionary(column.type):
+        return compact(column, kind)
+    if pa.types.is_dictionary(kind):
+        return column.cast(pa.string()).dictionary_encode()
+    if pa.types.is_map(kind):
+        return pa.chunked_array([_map(whole(column), kind)], kind)
+    return column.cast(kind)
+
+
+def _map(entries: pa.Array, kind: pa.MapType) -> pa.Array:
+    """A list of structs ``key`` and ``value`` as a map."""
+    lists = entries.cast(pa.list_(entries.type.value_type))
+    keys, values = (pc.struct_field(lists.values, i) for i in (0, 1))
+    offsets = pc.if_else(lists.is_valid(), lists.offsets[:-1], None) if lists.null_count else lists.offsets[:-1]
+    offsets = pa.concat_arrays([offsets, lists.offsets[-1:]])
+    return pa.MapArray.from_arrays(offsets, keys.cast(kind.key_type), values.cast(kind.item_type))

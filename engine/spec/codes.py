@@ -1,0 +1,59 @@
+"""The engine's error codes, and those that any package may raise. A line each: name, what it means, what to do."""
+
+from __future__ import annotations
+
+from engine.spec.errors import section
+
+setting = section("Settings and command line")
+setting("SETTING_INVALID", "a setting is wrong or unknown; all wrong ones are named", "see [settings.md](settings.md)")
+setting("DURATION_INVALID", "no duration", "give a number and a unit: `250ms`, `10s`, `5m`, `1h30m`, `7d`")
+setting("TIME_INVALID", "no time", "give ISO 8601, e.g. `2026-11-21T00:00:00Z`")
+setting("TOPIC_UNKNOWN", "there is no topic of that name", "mind the spelling and `namespace`")
+
+job = section("Definition of a job")
+job("WINDOW_INVALID", "a window's length, slide, zone or beginning is not possible", "see [engine.md](engine.md)")
+job(
+    "TRIGGER_INVALID",
+    "a trigger's period or count is not positive, or it is made of no triggers",
+    "give a positive one",
+)
+job("EVICTOR_INVALID", "an evictor that keeps no record", "keep 1 record or more")
+job("AGGREGATE_INVALID", "an aggregate's parameter is wrong", "give what the message says is accepted")
+job("AGGREGATE_UNSUPPORTED", "windows of this kind cannot hold this aggregate", "use aligned windows for rates")
+job("RATE_TWICE", "one job has two rates", "a second job for the second rate")
+job("PARTIAL_CLASH", "two aggregates keep different partial results under one name", "give them names of their own")
+job("WATERMARK_INVALID", "a watermark strategy's parameter is wrong", "give what the message says is accepted")
+job("LATE_MISFIT", "the late topic cannot hold what may come too late", "another record type for it")
+job("INPUTS_CLASH", "inputs of a job differ in clock, time column or type of a column", "`select` or `map` to one name")
+job("STREAM_ORDER", "a step stands after an operator where it must stand before", "put it first, or use a second job")
+job("EXPRESSION_INVALID", "a SQL expression does not parse, or names an unknown column", "mend the expression")
+job("PATTERN_INVALID", "a pattern has no events that can follow one another", "see [engine.md](engine.md)")
+job("INTERVAL_INVALID", "an interval join ends before it begins", 'e.g. `lower="-5s"`, `upper="5s"`')
+job("PROCESSOR_UNKNOWN", "tests only: the reference interpreter does not know this processor", "give it `reference()`")
+
+kafka = section("Kafka")
+kafka("KAFKA_UNREACHABLE", "no broker answers, or none was named and none is running", "start it, or `kafka.bootstrap`")
+kafka("KAFKA_READ_FAILED", "the broker did not give a topic's messages in time", "see the broker's log, then try again")
+kafka("TOPIC_NOT_CREATED", "the broker refused a topic, or it did not appear in time", "see the reason in the message")
+
+jobs = section("Jobs")
+jobs("CHECKPOINT_MISSING", "a job's output is there, its checkpoint is not", "put it back, or `run --write-again`")
+jobs("CHECKPOINT_BEHIND", "a job's checkpoint is older than its output", "the newest one, or `run --write-again`")
+kafka(
+    "JOB_FENCED",
+    "another process has begun to write as this job: a second `newnormal run` of the same namespace",
+    "end one of them, or give it a `namespace` of its own",
+)
+
+dead = section("Dead letters")
+dead(
+    "TIME_AHEAD", "event time more than `watermark.max_ahead` after the arrival: a wrong clock", "mend the clock (NTP)"
+)
+dead("TIME_TOO_EARLY", "event time before `watermark.earliest`: a wrong clock", "mend the clock")
+dead(
+    "TIME_UNIT", "event time looks like seconds, microseconds or nanoseconds", "send epoch *milli*seconds, or ISO 8601"
+)
+dead("KEY_ASTRAY", "a record lies in another partition than its key's", "use the Murmur2 partitioner (of Java clients)")
+dead("VALUE_INVALID", "NaN, infinite or beyond 1e150; or an empty machine or metric", "send finite numbers and names")
+dead("COLUMNAR_BROKEN", "no Arrow stream: somebody else wrote to a columnar topic", "write to a `telemetry.*` topic")
+dead("COLUMNAR_SCHEMA", "a required column is missing, doubled, of another type, or holds nulls", "send what it lacks")

@@ -1,0 +1,70 @@
+"""Durations and instants: integer milliseconds everywhere; text forms only at the edges. Reads no clock."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from engine.spec.errors import NewnormalError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+LONGEST = 3_653 * 86_400_000
+"""Longest duration, milliseconds: ten years."""
+
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)\s*")
+
+NEVER = -(2**63) + 1
+"""An instant before all others: the watermark of a partition that has said nothing yet."""
+
+END_OF_TIME = 2**63 - 1
+"""An instant after all others: the watermark of input that has ended."""
+
+
+@lru_cache(maxsize=1024)
+def duration_ms(text: str | int, where: str = "duration") -> int:
+    """Milliseconds of a duration such as ``"10s"``, ``"1h30m"`` or an integer of milliseconds.
+
+    Raises:
+        NewnormalError: ``DURATION_INVALID`` if the text is no duration.
+
+    >>> duration_ms("10s"), duration_ms("1h30m"), duration_ms(250)
+    (10000, 5400000, 250)
+    """
+    if isinstance(text, int):
+        return text
+    total, at = 0.0, 0
+    while match := _DURATION.match(text, at):
+        total += float(match[1]) * _UNITS[match[2]]
+        at = match.end()
+    if at != len(text) or at == 0 or total > LONGEST:
+        raise NewnormalError("DURATION_INVALID", f"{text!r} is no duration", where, "e.g. 250ms, 10s, 5m, 1h30m, 7d")
+    return round(total)
+
+
+def iso(ms: int) -> str:
+    """RFC 3339 text, UTC, of an instant in epoch milliseconds.
+
+    >>> iso(0)
+    '1970-01-01T00:00:00.000Z'
+    """
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def epoch_ms(text: str) -> int:
+    """Epoch milliseconds of ISO 8601 text; text without an offset is UTC.
+
+    Raises:
+        NewnormalError: ``TIME_INVALID`` if the text is no time.
+
+    >>> epoch_ms("1970-01-01 00:00:01"), epoch_ms("2014-07-01T00:00:00Z")
+    (1000, 1404172800000)
+    """
+    try:
+        when = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise NewnormalError(
+            "TIME_INVALID", f"{text!r} is no time", accepted="ISO 8601, e.g. 2026-11-21T00:00:00Z"
+        ) from error
+    return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,0 +1,182 @@
+"""Map, filter and flat-map: what is done with each record by itself, in SQL expressions or functions over columns.
+
+A step sees columns and no state, so it runs wherever the records are decoded: on the map side, or in the shard.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from engine.columns.dictionaries import compact
+from engine.spec.errors import NewnormalError
+
+LABEL = pa.dictionary(pa.int32(), pa.string())
+Rows = list[dict[str, Any]]
+
+
+def expression(text: str, where: str = "expression") -> pl.Expr:
+    """A SQL expression over the columns of a record.
+
+    Raises:
+        NewnormalError: ``EXPRESSION_INVALID`` if it is none.
+
+    >>> pl.DataFrame({"value": [1, 5]}).select(expression("value * 2 > 5").alias("big"))["big"].to_list()
+    [False, True]
+    """
+    try:
+        return pl.sql_expr(text)
+    except pl.exceptions.PolarsError as error:
+        raise NewnormalError("EXPRESSION_INVALID", f"{text!r}: {error}", where, "a SQL expression") from error
+
+
+class Step(ABC):
+    """One step."""
+
+    @abstractmethod
+    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The records after it; of no records still all columns."""
+
+    def keeps(self, column: str) -> bool:
+        """Whether a column surely holds what it held before."""
+        return False
+
+
+@dataclass(frozen=True)
+class Where(Step):
+    """Keeps the records for which a condition is true (not false, not null).
+
+    >>> Where("value > 1").apply(pl.DataFrame({"value": [1, 2, None]}))["value"].to_list()
+    [2]
+    """
+
+    condition: str
+
+    def __post_init__(self) -> None:
+        expression(self.condition, "filter")
+
+    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.filter(expression(self.condition))
+
+    def keeps(self, column: str) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Columns(Step):
+    """Sets columns to expressions.
+
+    Args:
+        columns: Name and SQL expression of each.
+        only: Whether all other columns are dropped.
+
+    >>> Columns((("twice", "value * 2"),)).apply(pl.DataFrame({"value": [1]})).row(0)
+    (1, 2)
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    only: bool = False
+
+    def __post_init__(self) -> None:
+        for name, text in self.columns:
+            expression(text, name)
+
+    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
+        made = [expression(text).alias(name) for name, text in self.columns]
+        return frame.select(made) if self.only else frame.with_columns(made)
+
+    def keeps(self, column: str) -> bool:
+        sets = dict(self.columns)
+        return sets.get(column, column if not self.only else None) == column
+
+
+@dataclass(frozen=True)
+class Explode(Step):
+    """One record for each element of a list column; none of an empty or absent list.
+
+    >>> Explode("a").apply(pl.DataFrame({"a": [[1, 2], []], "b": [3, 4]})).rows()
+    [(1, 3), (2, 3)]
+    """
+
+    column: str
+
+    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.filter(pl.col(self.column).list.len() > 0).explode(self.column)
+
+    def keeps(self, column: str) -> bool:
+        return column != self.column
+
+
+@dataclass(frozen=True)
+class Apply(Step):
+    """A function over columns, one that treats each record by itself; it is called with no records too.
+
+    Args:
+        function: Polars frame in, Polars frame out; of a module, so that workers can import it.
+        arrow: Whether it takes and returns Arrow tables instead.
+    """
+
+    function: Callable[[Any], Any]
+    arrow: bool = False
+
+    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if not self.arrow:
+            return _frame(self.function(frame))
+        return _frame(self.function(plain(frame)))
+
+
+def apply(steps: Iterable[Step], table: pa.Table) -> pa.Table:
+    """Records after some steps, as Arrow."""
+    steps = tuple(steps)
+    return plain(applied(steps, _frame(table))) if steps else table
+
+
+def applied(steps: Iterable[Step], frame: pl.DataFrame) -> pl.DataFrame:
+    """Records after some steps."""
+    for step in steps:
+        frame = step.apply(frame)
+    return frame
+
+
+def row_by_row(steps: Sequence[Step], rows: Rows, schema: pa.Schema | None = None) -> Rows:
+    """The same, one record at a time: the specification.
+
+    Args:
+        steps: The steps.
+        rows: The records.
+        schema: Their columns; from their values if ``None``.
+    """
+    if not steps:
+        return rows
+    made: Rows = []
+    for row in rows:
+        one = pl.DataFrame([row]) if schema is None else _frame(pa.Table.from_pylist([row], schema))
+        made += applied(steps, one).to_dicts()
+    return made
+
+
+def plain(frame: pl.DataFrame) -> pa.Table:
+    """Arrow with the types that our records have: strings with 32-bit offsets, labels with a dictionary in use."""
+    table = frame.to_arrow()
+    for i, field in enumerate(table.schema):
+        kind: pa.DataType | None = None
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(i, pa.field(field.name, LABEL), compact(table.column(i), LABEL))
+        elif pa.types.is_large_string(field.type) or pa.types.is_string_view(field.type):
+            kind = pa.string()
+        elif pa.types.is_large_binary(field.type):
+            kind = pa.binary()
+        if kind is not None:
+            table = table.set_column(i, pa.field(field.name, kind), table.column(i).cast(kind))
+    return table
+
+
+def _frame(table: Any) -> pl.DataFrame:
+    frame = table if isinstance(table, pl.DataFrame) else pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

@@ -1,0 +1,84 @@
+"""Which event times are believed, and what is probably wrong with the others: a wrong clock, or another unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.spec.duration import duration_ms, epoch_ms, iso
+
+_UNITS = {"seconds": 1_000, "microseconds": 1e-3, "nanoseconds": 1e-6}
+"""Units that epoch times come in, and how many milliseconds one is."""
+
+_2000, _2100 = 946_684_800_000, 4_102_444_800_000
+
+
+def other_unit(time: float, earliest: int = _2000, latest: int = _2100) -> str | None:
+    """What to say of an epoch time that is no milliseconds, but lies between two instants in another unit.
+
+    Args:
+        time: As given.
+        earliest: Epoch milliseconds.
+        latest: Epoch milliseconds.
+
+    >>> other_unit(1_700_000_000), other_unit(1_700_000_000_000)
+    ('looks like seconds; epoch milliseconds are expected', None)
+    """
+    if not earliest <= time <= latest:
+        for unit, milliseconds in _UNITS.items():
+            if earliest <= time * milliseconds <= latest:
+                return f"looks like {unit}; epoch milliseconds are expected"
+    return None
+
+
+@dataclass(frozen=True)
+class TimeBounds:
+    """Which event times are believed: a wrong clock must not push the watermark.
+
+    Args:
+        max_ahead: How far an event time may lie ahead of its message's arrival at Kafka.
+        earliest: Times before this are taken for a broken clock.
+    """
+
+    max_ahead: str = "1m"
+    earliest: str = "2000-01-01T00:00:00Z"
+
+    def ahead(self, times: npt.NDArray[np.int64], arrived: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which times lie too far ahead of their arrival; both in epoch milliseconds, shape (n,)."""
+        result: npt.NDArray[np.bool_] = times > arrived + duration_ms(self.max_ahead)
+        return result
+
+    def early(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which times, epoch milliseconds of shape (n,), lie before the earliest that is believed."""
+        result: npt.NDArray[np.bool_] = times < epoch_ms(self.earliest)
+        return result
+
+    def refusal(self, time: int, arrived: int, name: str) -> tuple[str, str] | None:
+        """Code and reason of a time that is not believed: ``TIME_UNIT``, ``TIME_AHEAD`` or ``TIME_TOO_EARLY``.
+
+        Args:
+            time: Epoch milliseconds, as given.
+            arrived: When the message arrived at Kafka, epoch milliseconds.
+            name: The field's name, for the reason.
+
+        >>> TimeBounds().refusal(1_700_000_000, 1_700_000_000_500, "time")
+        ('TIME_UNIT', 'time = 1700000000 looks like seconds; epoch milliseconds are expected')
+        """
+        latest, earliest = arrived + duration_ms(self.max_ahead), epoch_ms(self.earliest)
+        if earliest <= time <= latest:
+            return None
+        if hint := other_unit(time, earliest, latest):
+            return "TIME_UNIT", f"{name} = {time} {hint}"
+        if time > latest:
+            ahead = f"lies more than {self.max_ahead} ahead of its arrival"
+            return "TIME_AHEAD", f"{name} = {_when(time)} {ahead}: a wrong clock"
+        return "TIME_TOO_EARLY", f"{name} = {_when(time)} lies before {self.earliest}: a wrong clock"
+
+
+def _when(ms: int) -> str:
+    try:
+        return iso(ms)
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms"

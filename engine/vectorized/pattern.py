@@ -1,0 +1,147 @@
+"""The runs of a pattern, of all keys at once: round by round each run meets the next record of its key."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import polars as pl
+
+from engine.columns.rounds import in_order, rounds
+from engine.operators.ordered import OrderedProcessor
+from engine.operators.pattern import Event, Pattern
+from engine.operators.two_sided import together
+from engine.spec.operator import Progress
+from engine.spec.steps import expression
+from engine.state.segments import ShardState, pack, unpack
+
+_CODE, _STAGE, _START, _SEQ, _BEGINS, _HIT = "__code", "__stage", "__start", "__seq", "__begins", "__hit"
+
+
+class PatternProcessor(OrderedProcessor):
+    """The logic of a `Pattern`.
+
+    State: segment ``runs``, a row a run: its key, the records it has taken, and how many.
+    """
+
+    def __init__(self, config: Pattern) -> None:
+        super().__init__(config)
+        self.config, self.within, self.taken = config, config.within_ms, config.taken
+        self.names = [self.time, *(c for c in config.columns if c != self.time)]
+        self.captured = [f"{e.name}_{c}" for e in self.taken for c in self.names]
+
+    def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
+        """The matches."""
+        stored = state.get("runs")
+        if not ready.height and not stored:
+            return pl.DataFrame()
+        runs = unpack(stored)["runs"] if stored else pl.DataFrame()
+        matches: list[pl.DataFrame] = []
+        if ready.height:
+            self.seq = state.notes.get("rounds", 0)
+            runs, matches = self._advance(runs, ready)
+            state.notes["rounds"] = self.seq
+        if runs.height:
+            over = pl.col(_START) + self.within < progress.now
+            if self.config.ends_in_absence:
+                matches.append(self._absences(runs.filter(over)))
+            runs = runs.filter(~over)
+        if runs.height:
+            state.put("runs", pack({"runs": runs.drop(_CODE, strict=False)}))
+        else:
+            state.remove("runs")
+        found = together(*matches)
+        return found.select(*self.key, self.time, *self.captured) if found.height else found
+
+    def _advance(self, runs: pl.DataFrame, ready: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+        """Leads the runs past the records."""
+        first = expression(self.taken[0].where).fill_null(False).alias(_BEGINS)
+        ready = ready.with_columns(first)
+        live = ready.filter(_BEGINS).select(self.key)
+        if runs.height:
+            live = pl.concat([live, runs.select(self.key)], how="vertical_relaxed")
+        keys = live.unique(maintain_order=True).with_row_index(_CODE).cast({_CODE: pl.Int64})
+        ready = ready.join(keys, on=self.key, nulls_equal=True)  # of other keys nothing begins and nothing waits
+        if not ready.height:
+            return runs, []
+        if runs.height:
+            runs = runs.join(keys, on=self.key, nulls_equal=True)
+        records, codes = in_order(ready, ready[_CODE].to_numpy(), self.time)
+        matches: list[pl.DataFrame] = []
+        for positions in rounds(codes):
+            self.seq += 1
+            runs, found = self._round(runs, records[np.sort(positions)])
+            matches += found
+        return runs, matches
+
+    def _round(self, runs: pl.DataFrame, records: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+        """One record of each of some keys."""
+        matches = []
+        if runs.height:
+            met = runs.join(records.drop(self.key), on=_CODE)
+            rest = runs.join(records, on=_CODE, how="anti")
+            over = pl.col(self.time) > pl.col(_START) + self.within
+            if self.config.ends_in_absence:
+                matches.append(self._absences(met.filter(over)))
+            met = met.filter(~over)
+            if met.height:
+                met = self._meet(met)
+                done = met.filter(pl.col(_STAGE) == len(self.taken)) if not self.config.ends_in_absence else met.clear()
+                if done.height and self.config.after == "past_last":
+                    done = done.sort(_CODE, _SEQ).group_by(_CODE, maintain_order=True).first()
+                    met = met.join(done, on=_CODE, how="anti")
+                    records = records.join(done, on=_CODE, how="anti")
+                matches.append(done)
+                if not self.config.ends_in_absence:
+                    met = met.filter(pl.col(_STAGE) < len(self.taken))
+            runs = together(rest, met.select(runs.columns))
+        begun = self._begin(records.filter(_BEGINS))
+        if begun.height and len(self.config.events) == 1:
+            return runs, [*matches, begun.with_columns(pl.col(_START).alias(self.time))]
+        return together(runs, begun), matches
+
+    def _meet(self, met: pl.DataFrame) -> pl.DataFrame:
+        """Runs after the record that each has met, without those that it ends."""
+        stage, last = pl.col(_STAGE), len(self.taken)
+        hit, ended = pl.lit(False), pl.lit(False)
+        for waits in range(1, last + 1):
+            here = stage == waits
+            absent = [expression(event.where).fill_null(False) for event in self.config.absent(waits)]
+            spoilt = reduce(lambda a, b: a | b, absent, pl.lit(False))
+            ended = ended | (here & spoilt)
+            if waits < last:
+                event = self.taken[waits]
+                holds = expression(event.where).fill_null(False)
+                hit = hit | (here & holds & ~spoilt)
+                ended = ended | (here & ~holds) if event.how == "next" else ended
+        met = met.with_columns(hit.alias(_HIT)).filter(~ended)
+        columns = {f"{event.name}_{c}": (i, c) for i, event in enumerate(self.taken) for c in self.names}
+        taken = [
+            pl.when(pl.col(_HIT) & (stage == i)).then(c).otherwise(name).alias(name) for name, (i, c) in columns.items()
+        ]
+        return met.with_columns(*taken, stage + pl.col(_HIT).cast(pl.Int64))
+
+    def _begin(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Runs that begin with a record."""
+        if not records.height:
+            return pl.DataFrame()
+
+        def column(event: Event, name: str) -> pl.Expr:
+            value = pl.col(name) if event is self.taken[0] else pl.lit(None).cast(records.schema[name])
+            return value.alias(f"{event.name}_{name}")
+
+        captured = [column(event, name) for event in self.taken for name in self.names]
+        start = pl.col(self.time)
+        return records.select(
+            *self.key,
+            _CODE,
+            start.alias(_START),
+            pl.lit(self.seq, pl.Int64).alias(_SEQ),
+            pl.lit(1, pl.Int64).alias(_STAGE),
+            *captured,
+        )
+
+    def _absences(self, runs: pl.DataFrame) -> pl.DataFrame:
+        """Matches of runs whose time is up and that had only to wait."""
+        done = runs.filter(pl.col(_STAGE) == len(self.taken))
+        return done.with_columns((pl.col(_START) + self.within).alias(self.time))

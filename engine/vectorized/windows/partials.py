@@ -1,0 +1,104 @@
+"""What windows hold: partials of their aggregates or, for an evictor, their records. A log: merged when read.
+
+The column `WINDOW` of each table is the number of the row's window.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from engine.aggregates import Rate
+from engine.operators.windows import WindowAggregate
+from engine.state.segments import Tables
+from engine.vectorized.windows.folds import PANE, SAMPLES, SUMS, Folds, together
+from engine.windows.evictors import FROM_END, NEWEST
+
+WINDOW = PANE
+RECORDS = "records"
+
+
+class Partials:
+    """The contents of some windows.
+
+    Args:
+        config: What is aggregated, and which records stay.
+        tables: As `whole` gave them.
+    """
+
+    def __init__(self, config: WindowAggregate, tables: Tables) -> None:
+        self.config = config
+        self.pieces = [tables] if tables else []
+        self.folds = Folds(config.aggregates)
+
+    def add(self, records: pl.DataFrame) -> None:
+        """Adds records, each with the number of its window."""
+        self.pieces.append({RECORDS: records} if self.config.evictor else self._lift(records))
+
+    def move(self, to: npt.NDArray[np.int64]) -> None:
+        """Gives windows other numbers, by their old ones; windows that get the same one are merged. -1: forgotten."""
+        moved = []
+        for tables in self.pieces:
+            piece = {}
+            for name, table in tables.items():
+                now = pl.Series(WINDOW, to[table[WINDOW].to_numpy()], pl.Int64)
+                piece[name] = table.with_columns(now).filter(pl.col(WINDOW) >= 0)
+            moved.append(piece)
+        self.pieces = moved
+
+    def clear(self, windows: pl.Series, among: int) -> None:
+        """Forgets what some of a number of windows hold."""
+        to = np.arange(among)
+        to[windows.to_numpy()] = -1
+        self.move(to)
+
+    def results(self, windows: pl.Series) -> pl.DataFrame:
+        """The aggregates of some windows: a row each, with its number."""
+        tables = self._merged(
+            [{n: t.filter(t[WINDOW].is_in(windows.implode())) for n, t in p.items()} for p in self.pieces]
+        )
+        if self.config.evictor:
+            tables = self._lift(tables[RECORDS])
+        sums = windows.to_frame(WINDOW).join(
+            self.folds.complete(tables[SUMS]), on=WINDOW, how="left", maintain_order="left"
+        )
+        for name, rate in self.folds.rates.items():
+            sums = sums.join(_rates(name, rate, tables.get(SAMPLES)), on=WINDOW, how="left", maintain_order="left")
+        result = sums.select(WINDOW, *self.folds.finished(), *self.folds.rates)
+        return self.folds.with_tables(result, tables, [WINDOW]).select(WINDOW, *self.config.aggregates)
+
+    def whole(self) -> Tables:
+        """All as one."""
+        return self._merged(self.pieces)
+
+    def _merged(self, pieces: list[Tables]) -> Tables:
+        merged = {}
+        for name, tables in together(pieces):
+            rows = pl.concat(tables, how="diagonal_relaxed")
+            merged[name] = self._kept(rows) if name == RECORDS else self.folds.merge(name, rows, [WINDOW])
+        return merged
+
+    def _lift(self, records: pl.DataFrame) -> Tables:
+        return self.folds.lift(records, [])
+
+    def _kept(self, records: pl.DataFrame) -> pl.DataFrame:
+        """What the evictor leaves, in event-time order."""
+        assert self.config.evictor is not None
+        time = self.config.time
+        names = [c for c in sorted(records.columns) if c != WINDOW]
+        texts = {c: pl.col(c).cast(pl.String) for c in names if records[c].dtype == pl.Categorical}
+        order = [pl.col(WINDOW), pl.col(time), *(texts.get(c, pl.col(c)) for c in names)]
+        rows = records.sort(order, nulls_last=False)
+        from_end = pl.len().over(WINDOW) - 1 - pl.int_range(pl.len()).over(WINDOW)
+        marked = rows.with_columns(from_end.alias(FROM_END), pl.col(time).max().over(WINDOW).alias(NEWEST))
+        return marked.filter(self.config.evictor.keep(time)).drop(FROM_END, NEWEST)
+
+
+def _rates(name: str, rate: Rate, samples: pl.DataFrame | None) -> pl.DataFrame:
+    """Rates of counters from the samples within each window."""
+    if samples is None:
+        return pl.DataFrame(schema={WINDOW: pl.Int64, name: pl.Float64})
+    steps = rate.steps(samples, [WINDOW]).group_by(WINDOW).agg(pl.col("increase").sum(), pl.col("elapsed").sum())
+    value = pl.when(pl.col("elapsed") > 0).then(pl.col("increase") * 1000 / pl.col("elapsed"))
+    return steps.select(WINDOW, value.alias(name))

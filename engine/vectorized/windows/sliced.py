@@ -1,0 +1,164 @@
+"""Windowed aggregation of one shard: panes in state, windows put together when the watermark passes their end.
+
+State: the panes (see `PaneStore`), segment ``late/<end>`` with the revisions of windows that late data changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from engine.columns.packing import grouped
+from engine.operators.windows import WindowAggregate
+from engine.spec.duration import duration_ms
+from engine.spec.operator import Held, Processor, Progress, Results
+from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.vectorized.windows.folds import PANE, SUMS, Folds, together
+from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
+from engine.vectorized.windows.slices import PaneStore, of_panes
+
+END, REVISION = "window_end", "revision"
+_SUMMED_RATES = {name: pl.col(name).sum() for name in (INCREASE, ELAPSED)}
+
+
+class WindowProcessor(Processor):
+    """The logic of a `WindowAggregate`."""
+
+    def __init__(self, config: WindowAggregate) -> None:
+        self.config = config
+        self.window = config.sliding
+        self.pane_ms, self.key = self.window.pane_ms, list(config.key)
+        self.by = [*self.key, PANE]
+        self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
+        self.folds = Folds(config.aggregates)
+        self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
+        self.rates = Rates(rate, self.key, self.pane_ms) if rate else None
+        self.retention = self.window.size_ms + self.lateness + self._reach()
+
+    def _reach(self) -> int:
+        """How far ahead of the pane of a late record the oldest pane lies that its windows are put together from."""
+        return max(self.window.size_ms - self.pane_ms, self.rates.reach if self.rates else 0)
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        """Adds the batch to its panes and returns the windows that the watermark closed or late data changed."""
+        panes = PaneStore(state, self._merged)
+        if not batch.width:  # an operator ahead of this one in a chain had no results
+            batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
+        batch = batch.with_columns(self.window.pane_start(pl.col(self.config.time)).alias(PANE))
+        too_late = pl.col(PANE) + self.window.size_ms + self.lateness <= progress.before
+        late = batch.filter(too_late).drop(PANE)
+        batch = batch.filter(~too_late) if late.height else batch
+        changed = self._add(batch, panes, progress.before) if batch.height else None
+        closed = [p for p in panes.starts if progress.before < p + self.pane_ms <= progress.now]
+        if self.rates:
+            self.rates.carry(changed[PANE].unique().to_list() if changed is not None else [], panes, state)
+            self.rates.close(closed, panes, state)
+            changed = self.rates.revise(changed, panes, progress.before)
+        ends = sorted({e for p in panes.starts for e in self.window.ends_of(p) if progress.before < e <= progress.now})
+        pieces = [self._windows(ends, None, panes)] if ends else []
+        if changed is not None:
+            pieces.append(self._revise(changed, panes, state, progress.before))
+        self._forget(panes, state, progress.now)
+        coming = {e for p in panes.parts for e in self.window.ends_of(p) if e > progress.now}
+        held = Held(panes.most_keys(), len(coming))
+        return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late, held)
+
+    def _add(self, batch: pl.DataFrame, panes: PaneStore, before: int) -> pl.DataFrame | None:
+        """Adds the batch's partials to their panes; returns keys and panes that had fired before."""
+        new = self.folds.lift(batch, self.key)
+        fired = {start for start in new[SUMS][PANE].unique().to_list() if start + self.pane_ms <= before}
+        if not fired:
+            panes.add(new)
+            return None
+        late = of_panes(new, fired)
+        panes.put(self._merged([panes.get(fired), late]), fired)
+        if rest := of_panes(new, set(new[SUMS][PANE].unique().to_list()) - fired):
+            panes.add(rest)
+        return late[SUMS].select(self.by)
+
+    def _merged(self, parts: Sequence[Tables]) -> Tables:
+        merged = {}
+        for name, tables in together(parts):
+            rows = pl.concat(tables, how="diagonal_relaxed")
+            if len(tables) > 1:
+                rates = name == RATES
+                rows = grouped(rows, self.by, _SUMMED_RATES) if rates else self.folds.merge(name, rows, self.by)
+            merged[name] = rows
+        return merged
+
+    def _forget(self, panes: PaneStore, state: ShardState, now: int) -> None:
+        def expired(start: int) -> bool:
+            return start + self.retention <= now
+
+        panes.save(expired, again=self.window.panes_per_window > 1)
+        late = state.notes.get("late", [])
+        for end in filter(expired, late):
+            state.remove(f"late/{end}")
+        state.notes["late"] = [end for end in late if not expired(end)]
+
+    def _revise(self, changed: pl.DataFrame, panes: PaneStore, state: ShardState, before: int) -> pl.DataFrame:
+        """New revisions of the windows over changed keys and panes."""
+        windows = self._explode(changed).select(*self.key, END).unique()
+        windows = windows.filter(pl.col(END) <= before)
+        pieces = []
+        for (end,), group in windows.partition_by(END, as_dict=True).items():
+            name = f"late/{end}"
+            spans = range(int(end) - self.window.size_ms, int(end), self.pane_ms)
+            held, empty = panes.before(spans), group.select(self.key).clear()
+            known = (held.select(self.key).unique() if held is not None else empty).with_columns(
+                pl.lit(1).alias("__known")
+            )
+            stored = state.get(name)
+            none = empty.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
+            earlier = unpack(stored)[REVISION] if stored else none
+            numbered = group.join(known, on=self.key, how="left").join(earlier, on=self.key, how="left")
+            next_one = pl.col(REVISION).fill_null(0) + pl.col("__known").fill_null(0)
+            numbered = numbered.select(*self.key, next_one.cast(pl.Int64).alias(REVISION))
+            kept = pl.concat([earlier.join(numbered, on=self.key, how="anti"), numbered])
+            state.put(name, pack({REVISION: kept}))
+            state.notes["late"] = sorted({int(end), *state.notes.get("late", [])})
+            pieces.append(self._windows([int(end)], numbered, panes))
+        return pl.concat(pieces) if pieces else pl.DataFrame()
+
+    def _explode(self, table: pl.DataFrame) -> pl.DataFrame:
+        """One row a window over each row's pane."""
+        steps = range(1, self.window.panes_per_window + 1)
+        return pl.concat([table.with_columns((pl.col(PANE) + i * self.pane_ms).alias(END)) for i in steps])
+
+    def _windows(self, ends: list[int], only: pl.DataFrame | None, panes: PaneStore) -> pl.DataFrame:
+        """Results of windows by their ends: of all keys with revision 0, or of the keys and revisions in ``only``."""
+        first, last = ends[0] - self.window.size_ms, ends[-1]
+        tables = panes.get(p for p in panes.starts if first <= p < last)
+        wanted = pl.Series(ends, dtype=pl.Int64).implode()
+
+        def over(name: str) -> pl.DataFrame | None:
+            if name not in tables:
+                return None
+            rows = self._explode(tables[name]).filter(pl.col(END).is_in(wanted))
+            return rows if only is None else rows.join(only.select(self.key), on=self.key, how="semi")
+
+        by = [*self.key, END]
+        sums = over(SUMS)
+        assert sums is not None
+        several = self.window.panes_per_window > 1
+        sums = self.folds.merge(SUMS, sums, by) if several else self.folds.complete(sums)
+        rates = over(RATES)
+        if self.rates:
+            none = sums.select(*by, pl.lit(None, pl.Float64).alias(INCREASE), pl.lit(None, pl.Int64).alias(ELAPSED))
+            totals = grouped(rates, by, _SUMMED_RATES) if rates is not None else none.clear()
+            sums = sums.join(totals, on=by, how="left")
+        result = sums.select(
+            *self.key,
+            (pl.col(END) - self.window.size_ms).alias("window_start"),
+            END,
+            *self.folds.finished(),
+            *([self.rates.finish().alias(self.rate_name)] if self.rates else []),
+        )
+        read = {name: rows for name in self.folds.tables if (rows := over(name)) is not None}
+        result = self.folds.with_tables(result, read, by)
+        if only is None:
+            result = result.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
+        else:
+            result = result.join(only, on=self.key, how="left")
+        return result.sort(END, *self.key)

@@ -1,0 +1,190 @@
+"""The open windows of a shard as one table: a row a window, with what its trigger remembers.
+
+State: segment `SEGMENT` holds the table, the windows' contents and, if panes are retracted, the rows last emitted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from engine.operators.windows import WindowAggregate
+from engine.spec.duration import END_OF_TIME
+from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.triggers import AccumulatingAndRetracting, Discarding
+from engine.vectorized.windows.partials import WINDOW, Partials
+from engine.vectorized.windows.trigger_logic import END, FRESH, NEW, OPENED, Moment, TriggerLogic
+
+SEGMENT = "windows"
+START, PANES, REVISION = "window_start", "pane", "revision"
+_WINDOWS, _EMITTED = "#windows", "#emitted"
+
+
+class WindowTable:
+    """The open windows during one micro-batch; a window's number is its row.
+
+    Args:
+        config: The job's windows.
+        logic: Their trigger.
+        state: The shard's.
+        keys: Key columns without rows: their types; needed while no window is open.
+    """
+
+    def __init__(self, config: WindowAggregate, logic: TriggerLogic, state: ShardState, keys: pl.DataFrame) -> None:
+        self.config, self.logic, self.key = config, logic, list(config.key)
+        self.discarding = isinstance(config.panes, Discarding)
+        self.retracting = isinstance(config.panes, AccumulatingAndRetracting)
+        stored = state.get(SEGMENT)
+        tables: Tables = unpack(stored) if stored else {}
+        if _WINDOWS not in tables:
+            none = keys.select(self.key).with_columns(pl.lit(0, pl.Int64).alias(c) for c in (START, END))
+            tables[_WINDOWS] = none.clear()
+        self.windows = self._complete(tables.pop(_WINDOWS))
+        self.emitted = tables.pop(_EMITTED, None)
+        self.partials = Partials(config, tables)
+        self.changed = False
+
+    def _complete(self, windows: pl.DataFrame) -> pl.DataFrame:
+        """Adds the columns that new windows lack, or those of an older state."""
+        defaults = self.logic.defaults() | {PANES: pl.lit(0, pl.Int64), REVISION: pl.lit(0, pl.Int64)}
+        return windows.with_columns(e.alias(n) for n, e in defaults.items() if n not in windows.columns)
+
+    def number(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Adds to records with a span the number of their window; opens those that are new."""
+        by = [*self.key, START, END]
+        known = self.windows.select(by).with_row_index("__known")
+        spans = records.select(by).unique(maintain_order=True).join(known, on=by, how="left", maintain_order="left")
+        new = pl.col("__known").is_null()
+        number = pl.when(new).then(self.windows.height + new.cum_sum() - 1).otherwise(pl.col("__known").cast(pl.Int64))
+        spans = spans.with_columns(number.cast(pl.Int64).alias(WINDOW))
+        opened = self._complete(spans.filter(new).select(by))
+        self.windows = pl.concat([self.windows, opened.select(self.windows.columns)], how="vertical_relaxed")
+        return records.join(spans.drop("__known"), on=by, how="left", maintain_order="left").drop(START, END)
+
+    def merge(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Adds to records with a span the number of the window it merges into; spans that overlap become one."""
+        keys = records.select(self.key).unique()
+        self.windows = self.windows.drop(NEW, strict=False)
+        windows = self.windows.with_row_index("__old").with_columns(pl.lit(None, pl.Int64).alias("__record"))
+        mine = windows.join(keys, on=self.key, how="semi")
+        rest = windows.join(keys, on=self.key, how="anti", maintain_order="left")
+        numbered = records.select(*self.key, START, END).with_row_index("__record")
+        new = self._complete(numbered).with_columns(pl.lit(None, pl.UInt32).alias("__old"))
+        rows = pl.concat([mine, new.select(mine.columns)], how="vertical_relaxed").sort(*self.key, START, END)
+        reach = pl.col(END).cum_max().shift(1).over(self.key)
+        first = reach.is_null() | (pl.col(START) >= reach)
+        rows = rows.with_columns((first.cum_sum().cast(pl.Int64) - 1 + rest.height).alias(WINDOW))
+        columns = self.logic.merged() | {START: pl.col(START).min(), END: pl.col(END).max()}
+        columns |= {PANES: pl.col(PANES).max(), REVISION: pl.col(REVISION).max()}
+        columns |= {k: pl.col(k).first() for k in self.key}
+        merged = rows.group_by(WINDOW).agg(e.alias(n) for n, e in columns.items()).sort(WINDOW)
+        to = np.full(windows.height, -1, np.int64)
+        to[rest["__old"].to_numpy()] = np.arange(rest.height)
+        was = rows.filter(pl.col("__old").is_not_null())
+        to[was["__old"].to_numpy()] = was[WINDOW].to_numpy()
+        self._renumber(to)
+        names = self.windows.columns
+        self.windows = pl.concat([rest.select(names), merged.select(names)], how="vertical_relaxed")
+        number = rows.filter(pl.col("__record").is_not_null()).sort("__record")[WINDOW]
+        return records.drop(START, END).with_columns(number)
+
+    def add(self, records: pl.DataFrame, clock: int) -> None:
+        """Puts records into their windows."""
+        new = np.bincount(records[WINDOW].to_numpy(), minlength=self.windows.height)
+        self.windows = self.windows.with_columns(pl.Series(NEW, new, pl.Int64))
+        self.windows = self.windows.with_columns(e.alias(n) for n, e in self.logic.took(clock).items())
+        self.partials.add(records)
+        self.changed = True
+
+    def look(self, moment: Moment) -> pl.DataFrame | None:
+        """Fires the windows whose trigger is ready; returns their panes."""
+        if not self.windows.height:
+            return None
+        seen = pl.col(NEW) > 0 if moment.kind == "record" else pl.lit(True)
+        if self.logic.customs:
+            self._ask(moment, seen & (pl.col(FRESH) > 0))
+        on_time = pl.lit(False)
+        if moment.kind == "watermark" and not self.discarding:
+            on_time = (pl.col(END) <= moment.now) & (pl.col(END) > moment.before)
+        fires = seen & self.logic.ready(moment) & ((pl.col(FRESH) > 0) | on_time)
+        self.windows = self.windows.with_columns(fires.alias("__fires"))
+        moved = self.logic.looked_at(moment, pl.col("__fires"), seen)
+        self.windows = self.windows.with_columns(e.alias(n) for n, e in moved.items())
+        self.changed |= bool(moved)
+        fired = self.windows["__fires"]
+        self.windows = self.windows.drop("__fires", *self.logic.customs)
+        return self.fire(fired, moment) if fired.any() else None
+
+    def _ask(self, moment: Moment, seen: pl.Expr) -> None:
+        """Asks the user's triggers of the windows seen."""
+        numbered = self.windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64)).filter(seen)
+        shown = numbered.select(WINDOW, *self.key, START, END, FRESH)
+        clocks = {"watermark": moment.now, "clock": moment.clock}
+        shown = shown.with_columns(pl.lit(v, pl.Int64).alias(n) for n, v in clocks.items())
+        full = shown.join(self.partials.results(shown[WINDOW]), on=WINDOW, how="left", maintain_order="left")
+        for name, trigger in self.logic.customs.items():
+            answer = np.zeros(self.windows.height, bool)
+            if full.height:
+                answer[full[WINDOW].to_numpy()] = trigger.should_fire(full.drop(WINDOW)).to_numpy()
+            self.windows = self.windows.with_columns(pl.Series(name, answer))
+
+    def fire(self, fired: pl.Series, moment: Moment) -> pl.DataFrame:
+        """The panes of some windows, after the rows that they take back."""
+        numbered = self.windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64))
+        windows = numbered.filter(fired).with_columns(moment.timing().alias("timing"))
+        results = windows.join(self.partials.results(windows[WINDOW]), on=WINDOW, how="left", maintain_order="left")
+        names = [WINDOW, *self.key, START, END, *self.config.aggregates, PANES, "timing", REVISION]
+        panes = results.select(names)
+        if self.retracting:
+            panes = self._retracted(panes.with_columns(pl.lit(False).alias("retraction")))
+        if self.discarding:
+            self.partials.clear(windows[WINDOW], self.windows.height)
+        not_early = (moment.timing() != "early").cast(pl.Int64)
+        after = {PANES: pl.col(PANES) + 1, REVISION: pl.col(REVISION) + not_early}
+        after |= {FRESH: pl.lit(0, pl.Int64), OPENED: pl.lit(END_OF_TIME, pl.Int64)}
+        self.windows = self.windows.with_columns(
+            pl.when(fired).then(e).otherwise(pl.col(n)).alias(n) for n, e in after.items()
+        )
+        self.changed = True
+        return panes.drop(WINDOW)
+
+    def _retracted(self, panes: pl.DataFrame) -> pl.DataFrame:
+        """Panes after those that they replace; they are what is replaced next."""
+        if self.emitted is None:
+            self.emitted = panes.clear()
+        again = pl.col(WINDOW).is_in(panes[WINDOW].implode())
+        back = self.emitted.filter(again).with_columns(pl.lit(True).alias("retraction"))
+        self.emitted = pl.concat([self.emitted.filter(~again), panes], how="diagonal_relaxed")
+        return pl.concat([back, panes], how="diagonal_relaxed")
+
+    def close(self, until: int, moment: Moment) -> pl.DataFrame | None:
+        """Ends the windows up to an instant; those with records that were in no pane fire."""
+        gone = self.windows[END] <= until
+        if not gone.any():
+            return None
+        rest = gone & (self.windows[FRESH] > 0)
+        panes = self.fire(rest, moment) if rest.any() else None
+        kept = ~gone.to_numpy()
+        self.windows = self.windows.filter(~gone)
+        self._renumber(np.where(kept, np.cumsum(kept) - 1, -1))
+        self.changed = True
+        return panes
+
+    def _renumber(self, to: npt.NDArray[np.int64]) -> None:
+        self.partials.move(to)
+        if self.emitted is not None:
+            now = pl.Series(WINDOW, to[self.emitted[WINDOW].to_numpy()], pl.Int64)
+            self.emitted = self.emitted.with_columns(now).filter(pl.col(WINDOW) >= 0)
+
+    def save(self, state: ShardState) -> None:
+        """Writes what changed."""
+        if not self.changed:
+            return
+        if not self.windows.height:
+            state.remove(SEGMENT)
+            return
+        tables = {_WINDOWS: self.windows.drop(NEW, strict=False)} | self.partials.whole()
+        if self.emitted is not None:
+            tables[_EMITTED] = self.emitted
+        state.put(SEGMENT, pack(tables))

@@ -1,0 +1,120 @@
+"""Windows of any kind with any trigger, of one shard, vectorised over keys and windows.
+
+The specification is `engine.reference.windows`. A trigger that looks at each record makes *rounds*: each window takes in
+as many records as it can before its trigger may fire, all windows at once, then triggers are looked at. So a batch
+costs as many rounds as its busiest window has results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from engine.operators.windows import WindowAggregate
+from engine.spec.duration import END_OF_TIME, NEVER, duration_ms
+from engine.spec.operator import Held, Processor, Progress, Results
+from engine.state.segments import ShardState
+from engine.vectorized.windows.partials import WINDOW
+from engine.vectorized.windows.table import SEGMENT, START, WindowTable
+from engine.vectorized.windows.trigger_logic import END, NEW, Moment, TriggerLogic
+
+Numbers = npt.NDArray[np.int64]
+_LANE = "__lane"
+
+
+class GeneralWindows(Processor):
+    """The logic of a `WindowAggregate` of any kind."""
+
+    def __init__(self, config: WindowAggregate) -> None:
+        self.config = config
+        self.key = list(config.key)
+        self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
+        self.logic = TriggerLogic(config.fires)
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        """Moves the clock on, takes in the batch, moves the watermark on, ends windows."""
+        if not batch.columns and state.get(SEGMENT) is None:  # ahead of it in a chain nothing has come out yet
+            return Results(batch, held=Held(open=0))
+        table = WindowTable(self.config, self.logic, state, batch.clear())
+        before, now, clock = progress.before, progress.now, progress.clock
+        panes = [table.look(Moment("clock", before, before, clock))] if clock > progress.clock_before else []
+        records, late = self._spans(batch, self._over(before))
+        if records.height:
+            moment = Moment("record", before, before, clock)
+            records = records if self.config.window.merges else table.number(records)
+            for some in self._rounds(records, table, moment):
+                table.add(table.merge(some) if self.config.window.merges else some, clock)
+                if self.config.fires.by_record:
+                    panes.append(table.look(moment))
+        moment = Moment("watermark", before, now, clock)
+        panes += [table.look(moment), table.close(self._over(now), moment)]
+        table.save(state)
+        fired = [some for some in panes if some is not None]
+        held = Held(open=table.windows.height)
+        return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late, held)
+
+    def _over(self, watermark: int) -> int:
+        """Windows that end by then are over for good."""
+        return END_OF_TIME if watermark == END_OF_TIME else max(NEVER, watermark - self.lateness)
+
+    def _spans(self, batch: pl.DataFrame, over: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """A row for each span of each record that is not over, in order of arrival; and the records without one."""
+        if not batch.height:
+            return batch, batch
+        spans = self.config.window.spans(batch[self.config.time].to_numpy())
+        some = spans.ends > over
+        rows = spans.rows[some]
+        columns = pl.Series(START, spans.starts[some], pl.Int64), pl.Series(END, spans.ends[some], pl.Int64)
+        missed = np.bincount(rows, minlength=batch.height) == 0
+        return batch[rows].with_columns(columns), batch.filter(pl.Series(missed, dtype=pl.Boolean))
+
+    def _rounds(self, records: pl.DataFrame, table: WindowTable, moment: Moment) -> Iterator[pl.DataFrame]:
+        """The records, in pieces after each of which triggers must be looked at."""
+        if not self.config.fires.by_record:
+            yield records
+            return
+        if self.config.window.merges:
+            keys = records.select(self.key).unique(maintain_order=True).with_row_index(_LANE)
+            lanes = (
+                records.select(self.key).join(keys, on=self.key, how="left", maintain_order="left")[_LANE].to_numpy()
+            )
+        else:
+            keys, lanes = records.clear(), records[WINDOW].to_numpy()
+        order = np.argsort(lanes, kind="stable")
+        count = np.bincount(lanes)
+        start, done = np.cumsum(count) - count, np.zeros(len(count), np.int64)
+        while True:
+            busy = np.flatnonzero(done < count)
+            if not len(busy):
+                return
+            room = self._room_of_keys(keys, table) if self.config.window.merges else self._room(table, moment)
+            take = np.minimum(room[busy], (count - done)[busy])
+            piece = order[_ranges((start + done)[busy], take)]
+            done[busy] += take
+            yield records[np.sort(piece)]
+
+    def _room(self, table: WindowTable, moment: Moment) -> Numbers:
+        """How many records each window takes in a round."""
+        room: Numbers = table.windows.select(self.logic.room(moment).alias("room"))["room"].to_numpy()
+        return room if len(room) == table.windows.height else np.full(table.windows.height, room[0])
+
+    def _room_of_keys(self, keys: pl.DataFrame, table: WindowTable) -> Numbers:
+        """How many records each key takes in a round, into whatever windows."""
+        fresh = self.logic.defaults()
+        none = keys.with_columns(e.alias(n) for n, e in fresh.items())
+        held = table.windows.drop(NEW, strict=False).join(keys, on=self.key, how="inner").select(none.columns)
+        both = pl.concat([none, held], how="vertical_relaxed")
+        return both.group_by(_LANE).agg(self.logic.room_of_all().alias("room")).sort(_LANE)["room"].to_numpy()
+
+
+def _ranges(starts: Numbers, lengths: Numbers) -> Numbers:
+    """The numbers of some ranges, one after the other.
+
+    >>> _ranges(np.array([5, 9]), np.array([2, 1])).tolist()
+    [5, 6, 9]
+    """
+    ends = np.cumsum(lengths)
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)

@@ -1,0 +1,68 @@
+"""All the words on a novelty: a headline, sentences by its kind, and the figures behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from pipelines.contracts.explanations import joined, logs, metric
+from pipelines.contracts.explanations.details import details
+from pipelines.contracts.explanations.facts import Facts, ranked
+from pipelines.contracts.records import Novelty
+from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
+
+HEADLINES = {
+    "anomaly": "Unusual",
+    "state_change": "A change that lasts",
+    "new_normal": "A new normal",
+    "absence": "No data",
+    "recovered": "Normal again",
+    "learning": "Still learning what is usual",
+    "normal": "As usual",
+}
+
+_NAMES = {name: info.alias or name for name, info in Novelty.model_fields.items()}
+_OF = {JOINED: joined.sentences, "logs": logs.sentences}
+
+
+def told(verdicts: pl.DataFrame, zone: str = "UTC") -> pl.DataFrame:
+    """Verdicts with the columns `message` and `details` filled where they are news, or close an incident.
+
+    Args:
+        verdicts: A frame of `pipelines.jobs.detect.detection.SCHEMA`, or those columns of it that are known.
+        zone: IANA name of the time zone in which instants are written.
+    """
+    news = ~verdicts["kind"].is_in(QUIET_KINDS)
+    if "incident_state" in verdicts.columns:
+        news |= (verdicts["incident_state"] == "closed").fill_null(False)
+    columns: dict[str, list[str | None]] = {name: [None] * verdicts.height for name in ("message", "details")}
+    for place, row in zip(news.arg_true(), verdicts.filter(news).iter_rows(named=True), strict=True):
+        words = explain({_NAMES[name]: value for name, value in row.items()}, zone)
+        columns["message"][place] = " ".join(words["sentences"])
+        columns["details"][place] = " ".join(words["details"])
+    return verdicts.with_columns(pl.Series(name, texts, dtype=pl.String) for name, texts in columns.items())
+
+
+def explain(novelty: Mapping[str, Any], zone: str = "UTC") -> dict[str, Any]:
+    """Headline, sentences and figures for one novelty document.
+
+    Args:
+        novelty: By JSON name.
+        zone: IANA name of the time zone in which instants are written.
+
+    >>> document = {"host.name": "pay-01", "metric": "queue.depth", "kind": "anomaly", "actual": 180.0,
+    ...     "typical": 100.0, "lower": 95.0, "upper": 108.0, "since": 1784802520000, "@timestamp": 1784802530000}
+    >>> explain(document)["sentences"]
+    ['queue.depth of pay-01 is 180; usual: 95 to 108.', 'Far outside.', 'Since 10:28:40 UTC.']
+    """
+    facts = Facts(novelty, zone)
+    sentences = [*_OF.get(facts.metric, metric.sentences)(facts), facts.revised()]
+    return {
+        "headline": HEADLINES.get(facts.kind, "Unusual"),
+        "sentences": [sentence for sentence in sentences if sentence],
+        "details": details(facts),
+        "evidence": ranked(novelty.get("evidence")),
+        "influencers": ranked(novelty.get("influencers")),
+    }

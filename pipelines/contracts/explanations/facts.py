@@ -1,0 +1,137 @@
+"""What is known of a novelty when it is put into words, by the names under which words ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pipelines.contracts.explanations.quantities import Scale, duration, instant, listed
+from pipelines.contracts.records.novelty import QUIET_KINDS
+
+_ABSURD = 4.0
+"""A band that is so many times as wide as all values were apart, and as they are large, says nothing."""
+
+
+def ranked(values: Any) -> list[tuple[str, float]]:
+    """Named numbers, strongest first, by size; from an object, or from entries as Arrow has them."""
+    pairs = values.items() if isinstance(values, Mapping) else [(each["key"], each["value"]) for each in values or []]
+    return sorted(((name, value) for name, value in pairs if value is not None), key=lambda e: (-abs(e[1]), e[0]))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A novelty document, read.
+
+    Args:
+        novelty: By JSON name.
+        zone: IANA name of the time zone in which instants are written.
+    """
+
+    novelty: Mapping[str, Any]
+    zone: str
+
+    @property
+    def entity(self) -> str:
+        """The machine."""
+        return str(self.novelty.get("host.name", "?"))
+
+    @property
+    def metric(self) -> str:
+        """The metric."""
+        return str(self.novelty.get("metric", "?"))
+
+    @property
+    def kind(self) -> str:
+        """The kind of news."""
+        return str(self.novelty.get("kind", ""))
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it is no news."""
+        return self.kind in QUIET_KINDS
+
+    def number(self, name: str) -> float | None:
+        """A number of the document; ``None`` if it is absent."""
+        value = self.novelty.get(name)
+        return None if value is None else float(value)
+
+    @cached_property
+    def context(self) -> dict[str, float]:
+        """What the words rest on beside the other fields."""
+        return dict(ranked(self.novelty.get("context")))
+
+    @cached_property
+    def evidence(self) -> dict[str, float]:
+        """Evidence in nats by channel, strongest first."""
+        return dict(ranked(self.novelty.get("evidence")))
+
+    @cached_property
+    def band(self) -> tuple[float, float] | None:
+        """The band in which the value was expected; ``None`` if there is none that says anything."""
+        lower, upper = self.number("lower"), self.number("upper")
+        if lower is None or upper is None:
+            return None
+        typical, low, high = self.number("typical"), self.context.get("lowest"), self.context.get("highest")
+        known = [abs(value) for value in (typical, self.number("actual")) if value is not None]
+        reach = max([*known, 0.0 if low is None or high is None else high - low])
+        return (lower, upper) if upper - lower <= _ABSURD * reach or upper == lower else None
+
+    @cached_property
+    def scale(self) -> Scale:
+        """How the numbers of this novelty are written."""
+        kind = str(self.novelty.get("metric_kind", "gauge"))
+        width = self.band[1] - self.band[0] if self.band else None
+        every = [*(self.band or ()), self.number("actual") or 0.0, self.number("typical") or 0.0]
+        return Scale(width, kind, max(map(abs, every)))
+
+    @property
+    def window(self) -> int:
+        """Length of the window, milliseconds; 0 if it is not known."""
+        end = int(self.novelty.get("@timestamp") or 0)
+        return end - int(self.novelty.get("window_start") or end)
+
+    @property
+    def since(self) -> str:
+        """When it began, as a sentence; empty if that is not known."""
+        return f"S{self.from_onset[2:]}." if self.from_onset else ""
+
+    @property
+    def from_onset(self) -> str:
+        """When it began, as part of a sentence that begins with a blank; empty if that is not known."""
+        began = self.novelty.get("since")
+        return "" if began is None else f" since {self.instant(int(began))}"
+
+    @property
+    def lasted(self) -> float | None:
+        """Milliseconds from its beginning until this window."""
+        began, start = self.novelty.get("since"), self.novelty.get("window_start", self.novelty.get("@timestamp"))
+        return None if began is None or start is None else max(float(start) - float(began), 0.0)
+
+    def instant(self, ms: int) -> str:
+        """An instant in words."""
+        return instant(ms, int(self.novelty.get("@timestamp") or ms), self.zone)
+
+    def after(self) -> str:
+        """How long it lasted, as words that begin with a blank; empty if that is not known."""
+        return f" after {duration(self.lasted)}" if self.lasted else ""
+
+    def by_rule(self) -> str:
+        """Which rules had it reported, as the beginning of a sentence; empty if none did."""
+        rules = list(self.novelty.get("reported_by") or [])
+        return f"Rule{'s' if len(rules) > 1 else ''} {listed(rules)}: " if rules else ""
+
+    def course(self) -> str:
+        """Where the incident stands if that is all there is to tell, as a sentence."""
+        state = self.novelty.get("incident.state") if self.quiet else None
+        if state == "closed":
+            return f"The incident that began{self.from_onset.replace(' since', ' at')} is closed."
+        return f"An incident has been open{self.from_onset}." if state == "open" else ""
+
+    def revised(self) -> str:
+        """That it was judged again, or decided later, as a sentence."""
+        decided, revision = self.novelty.get("incident.decided"), int(self.novelty.get("revision") or 0)
+        if decided is not None:
+            return f"What followed decided that, at {self.instant(int(decided))}."
+        return f"Judged again after late data, a rule or a label (revision {revision})." if revision else ""

@@ -1,0 +1,14 @@
+"""Every record that crosses a Kafka topic, each defined once."""
+
+from pipelines.contracts.records.features import Features
+from pipelines.contracts.records.incident import Incident
+from pipelines.contracts.records.label import Label
+from pipelines.contracts.records.log import Log
+from pipelines.contracts.records.log_features import LogFeatures
+from pipelines.contracts.records.novelty import Novelty
+from pipelines.contracts.records.rule import Rule
+from pipelines.contracts.records.telemetry import Telemetry
+
+ALL = (Telemetry, Log, Features, LogFeatures, Novelty, Incident, Rule, Label)
+
+__all__ = ["ALL", "Features", "Incident", "Label", "Log", "LogFeatures", "Novelty", "Rule", "Telemetry"]

@@ -1,0 +1,7 @@
+"""What derives from a record's one definition: its Spark schema, its Elasticsearch mapping, its page of the docs."""
+
+from pipelines.contracts.schemas.elasticsearch import mapping
+from pipelines.contracts.schemas.markdown import errors_page, records_page, settings_page
+from pipelines.contracts.schemas.spark import spark_schema
+
+__all__ = ["errors_page", "mapping", "records_page", "settings_page", "spark_schema"]

@@ -1,0 +1,70 @@
+"""The Elasticsearch mapping of a record, by JSON name. Knows no index and no server.
+
+Text is a `keyword` unless marked as prose; a dotted JSON name becomes nested objects. A `dict[str, float]` (evidence by
+name) is an object that takes any key as a `double`, with `subobjects: false`, so that the keys `cpu` and `cpu.user`
+can stand side by side. Everything else is strict: a field that no record defines is refused, not guessed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from engine.spec.record import Record, Text, TimeMs, unwrap
+
+LONGEST_KEYWORD = 8_191
+"""Characters of a keyword that is indexed: Lucene takes 32 766 bytes, up to 4 each. Longer is only stored."""
+
+_SCALARS = {int: "long", float: "double", bool: "boolean", bytes: "binary"}
+
+
+def mapping(record: type[Record]) -> dict[str, Any]:
+    """The `mappings` of an index that holds such records.
+
+    >>> from pipelines.contracts.records import Telemetry
+    >>> mapping(Telemetry)["properties"]["host"]
+    {'properties': {'name': {'type': 'keyword', 'ignore_above': 8191}}}
+    """
+    properties: dict[str, Any] = {}
+    templates: list[dict[str, Any]] = []
+    for name, info in record.model_fields.items():
+        *parents, leaf = (info.alias or name).split(".")
+        node = properties
+        for parent in parents:
+            node = node.setdefault(parent, {"properties": {}})["properties"]
+        node[leaf] = field_mapping(info)
+        if field_mapping(info).get("subobjects") is False:
+            path = ".".join([*parents, leaf])
+            templates.append({path: {"path_match": f"{path}.*", "mapping": {"type": "double"}}})
+    return {"dynamic": "strict", "dynamic_templates": templates, "properties": properties}
+
+
+def field_mapping(info: FieldInfo) -> dict[str, Any]:
+    """The mapping of one field."""
+    kind, _ = unwrap(info.annotation)
+    marks = _marks(info)
+    if any(isinstance(mark, TimeMs) for mark in marks):
+        return {"type": "date", "format": "epoch_millis||strict_date_optional_time"}
+    if any(isinstance(mark, Text) for mark in marks):
+        return {"type": "text"}
+    return _mapping_of(kind)
+
+
+def _mapping_of(kind: Any) -> dict[str, Any]:
+    origin = get_origin(kind)
+    if origin is dict:
+        return {"type": "object", "dynamic": "true", "subobjects": False}
+    if origin in (list, tuple):  # Elasticsearch has no list type: each field may hold several values
+        return _mapping_of(unwrap(get_args(kind)[0])[0])
+    if isinstance(kind, type) and issubclass(kind, Record):
+        return {"properties": mapping(kind)["properties"]}
+    if kind is str or origin is Literal:
+        return {"type": "keyword", "ignore_above": LONGEST_KEYWORD}
+    return {"type": _SCALARS[kind]}
+
+
+def _marks(info: FieldInfo) -> list[Any]:
+    """All markers of a field: those at the top, and those inside ``Instant | None``."""
+    inner = [mark for part in get_args(info.annotation) for mark in getattr(part, "__metadata__", ())]
+    return [*info.metadata, *inner]

@@ -1,0 +1,21 @@
+"""The Spark schema of a record, by column name; needs no Spark session."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from engine.spec.record import Record
+
+
+@cache
+def spark_schema(record: type[Record]) -> StructType:
+    """The columns of a record as Spark types; dictionary-encoded text is plain text to Spark.
+
+    >>> from pipelines.contracts.records import Telemetry
+    >>> spark_schema(Telemetry).simpleString()
+    'struct<time:bigint,entity:string,metric:string,value:double,kind:string>'
+    """
+    return from_arrow_schema(record.arrow_schema())

@@ -1,0 +1,142 @@
+"""What is said of wrong settings: which, from where, what is accepted; and what an unknown one may have meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.setting_types import accepted
+
+PREFIX = "NEWNORMAL_"
+OTHERS = frozenset({"DEBUG", "IVY_SETTINGS", "PRELOAD", "HYPOTHESIS", "EXAMPLES", "SCREENSHOTS", "TRANSCRIPTS"})
+"""Environment variables of ours that are no settings."""
+
+_OF_KUBERNETES = re.compile(r"(^|_)(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$")
+"""Variables that Kubernetes gives each container of a namespace in which a service's name begins with ``newnormal``."""
+
+_FILE = "newnormal.toml"
+_LONGEST = 200
+
+
+def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Each setting by its dotted name."""
+    for name, info in model.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            yield from leaves(info.annotation, f"{prefix}{name}.")
+        else:
+            yield prefix + name, info
+
+
+def variable(dotted: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + dotted.replace(".", "__").upper()
+
+
+def refusal(wrong: Mapping[str, tuple[str, str, str]]) -> NewnormalError:
+    """The error for settings: of each what is wrong, where it was found, and what is accepted."""
+    what = "; ".join(text for text, _, _ in wrong.values())
+    where = ", ".join(dict.fromkeys(place for _, place, _ in wrong.values()))
+    wanted = [f"{name}: {text}" if len(wrong) > 1 else text for name, (_, _, text) in wrong.items()]
+    return NewnormalError("SETTING_INVALID", what, where, "; ".join(wanted), "nothing was started")
+
+
+def explained(
+    error: ValidationError, model: type[BaseModel], given: Mapping[str, Any], environ: Mapping[str, str]
+) -> NewnormalError:
+    """The error for what the settings' types refused.
+
+    Args:
+        error: What they say.
+        model: The settings.
+        given: Settings of the command line, by dotted name.
+        environ: The environment.
+    """
+    known, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
+    for one in error.errors():
+        path = ".".join(map(str, one["loc"]))
+        name = next((name for name in known if path == name or path.startswith(f"{name}.")), None)
+        if name is None:
+            below = one["input"] if isinstance(one["input"], dict) and one["input"] else {"": one["input"]}
+            for leaf, value in below.items():
+                full = f"{path}.{leaf}".removesuffix(".")
+                wrong[full] = _unknown(full, value, known, given, environ)
+            continue
+        shown = path.removesuffix(".[key]")
+        why = str(one.get("ctx", {}).get("error", "")).partition("; accepted")[0]
+        hint = f": {why}" if "did you mean" in why else ""
+        wrong[shown] = (f"{shown} = {_short(one['input'])}{hint}", place(name, given, environ), accepted(known[name]))
+    return refusal(wrong)
+
+
+def _unknown(
+    path: str, value: object, known: Mapping[str, FieldInfo], given: Mapping[str, Any], environ: Mapping[str, str]
+) -> tuple[str, str, str]:
+    sections = {name.partition(".")[0] for name in known if "." in name}
+    if path in sections:
+        return f"{path} = {_short(value)}: a table of settings", place(path, given, environ), f"[{path}]"
+    what = f"{path} = {_short(value)}: there is no such setting"
+    hint = meant(path, known)
+    return what + (f"; did you mean {hint}?" if hint else ""), place(path, given, environ), "see docs/settings.md"
+
+
+def meant(path: str, known: Mapping[str, FieldInfo]) -> str | None:
+    """The setting, or table of settings, that an unknown name is most like."""
+    names = [*known, *sorted({name.partition(".")[0] for name in known if "." in name})]
+    leaf = path.rpartition(".")[2]
+    same = [name for name in known if name.rpartition(".")[2] == leaf]
+    inside = [name for name in known if name.partition(".")[0] == path.partition(".")[0]]
+    close = get_close_matches(path, inside, 1, 0.75) or same or get_close_matches(path, names, 1)
+    return close[0] if close else None
+
+
+def check_variables(environ: Mapping[str, str], model: type[BaseModel]) -> None:
+    """Makes sure that each variable that looks like ours is a setting: pydantic passes over what it does not know.
+
+    Raises:
+        NewnormalError: ``SETTING_INVALID`` naming the variable, and the setting that may have been meant.
+    """
+    known, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
+    tables = {name.partition(".")[0] for name in known if "." in name}
+    for name in sorted(environ):
+        inner = name.upper().removeprefix(PREFIX)
+        if inner == name.upper() or inner in OTHERS or _OF_KUBERNETES.search(inner):
+            continue
+        first, _, rest = inner.lower().partition("__")
+        if inner.lower() in known or (first in tables and (rest or inner.lower() in tables)):
+            continue  # what stands in a table is pydantic's to check
+        close = get_close_matches(inner, [variable(dotted).removeprefix(PREFIX) for dotted in known], 1)
+        hint = f"; did you mean {PREFIX}{close[0]}?" if close else ""
+        wrong[name] = (f"{name}: there is no such setting{hint}", "environment", "see docs/settings.md")
+    if wrong:
+        raise refusal(wrong)
+
+
+def hide(url: str) -> str:
+    """An address without user and password.
+
+    >>> hide("http://me:secret@host:9200")
+    'http://***@host:9200'
+    """
+    return re.sub(r"//[^/@]*@", "//***@", url)
+
+
+def _short(value: object) -> str:
+    text = repr(str(value) if isinstance(value, Path) else hide(value) if isinstance(value, str) else value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def place(name: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """Where a setting's value comes from: the first of command line, environment and file that has it."""
+    if any(given.get(dotted) is not None and (dotted + ".").startswith(f"{name}.") for dotted in given):
+        return "command line"
+    upper = {variable.upper(): variable for variable in environ}
+    own, table = variable(name), variable(name.partition(".")[0])
+    found = [upper[key] for key in upper if key in (own, table) or key.startswith(f"{own}__")]
+    return found[0] if found else _FILE

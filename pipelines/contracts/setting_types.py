@@ -1,0 +1,165 @@
+"""Types of settings: each refuses what could not be used later, and says what is accepted."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from urllib.parse import urlsplit
+
+from annotated_types import Ge, Le
+from pydantic import AfterValidator, BeforeValidator
+from pydantic.fields import FieldInfo
+
+from engine.spec.duration import duration_ms, epoch_ms
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.globs import Glob
+from pipelines.contracts.records.zone import Zone
+
+_NAME = re.compile(r"(?=.{1,253}$)\w([\w-]*\w)?(\.\w([\w-]*\w)?)*\.?", re.ASCII)
+_MEGABYTES = {"m": 1, "g": 1024}
+_MOST_MEGABYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Accepts:
+    """What a setting accepts, in words."""
+
+    text: str
+
+
+def _checked(usable: Callable[[str], bool]) -> AfterValidator:
+    def check(text: str) -> str:
+        try:
+            fine = usable(text)
+        except (NewnormalError, ValueError, OverflowError):
+            fine = False
+        if not fine:
+            raise ValueError("not accepted")
+        return text
+
+    return AfterValidator(check)
+
+
+def _is_host(text: str) -> bool:
+    """A name, or an address of version 4 or 6; raises ``ValueError`` for some that are none."""
+    if ":" in text or re.fullmatch(r"[0-9.]+", text):
+        ipaddress.ip_address(text)
+        return True
+    return _NAME.fullmatch(text) is not None
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    inner = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    usable = re.fullmatch("[0-9]{1,5}", port) is not None and 0 < int(port) <= 65535
+    return usable and (":" in inner) == (inner != host) and _is_host(inner)
+
+
+def _is_url(text: str) -> bool:
+    parts = urlsplit(text)
+    address = parts.netloc.rpartition("@")[2]
+    plain = re.fullmatch(r"[\w./~-]*", parts.path) and not parts.query and not parts.fragment and text.isprintable()
+    return parts.scheme in ("http", "https") and _is_address(address) and bool(plain)
+
+
+def _megabytes(least: int) -> AfterValidator:
+    def usable(text: str) -> bool:
+        found = re.fullmatch(r"([0-9]{1,7})([mg])", text)
+        return found is not None and least <= megabytes(text) <= _MOST_MEGABYTES
+
+    return _checked(usable)
+
+
+def megabytes(text: str) -> int:
+    """Megabytes (of 2^20 bytes) of a size such as ``512m`` or ``2g``."""
+    return int(text[:-1]) * _MEGABYTES[text[-1]]
+
+
+def _is_folder(path: Path) -> Path:
+    """Only what no later permission or disk can mend is refused here."""
+    try:
+        absolute = path.expanduser()
+        if str(path) not in ("", ".") and str(path).isprintable():
+            parents = (absolute, *absolute.parents)
+            if next((parent.is_dir() for parent in parents if parent.exists()), True):
+                return path
+    except (RuntimeError, OSError, ValueError):
+        pass
+    raise ValueError("not accepted")
+
+
+def _nothing(value: object) -> object:
+    return None if value == "" else value
+
+
+def _no_flag(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("not accepted")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_flag)]
+Number = Annotated[float, BeforeValidator(_no_flag)]
+_DURATIONS = "e.g. 250ms, 10s, 5m, 1h30m, 7d; at most ten years"
+Duration = Annotated[str, _checked(lambda t: duration_ms(t) >= 0), Accepts(f"a duration, {_DURATIONS}")]
+Length = Annotated[str, _checked(lambda t: duration_ms(t) > 0), Accepts(f"a duration above 0, {_DURATIONS}")]
+OptionalLength = Annotated[Length | None, BeforeValidator(_nothing), Accepts(f"nothing, or a duration, {_DURATIONS}")]
+Time = Annotated[str, _checked(lambda t: epoch_ms(t) is not None), Accepts("ISO 8601, e.g. 2026-11-21T00:00:00Z")]
+Heap = Annotated[str, _megabytes(128), Accepts("megabytes or gigabytes, from 128m to 1024g")]
+DiskSize = Annotated[str, _megabytes(1), Accepts("megabytes or gigabytes, from 1m to 1024g")]
+DriverHeap = Annotated[str, _megabytes(512), Accepts("megabytes or gigabytes, from 512m to 1024g")]
+Brokers = Annotated[
+    Annotated[str, _checked(lambda t: all(map(_is_address, t.split(","))))] | None,
+    BeforeValidator(_nothing),
+    Accepts("nothing, or host:port, several with commas between them"),
+]
+Url = Annotated[
+    Annotated[str, _checked(_is_url)] | None,
+    BeforeValidator(_nothing),
+    Accepts("nothing, or http://host:port, or https://host:port"),
+]
+ListenHost = Annotated[
+    str, _checked(_is_host), Accepts("a host name or an address, e.g. 127.0.0.1, 0.0.0.0 or ::1"),
+]  # fmt: skip
+Names = Annotated[
+    str, _checked(lambda t: t == "" or all(name == "*" or _is_host(name) for name in t.split(","))),
+    Accepts("nothing, or host names and addresses with commas between them, or *"),
+]  # fmt: skip
+Index = Annotated[
+    str, _checked(lambda t: re.fullmatch(r"[a-z][a-z0-9_-]{0,99}", t) is not None),
+    Accepts("small letters, digits, _ and -, a letter first, up to 100 characters"),
+]  # fmt: skip
+Prefix = Annotated[
+    str, _checked(lambda t: re.fullmatch(r"([a-z0-9][a-z0-9-]{0,59}\.)?", t) is not None),
+    Accepts("nothing, or small letters, digits and - (not first), and a dot at the end, e.g. staging."),
+]  # fmt: skip
+Folder = Annotated[Path, AfterValidator(_is_folder), Accepts("a directory, or where one can be made")]
+FamilyName = Literal["mixture", "count", "ratio", "categorical"]
+Families = Annotated[
+    dict[Glob, FamilyName],
+    Accepts(f"globs of metrics, each with one of {', '.join(get_args(FamilyName))}"),
+]
+TimeZone = Annotated[Zone, Accepts("an IANA name, e.g. UTC or Europe/Stockholm")]
+
+
+def accepted(info: FieldInfo) -> str:
+    """What a setting accepts, in words, from its type and bounds."""
+    for mark in info.metadata:
+        if isinstance(mark, Accepts):
+            return mark.text
+    return _of_type(info.annotation, info.metadata)
+
+
+def _of_type(kind: Any, marks: list[Any]) -> str:
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(map(str, get_args(kind)))
+    if get_origin(kind) is Annotated or get_origin(kind) is Union:
+        return _of_type(get_args(kind)[0], marks)
+    low = next((mark.ge for mark in marks if isinstance(mark, Ge)), None)
+    high = next((mark.le for mark in marks if isinstance(mark, Le)), None)
+    name = {int: "an integer", float: "a number", bool: "true or false"}[kind]
+    return name if low is None else f"{name} from {low} to {high}"

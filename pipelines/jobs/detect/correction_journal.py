@@ -1,0 +1,239 @@
+"""What can still be judged again: the windows judged of late, and what was believed before them.
+
+State: segments ``snapshot/<time>``, all that was believed at that instant of event time; segments ``journal/<number>``,
+parts of a log of the windows judged and of what was said of them, in which the last row of a window holds; segment
+``revised``, how often what was said again was; and the note ``history``. It reaches back by the horizon at least, and
+by two of them at most.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.operators.two_sided import together
+from engine.spec.duration import NEVER
+from engine.state.segments import ShardState, pack, unpack
+
+IDENTITY = ("entity", "metric", "window_start", "window_end")
+_MOST_PARTS = 64
+_BY_SERIES = pl.col("entity").hash(0) ^ pl.col("metric").hash(1)
+"""Order of the rows of a part: what lies together is compressed well."""
+
+_APART = (*IDENTITY, "revision", "at", "message", "details", "ingested")
+"""Columns of verdicts that are no content."""
+
+
+@dataclass
+class Past:
+    """The windows of some entities after some instant.
+
+    Attributes:
+        inputs: Rows as they were judged, one a window.
+        said: `IDENTITY`, ``revision`` of the last verdict, ``mark`` of its content, and ``at``, the end of the window
+            in which it was said: later than its own if it is dated back.
+    """
+
+    inputs: pl.DataFrame
+    said: pl.DataFrame
+
+
+class History:
+    """Snapshots and journal of one shard.
+
+    Args:
+        state: The shard's state.
+        horizon: How far behind the watermark a window can be judged again, at least; milliseconds.
+        since: The instant from which on there is a journal, where there is none yet.
+    """
+
+    def __init__(self, state: ShardState, horizon: int, since: int) -> None:
+        self.state, self.horizon = state, horizon
+        models = state.get("models") if "history" not in state.notes else None
+        self.notes = state.notes.setdefault("history", {"base": since, "snapshots": [], "parts": [], "next": 0})
+        if models:  # state of a version that kept no history
+            self.state.put(f"snapshot/{since}", models)
+            self.notes["snapshots"].append(since)
+
+    @property
+    def base(self) -> int:
+        """Windows that end later can be judged again."""
+        return int(self.notes["base"])
+
+    def cuts(self, before: int, now: int) -> list[int]:
+        """The instants in (before, now] at which to take a snapshot: those that are not at once too old."""
+        every = self.horizon
+        first = max(before, now - 2 * every) // every + 1
+        return [number * every for number in range(first, now // every + 1)]
+
+    def keep(self, time: int, tables: Mapping[str, pa.Table]) -> None:
+        """Takes a snapshot, or replaces one."""
+        self.state.put(f"snapshot/{time}", pack({name: _frame(table) for name, table in tables.items()}))
+        if time not in self.notes["snapshots"]:
+            self.notes["snapshots"].append(time)
+
+    def snapshot_before(self, instant: int) -> int:
+        """The time of the newest snapshot before an instant, else the base: before all that the journal holds."""
+        return max((time for time in self.notes["snapshots"] if time < instant), default=self.base)
+
+    def snapshots_after(self, time: int) -> list[int]:
+        """The times of the snapshots after an instant."""
+        return sorted(t for t in self.notes["snapshots"] if t > time)
+
+    def believed(self, time: int) -> dict[str, pa.Table] | None:
+        """What was believed at the time of a snapshot; ``None`` at the base without one: nothing yet."""
+        stored = self.state.get(f"snapshot/{time}")
+        return {name: frame.to_arrow() for name, frame in unpack(stored).items()} if stored else None
+
+    def write(self, inputs: pl.DataFrame, said: pl.DataFrame) -> None:
+        """Adds windows as judged, and what was said (see `Past`)."""
+        if not inputs.height and not said.height:
+            return
+        times = [frame[name] for frame, name in ((inputs, "window_end"), (said, "at")) if frame.height]
+        ends = [int(column.to_numpy().max()) for column in times]
+        if len(self.notes["parts"]) >= _MOST_PARTS:
+            before = self._read(NEVER, None)
+            inputs = _last(together(before.inputs, inputs))
+            said = _last(together(before.said, said))
+            ends += [end for _, end in self.notes["parts"]]
+            self._remove(self.notes["parts"])
+        again = said.filter(pl.col("revision") > 0).select(*IDENTITY, "revision") if said.height else said
+        if again.height:
+            self._keep_revised(_last(pl.concat([self._revised(), again])))
+        number = self.notes["next"]
+        tables = {"inputs": inputs, "said": said}
+        packed = pack(
+            {name: table.sort(_BY_SERIES, maintain_order=True) for name, table in tables.items() if table.height}
+        )
+        self.state.put(f"journal/{number}", packed)
+        self.notes["parts"].append([number, max(ends)])
+        self.notes["next"] = number + 1
+
+    def renumbered(self, verdicts: pl.DataFrame) -> pl.DataFrame:
+        """Verdicts of which those that revise an earlier one have the revision that follows on what was said."""
+        if not verdicts.height or not (verdicts["revision"] > 0).any():
+            return verdicts
+        said = self._revised().rename({"revision": "_said"})
+        both = verdicts.join(said, on=IDENTITY, how="left", maintain_order="left")
+        following = pl.when(pl.col("revision") > 0).then(pl.col("_said").fill_null(0) + 1).otherwise("revision")
+        return both.with_columns(revision=following).drop("_said")
+
+    def read(self, entities: Collection[str], after: int) -> Past:
+        """The windows of some entities that end after an instant."""
+        return self._read(after, entities)
+
+    def forget(self, now: int, open_: pl.DataFrame) -> None:
+        """Lets go of what lies further back than needed.
+
+        Args:
+            now: The watermark.
+            open_: `IDENTITY` of the windows that may be revised however far back they lie.
+        """
+        old = [time for time in self.notes["snapshots"] if time <= now - self.horizon]
+        if not old:
+            return
+        self.notes["base"] = max(old)
+        for time in old:
+            if time < self.base:
+                self.state.remove(f"snapshot/{time}")
+                self.notes["snapshots"].remove(time)
+        self._remove([part for part in self.notes["parts"] if part[1] <= self.base])
+        revised = self._revised()
+        if revised.height:
+            late = revised.filter(pl.col("window_end") <= self.base).join(open_, on=IDENTITY, how="semi")
+            self._keep_revised(pl.concat([late, revised.filter(pl.col("window_end") > self.base)]))
+
+    def _revised(self) -> pl.DataFrame:
+        stored = self.state.get("revised")
+        schema = {"entity": pl.String, "metric": pl.String, **dict.fromkeys((*IDENTITY[2:], "revision"), pl.Int64)}
+        return unpack(stored)["revised"] if stored else pl.DataFrame(schema=schema)
+
+    def _keep_revised(self, revised: pl.DataFrame) -> None:
+        if revised.height:
+            self.state.put("revised", pack({"revised": revised}))
+        elif self.state.get("revised"):
+            self.state.remove("revised")
+
+    def _read(self, after: int, entities: Collection[str] | None) -> Past:
+        inputs, said = [], []
+        for number, end in self.notes["parts"]:
+            if end > after:
+                tables = unpack(self.state.get(f"journal/{number}") or b"[]\n")
+                inputs.append(_some(tables.get("inputs"), "window_end", max(after, self.base), entities))
+                said.append(_some(tables.get("said"), "at", max(after, self.base), entities))
+        return Past(_last(together(*inputs)), _last(together(*said)))
+
+    def _remove(self, parts: Collection[list[int]]) -> None:
+        for number, _ in list(parts):
+            self.state.remove(f"journal/{number}")
+        self.notes["parts"] = [part for part in self.notes["parts"] if part not in list(parts)]
+
+
+def mark(verdicts: pl.DataFrame) -> pl.Series:
+    """A number of 32 bits for the content of each verdict: equal ones have equal numbers, others hardly ever.
+
+    >>> row = {"kind": "anomaly", "typical": 1.0, "influencers": [{"key": "cpu", "value": 1.0}], "revision": 0}
+    >>> other = row | {"influencers": [{"key": "mem", "value": 1.0}]}
+    >>> marks = mark(pl.DataFrame([row, row | {"revision": 1}, row | {"typical": 2.0}, other]))
+    >>> marks[0] == marks[1], marks[0] == marks[2], marks[0] == marks[3]
+    (True, False, False)
+    """
+    content = np.zeros(verdicts.height, np.uint64)
+    for name in verdicts.columns:
+        if name not in _APART:
+            content = _mixed(content, _content(verdicts[name]))
+    return pl.Series("mark", (content >> np.uint64(32)).astype(np.uint32))
+
+
+def _content(column: pl.Series) -> NDArray[np.uint64]:
+    """A number for each value of a column, of whatever type."""
+    if isinstance(column.dtype, pl.Struct):
+        result = np.zeros(len(column), np.uint64)
+        for field in column.struct.unnest():
+            result = _mixed(result, _content(field))
+        return result
+    if isinstance(column.dtype, pl.List | pl.String) and column.null_count() == len(column):
+        return np.zeros(len(column), np.uint64)
+    if isinstance(column.dtype, pl.List):
+        result = np.zeros(len(column), np.uint64)
+        parts = pl.DataFrame({"row": pl.arange(len(column), eager=True), "part": column}).explode("part").drop_nulls()
+        np.add.at(result, parts["row"].to_numpy(), _mixed(np.zeros(1, np.uint64), _content(parts["part"])))
+        return result
+    if column.dtype == pl.String:
+        names = column.unique().drop_nulls()
+        codes = pl.Series([zlib.crc32(name.encode()) + 1 for name in names], dtype=pl.UInt64)
+        coded: NDArray[np.uint64] = column.replace_strict(names, codes, default=0, return_dtype=pl.UInt64).to_numpy()
+        return coded
+    numbers = column.cast(pl.Float64).fill_null(float("nan")).to_numpy() + 0.0
+    return np.ascontiguousarray(numbers).view(np.uint64)
+
+
+def _mixed(content: NDArray[np.uint64], more: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One round of a multiplicative hash: splitmix64 (Steele, Lea, Flood 2014)."""
+    mixed = (content ^ more) + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _some(table: pl.DataFrame | None, time: str, after: int, entities: Collection[str] | None) -> pl.DataFrame:
+    if table is None:
+        return pl.DataFrame()
+    table = table.filter(pl.col(time) > after)
+    return table if entities is None else table.filter(pl.col("entity").is_in(list(entities)))
+
+
+def _last(table: pl.DataFrame) -> pl.DataFrame:
+    return table.unique(IDENTITY, keep="last", maintain_order=True) if table.height else table
+
+
+def _frame(table: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

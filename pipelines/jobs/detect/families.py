@@ -1,0 +1,35 @@
+"""What is known of a metric before its values are: its kind, the family that is prescribed, samples of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from models.arrays import Ints
+from models.families.choice import NONE, Family, MetricKind
+from models.families.suited import About
+from pipelines.contracts.globs import matches
+
+_KINDS = {kind.name.lower(): int(kind) for kind in MetricKind}
+
+
+def about(frame: pl.DataFrame, family: Mapping[str, str]) -> About:
+    """What is known of each row.
+
+    Args:
+        frame: Columns ``metric``, ``kind`` and ``count``, the samples of the window.
+        family: Names of families by glob of the metric; the first that matches holds.
+
+    >>> row = {"metric": "errors", "kind": "count", "count": 6}
+    >>> about(pl.DataFrame([row, row | {"metric": "cpu", "kind": "gauge"}]), {"c*": "mixture"})
+    About(kind=array([3, 0]), family=array([-1,  0]), samples=array([6., 1.]))
+    """
+    kind: Ints = frame["kind"].replace_strict(_KINDS, default=0, return_dtype=pl.Int64).to_numpy()
+    prescribed = np.full(frame.height, NONE, np.int64)
+    for glob, name in reversed(list(family.items())):
+        prescribed[matches(glob, frame["metric"])] = Family[name.upper()]
+    counted = (kind == MetricKind.COUNT) | (prescribed == Family.COUNT)
+    samples = np.where(counted, np.maximum(frame["count"].to_numpy(), 1), 1).astype(np.float64)
+    return About(kind, prescribed, samples)

@@ -1,0 +1,38 @@
+"""How a label changes what the detector believes of a series, or of a machine as a whole."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Ints
+from pipelines.contracts.records import Label
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.state import DetectionState
+
+
+def tell(detection: Detection, state: DetectionState, label: Label) -> None:
+    """Applies a label to the state; of a series that has not been met it changes nothing.
+
+    - ``false_alarm``, ``true``: the evidence of that series (metric `_machine`: of the joined verdict) is worth less,
+      or more.
+    - ``expected_change``, ``new_normal``: the present level is typical from now on and the incident is closed; with
+      metric `_machine` that of all metrics of the machine.
+    """
+    machine = state.entities.find([(label.entity,)])
+    series = _series(state, label)
+    if label.verdict in ("false_alarm", "true"):
+        whole = label.metric == JOINED
+        rows, judge = (machine, detection.joined) if whole else (series, detection.detector)
+        columns = (state.entities if whole else state.series).columns
+        judge.told(columns, rows, np.full(len(rows), label.verdict == "true"))
+        return
+    offset = detection.detector.accept(state.series.columns, series)
+    detection.machines.shift(state, np.repeat(machine, len(series) if len(machine) else 0), series, offset)
+    detection.joined.accept(state.entities.columns, machine)
+
+
+def _series(state: DetectionState, label: Label) -> Ints:
+    if label.metric != JOINED:
+        return state.series.find([(label.entity, label.metric)])
+    return state.series.find([key for key in state.series.keys() if key[0] == label.entity])  # noqa: SIM118

@@ -1,0 +1,274 @@
+"""Verdicts on the counts of log lines: window by window, all machines of a shard at once.
+
+Knows neither Spark nor Kafka. Each machine has two rows in the models, one for its templates and one for its
+severities; one verdict, metric `logs`, is made of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from models.arrays import Flags, Ints, Rows
+from models.course import Course
+from models.evidence.combine import combine, score, worth
+from models.evidence.repeats import NEVER
+from models.feedback import Feedback
+from models.templates.config import TemplateConfig
+from models.templates.model import CHANNELS, Templates, TemplateVerdicts
+from models.templates.phases import Phases
+from models.templates.tables import LogWindow
+from models.verdicts import Kind
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.control_messages import LabelDue, RuleInForce
+from pipelines.jobs.detect.logs.detection_state import METRIC, SEVERITIES, TEMPLATES, LogState
+from pipelines.jobs.detect.logs.labels import LogLabels
+from pipelines.jobs.detect.rules import Effects, effects
+from pipelines.jobs.detect.worst import revisions, unusual, worst
+
+INFLUENCERS = 5
+"""Templates and severities that are named with a verdict at the most."""
+
+EVERY = 360
+"""Windows after which what is as good as forgotten is dropped from the state."""
+
+_ENDS = ndtri(np.array([0.0005, 0.5, 0.9995]))
+_LEAST = 1.0
+"""Nats of evidence from which a template is named."""
+
+EVIDENCE = (*CHANNELS, "severity")
+"""Channels of the verdict on a machine's log."""
+
+_NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
+_COLUMNS = {"__m": pl.Int64, "entity": pl.String, "kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
+_COLUMNS |= {
+    "since": pl.Int64,
+    "incident_state": pl.String,
+    "_changes": pl.Boolean,
+    "_unusual": pl.Boolean,
+    "_unrest": pl.Boolean,
+}
+_COURSES = [course.value or None for course in Course]
+
+
+class LogDetection:
+    """Judges and learns; holds no state, which is handed in and changed.
+
+    Args:
+        settings: The detector's settings.
+        size: Length of the windows, milliseconds.
+        config: The model's constants.
+    """
+
+    def __init__(self, settings: DetectorSettings, size: int, config: TemplateConfig | None = None) -> None:
+        self.threshold, self.size = settings.threshold, size
+        self.model, self.phases, self.feedback = Templates(config or TemplateConfig()), Phases(), Feedback()
+        self.unusual = unusual(settings.threshold) | pl.col("_unusual")
+        self.labels = LogLabels(self.model, self.phases, self.feedback)
+
+    def new_state(self) -> LogState:
+        """The state before anything was seen."""
+        return LogState(self.model, self.phases, self.feedback)
+
+    def process(
+        self,
+        features: pl.DataFrame,
+        state: LogState,
+        rules: Sequence[RuleInForce] = (),
+        labels: Sequence[LabelDue] = (),
+    ) -> pl.DataFrame:
+        """Verdicts on all windows up to the last one in the features, in order of window end and machine.
+
+        Machines that are known are judged in windows without a line too.
+
+        Args:
+            features: Columns of `LogFeatures`; all rows of their windows, none of them judged before; in any order.
+            state: Changed.
+            rules: Those in force at some time; they decide here what is learned.
+            labels: Those that take effect by now, in order.
+
+        Returns:
+            Columns of `Novelty`, as far as they are known here; without columns if there is nothing to tell. That an
+            incident is a change of state is said of its worst window: a further verdict on it, of revision 1.
+        """
+        rows = features.sort("window_end", "entity", "metric")
+        parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
+        pieces, dues = [], list(labels)
+        while parts:
+            end = min(parts)
+            if state.judged is not None and state.listens():  # else nobody is missed
+                end = min(end, state.judged + self.size)
+            while dues and dues[0].at < end:
+                self.labels.tell(state, dues.pop(0).label)
+            pieces.append(self._window(parts.pop(end, rows.clear()), state, end, rules))
+            state.judged = end
+            if end // self.size % EVERY == 0:
+                state.tidy(self.model.faint(state.tables()), end)
+        for due in dues:
+            self.labels.tell(state, due.label)
+        made = [piece for piece in pieces if piece.height]
+        return pl.concat(made) if made else pl.DataFrame()
+
+    def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> pl.DataFrame:
+        pairs = state.take(part)
+        rows = state.awake(pairs)
+        place = np.full(len(state.entities), -1)
+        place[rows] = np.arange(len(rows))
+        owner, template = (state.pairs.columns[name].astype(np.int64) for name in ("owner", "template"))
+        mine = np.flatnonzero(place[owner[: len(state.pairs)]] >= 0)
+        count = np.zeros(len(state.pairs))
+        count[pairs] = part["count"].to_numpy()
+        view: Ints = state.entities.columns["fleet"].astype(np.int64)[rows]
+        window = LogWindow(rows, view, mine, place[owner[mine]], template[mine], count[mine])
+        young = Rows(state.entities.columns, rows, "")["windows"] < self.model.config.warm_up
+        concerned = self._effects(state, end, window, rules)
+        if concerned is None or not concerned.skip_learning.any():
+            told = self.model.step(state.tables(), window)
+        else:
+            told = self.model.score(state.tables(), window)
+            self.model.step(state.tables(), window.part(~concerned.skip_learning))
+        return self._verdicts(state, end, window, told, young, concerned)
+
+    def _effects(self, state: LogState, end: int, window: LogWindow, rules: Sequence[RuleInForce]) -> Effects | None:
+        """What the rules do to each row of a window."""
+        names = state.machines.keys()
+        machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
+        frame = pl.DataFrame(
+            {"entity": [names[row][0] for row in machine.tolist()], "value": window.total(window.count)},
+            {"entity": pl.String, "value": pl.Float64},
+        )
+        spans = {"metric": pl.lit(METRIC), "window_start": pl.lit(end - self.size), "window_end": pl.lit(end)}
+        return effects(rules, frame.with_columns(**spans))
+
+    def _verdicts(
+        self,
+        state: LogState,
+        end: int,
+        window: LogWindow,
+        told: TemplateVerdicts,
+        young: Flags,
+        concerned: Effects | None,
+    ) -> pl.DataFrame:
+        """One row a machine: its templates' and its severities' verdicts in one."""
+        machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
+        mine, theirs = (np.flatnonzero(window.fleet == view) for view in (TEMPLATES, SEVERITIES))
+        at = np.full(len(state.machines), -1)
+        at[machine[theirs]] = theirs
+        other = at[machine[mine]]  # a machine has a row in both, or in none
+        lines, config = told.lines[mine], self.model.config
+        nats = {name: told.evidence[name][mine] for name in CHANNELS}
+        severity = combine([told.evidence[name][other] for name in CHANNELS])
+        nats["severity"] = np.where(lines > 0, severity, 0.0)
+        points = np.maximum(told.record_score[mine], score(nats["severity"], config.half))
+        said = Rows(state.machines.columns, machine[mine], "feedback.")
+        points = worth(points, self.feedback.worth(said))
+        self.feedback.fade(said, lines > 0)
+        lower, typical, upper = (told.expected.quantile(np.full(len(told.lines), end))[mine] for end in _ENDS)
+
+        own = Rows(state.machines.columns, machine[mine], "")
+        last = np.where(lines > 0, end, own["last"]).astype(np.int64)
+        own["last"] = last
+        absent: Flags = (lines == 0) & (nats["silence"] >= config.lost)
+        strange: Flags = nats["unseen"] * config.weight_unseen >= config.half
+        start = np.where(absent, last, end - self.size)
+        alarm: Flags = (points >= self.threshold) & (lines > 0)
+        persists = np.maximum(told.persists[mine], told.persists[other])
+        somewhat = alarm | (np.maximum(told.usual[mine], told.usual[other]) >= config.doubt)
+        before = {name: own[name] for name in self.phases.new_state(0)}
+        phase = self.phases.step(own, start, alarm, somewhat, strange, persists, absent)
+        kind, changes = phase.kind, phase.changes
+        if concerned is not None:  # what is neither learned nor reported is as if it had not been
+            out = concerned.part(mine)
+            left = out.skip_learning & out.muted(lines, typical)
+            for name, column in before.items():
+                own[name] = np.where(left, column, own[name])
+            changes &= ~left
+        kind = np.where((kind == "normal") & young[mine], "learning", kind)
+
+        shown = np.flatnonzero((lines > 0) | ((kind != "normal") & (kind != "learning")))
+        names = state.machines.keys()
+        frame = pl.DataFrame(
+            {
+                "__m": shown,
+                "entity": [names[row][0] for row in machine[mine][shown].tolist()],
+                "kind": kind[shown].tolist(),
+                "record_score": points[shown],
+                "probability": np.exp(-combine(list(nats.values())))[shown],
+                "actual": lines[shown],
+                "typical": typical[shown],
+                "lower": np.floor(lower[shown]),
+                "upper": np.ceil(upper[shown]),
+                "since": phase.since[shown],
+                "incident_state": [_COURSES[code] for code in phase.incident[shown].tolist()],
+                "_changes": changes[shown],
+                "_unusual": somewhat[shown],
+                "_unrest": ((phase.began != NEVER) | (phase.incident == Course.OPEN.code))[shown],
+            },
+            _COLUMNS,
+        )
+        evidence = pl.DataFrame({name: nats[name][shown] for name in EVIDENCE}).to_struct()
+        named = _influencers(state, window, told, np.argsort(np.concatenate([mine, other])) % max(len(mine), 1))
+        frame = frame.with_columns(
+            metric=pl.lit(METRIC),
+            metric_kind=pl.lit("count"),
+            window_start=pl.lit(end - self.size, pl.Int64),
+            window_end=pl.lit(end, pl.Int64),
+            since=pl.when(pl.col("since") >= 0).then("since"),
+            decided=pl.lit(None, pl.Int64),
+            evidence=evidence,
+            revision=pl.lit(0, pl.Int64),
+        )
+        return self._dated_back(state, frame.join(named, on="__m", how="left").drop("__m").sort("entity"))
+
+    def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
+        """With what is a change of state said of its worst window; of unrest that goes on that window is kept."""
+        said = verdicts.drop("_changes", "_unrest", "_unusual")
+        inside = (
+            verdicts.drop("_changes", "_unrest").with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
+        )
+        decided = verdicts.filter("_changes").select("entity", "metric", "window_end", onset="since")
+        if state.worst.height:
+            inside = pl.concat([state.worst.join(verdicts, on="entity", how="semi"), inside], how="diagonal_relaxed")
+        if decided.height:
+            whole = inside.drop("onset").join(decided.select("entity", "onset"), on="entity", how="inner")
+            kinds = decided.with_columns(turned=pl.lit(Kind.STATE_CHANGE.value))
+            said = pl.concat([said, revisions(kinds, whole, self.unusual).select(said.columns)])
+        goes_on = verdicts.filter("_unrest", ~pl.col("_changes"))
+        still = worst(inside.join(goes_on, on="entity", how="semi"), self.unusual)
+        others = state.worst.join(verdicts, on="entity", how="anti") if state.worst.height else still.clear()
+        state.worst = pl.concat([others, still], how="diagonal_relaxed")
+        return said
+
+
+def _influencers(state: LogState, window: LogWindow, told: TemplateVerdicts, machine: Ints) -> pl.DataFrame:
+    """Templates and severities by their shares of what is unusual, and an example of the foremost template.
+
+    Args:
+        state: Knows the texts.
+        window: The window.
+        told: The verdicts on it.
+        machine: Number of the machine of each row of the window.
+    """
+    some = np.flatnonzero(told.gain >= _LEAST)
+    keys = state.pairs.keys()
+    metrics = [keys[row][1] for row in window.pairs[some].tolist()]
+    texts = [state.texts.get(metric, (None, None)) for metric in metrics]
+    schema = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64, "template": pl.String, "example": pl.String}
+    columns = [machine[window.owner[some]], metrics, told.gain[some], [t for t, _ in texts], [e for _, e in texts]]
+    frame = pl.DataFrame(dict(zip(schema, columns, strict=True)), schema).sort(
+        "__m", "value", "key", descending=[False, True, False]
+    )
+    share = pl.col("value") / pl.col("value").sum().over("__m")
+    known = pl.col("template").is_not_null()
+    return (
+        frame.with_columns(value=share)
+        .group_by("__m", maintain_order=True)
+        .agg(
+            influencers=pl.struct("key", "value").head(INFLUENCERS),
+            template=pl.col("template").filter(known).first(),
+            example=pl.col("example").filter(known).first(),
+        )
+    )

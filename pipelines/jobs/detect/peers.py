@@ -1,0 +1,95 @@
+"""What the machines of a shard have in common, for machines that are new: sums of what was believed, by metric.
+
+A window in (k · horizon, (k + 1) · horizon] starts a series from the sums at (k - 1) · horizon. When it is judged no
+late window can change what was believed then, so that sums are the same whatever the batches. State: segments
+``peers/<time>`` and the note ``peers``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from engine.state.segments import ShardState, pack, unpack
+from models.peers import Newcomers
+from pipelines.jobs.detect.state import DetectionState
+
+_KEPT = 3
+"""Sums of so many horizons before the watermark are wanted: of the last two, and where the journal begins one more."""
+
+
+class PeersKept:
+    """Sums of one shard, by time.
+
+    Args:
+        state: The shard's state.
+        horizon: How far behind the watermark a window can be judged again, at least; milliseconds.
+        newcomers: Sums up, and starts new series.
+    """
+
+    def __init__(self, state: ShardState, horizon: int, newcomers: Newcomers) -> None:
+        self.state, self.horizon, self.newcomers = state, horizon, newcomers
+        self.times: list[int] = state.notes.setdefault("peers", [])
+
+    def wanted(self, new: pl.DataFrame, before: int, now: int) -> list[int]:
+        """The instants in (before, now] at which to keep sums; ``new`` as from `strangers`."""
+        every = self.horizon
+        last = range(max(before, now - _KEPT * every) // every + 1, now // every + 1)
+        times = {number * every for number in last}
+        if new.height:
+            times |= {time for time in new["time"].to_list() if before < time <= now}
+        return sorted(times)
+
+    def keep(self, time: int, models: DetectionState) -> None:
+        """Keeps the sums of what is believed at a time."""
+        sums = self._sums(models)
+        if sums.height:
+            self.state.put(f"peers/{time}", pack({"peers": sums}))
+            if time not in self.times:
+                self.times.append(time)
+        elif time in self.times:
+            self._drop(time)
+
+    def greet(self, models: DetectionState, new: pl.DataFrame) -> None:
+        """Lets series that have not been met start from their peers; ``new`` as from `strangers`."""
+        for time in sorted(set(new["time"].to_list()) & set(self.times)) if new.height else []:
+            sums = unpack(self.state.get(f"peers/{time}") or b"[]\n")["peers"].with_row_index("place")
+            here = new.filter(pl.col("time") == time).join(sums.select("metric", "place"), on="metric")
+            here = here.sort("entity", "metric")
+            rows = models.series.rows(here.select("entity", "metric").rows())
+            columns = {name: sums[name].to_numpy() for name in sums.columns if name not in ("metric", "place")}
+            place = here["place"].cast(pl.Int64).to_numpy()
+            self.newcomers.start(models.series.columns, rows, columns, place)
+
+    def forget(self, base: int) -> None:
+        """Lets go of what windows after ``base`` do not start from."""
+        for time in [time for time in self.times if time < base - self.horizon]:
+            self._drop(time)
+
+    def _drop(self, time: int) -> None:
+        self.state.remove(f"peers/{time}")
+        self.times.remove(time)
+
+    def strangers(self, frame: pl.DataFrame, models: DetectionState) -> pl.DataFrame:
+        """Series that have not been met, their first ``window_end``, and the ``time`` of the sums each starts from."""
+        none = pl.DataFrame(schema={"window_end": pl.Int64, "time": pl.Int64})
+        if not frame.height:
+            return none
+        keys = frame.select("entity", "metric").unique(maintain_order=True)
+        met = models.series.has(keys.iter_rows())
+        if met.all():
+            return none
+        first = frame.join(keys.filter(~pl.Series(met)), on=["entity", "metric"], how="semi")
+        first = first.group_by("entity", "metric").agg(pl.col("window_end").min())
+        return first.with_columns(time=((pl.col("window_end") - 1) // self.horizon - 1) * self.horizon)
+
+    def _sums(self, models: DetectionState) -> pl.DataFrame:
+        keys = pl.DataFrame(models.series.keys(), {"entity": pl.String, "metric": pl.String}, orient="row")
+        if not keys.height:
+            return pl.DataFrame()
+        order = keys.with_row_index("row").sort("metric", "entity")
+        metrics = order.select("metric").unique().sort("metric")
+        rows, number = order["row"].cast(pl.Int64).to_numpy(), order["metric"].rle_id().cast(pl.Int64).to_numpy()
+        sums = self.newcomers.sums(models.series.columns, rows, number, metrics.height)
+        made = metrics.with_columns(pl.Series(name, np.asarray(column)) for name, column in sums.items())
+        return made.filter(pl.col("variance") > 0)

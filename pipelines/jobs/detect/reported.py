@@ -1,0 +1,82 @@
+"""Since when rules have had a series reported: an alert of a rule keeps its onset, and ends with a recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from models.arrays import Columns
+from models.evidence.repeats import NEVER
+from pipelines.jobs.detect.state import Table
+
+_KEY = ("entity", "metric")
+_OPEN = {"entity": pl.String, "metric": pl.String, "_onset": pl.Int64}
+
+
+def new_column(n: int) -> Columns:
+    """The onset of the alert of each of n series, or machines; -1: its last verdict was not reported by a rule."""
+    return {"reported": np.full(n, NEVER, np.int64)}
+
+
+def followed(verdicts: pl.DataFrame, tables: Mapping[str | None, Table]) -> pl.DataFrame:
+    """The verdicts, with the onset of an alert in each verdict of it; the first one after it has recovered.
+
+    Args:
+        verdicts: Columns of `Novelty`, as the rules would have them, in order of time.
+        tables: State with a column as from `new_column`, which is changed: by metric those of a row a machine; under
+            ``None`` that of a row an entity and metric.
+    """
+    known = pl.DataFrame([row for table, rows in _open(tables) for row in rows], _OPEN, orient="row")
+    said = verdicts["reported_by"].is_not_null()
+    if not known.height and not said.any():
+        return verdicts
+    concerned = pl.concat([known.select(_KEY), verdicts.filter(said).select(_KEY)]).unique()
+    part = verdicts.with_row_index("_row").join(concerned, on=_KEY, how="semi", maintain_order="left")
+    part = part.join(known, on=_KEY, how="left", maintain_order="left")
+    part = part.with_columns(_now=pl.col("reported_by").is_not_null())
+    part = part.with_columns(_was=pl.col("_now").shift(1).over(_KEY).fill_null(pl.col("_onset").is_not_null()))
+    own = pl.when(pl.col("_now") & ~pl.col("_was")).then(pl.coalesce("since", "window_start"))
+    began = pl.coalesce(own.forward_fill().over(_KEY), "_onset")
+    muted = pl.col("rules").is_not_null() & (pl.col("probability") == 1.0)
+    ends = ~pl.col("_now") & pl.col("_was") & (pl.col("kind") == "normal") & ~muted
+    part = part.with_columns(
+        kind=pl.when(ends).then(pl.lit("recovered")).otherwise("kind"),
+        since=pl.when(pl.col("_now") | ends).then(began).otherwise("since"),
+        incident_state=pl.when(pl.col("_now"))
+        .then(pl.coalesce("incident_state", pl.lit("open")))
+        .when(ends)
+        .then(pl.lit("closed"))
+        .otherwise("incident_state"),
+    )
+    last = part.group_by(_KEY).agg(pl.col("since", "_now").last())
+    _write(tables, last.with_columns(pl.when("_now").then("since").otherwise(NEVER).alias("since")))
+    changed = part.select("_row", _kind="kind", _since="since", _state="incident_state")
+    result = verdicts.with_row_index("_row").join(changed, on="_row", how="left", maintain_order="left")
+    there = pl.col("_kind").is_not_null()
+    return result.with_columns(
+        kind=pl.coalesce("_kind", "kind"),
+        since=pl.when(there).then("_since").otherwise("since"),
+        incident_state=pl.when(there).then("_state").otherwise("incident_state"),
+    ).select(verdicts.columns)
+
+
+def _open(tables: Mapping[str | None, Table]) -> list[tuple[Table, list[tuple[str, str, int]]]]:
+    found = []
+    for metric, table in tables.items():
+        column = table.columns["reported"][: len(table)].astype(np.int64)
+        rows = np.flatnonzero(column != NEVER)
+        keys = table.keys() if len(rows) else []
+        found.append((table, [(keys[row][0], metric or keys[row][1], int(column[row])) for row in rows.tolist()]))
+    return found
+
+
+def _write(tables: Mapping[str | None, Table], last: pl.DataFrame) -> None:
+    for metric, table in tables.items():
+        others = [name for name in tables if name is not None]
+        mine = ~pl.col("metric").is_in(others) if metric is None else pl.col("metric") == metric
+        own = last.filter(mine)
+        keys = own.select(_KEY if metric is None else _KEY[:1]).rows()
+        there = table.has(keys)
+        table.columns["reported"][table.find(keys)] = own["since"].to_numpy()[there]

@@ -1,0 +1,161 @@
+"""Which windows the rules in force concern, and what that does to their verdicts; vectorised over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from models.arrays import Array, Flags, Ints
+from pipelines.contracts.globs import matches
+from pipelines.contracts.records import Rule
+from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.jobs.detect.control_messages import RuleInForce
+
+_NO_ALARM = (*QUIET_KINDS, "recovered")
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What the rules do to each of n windows.
+
+    Args:
+        skip_learning: Learn nothing, shape (n,).
+        day_off: The hour counts as one of a weekend, shape (n,).
+        concerned: Each rule, and the windows that it concerns, shape (n,).
+    """
+
+    skip_learning: Flags
+    day_off: Flags
+    concerned: Sequence[tuple[Rule, Flags]]
+
+    def part(self, rows: slice | Ints) -> Effects:
+        """Those of some of the windows."""
+        return Effects(
+            self.skip_learning[rows], self.day_off[rows], [(rule, who[rows]) for rule, who in self.concerned]
+        )
+
+    def muted(self, value: Array, typical: Array) -> Flags:
+        """Windows of which nothing is reported, shape (n,)."""
+        mute, wanted = np.zeros((2, len(value)), np.bool_)
+        for rule, concerned in self.concerned:
+            mute |= concerned & withheld(rule, value, typical)
+            wanted |= concerned & rule.report
+        skipped = np.zeros(len(value), np.bool_)
+        for rule, concerned in self.concerned:
+            skipped |= concerned & rule.skip_result
+        return skipped | (mute & ~wanted)
+
+    def reported(self, muted: Flags) -> Flags:
+        """Windows that are reported whatever their score, shape (n,)."""
+        wanted = np.zeros(len(muted), np.bool_)
+        for rule, concerned in self.concerned:
+            wanted |= concerned & rule.report
+        return wanted & ~muted
+
+    def reporters(self, reported: Flags) -> list[list[str] | None]:
+        """The ids of the rules that have each verdict reported; ``None``: none does."""
+        found: list[list[str] | None] = [None] * len(reported)
+        for rule, concerned in self.concerned:
+            for row in np.flatnonzero(concerned & reported & rule.report).tolist():
+                found[row] = [*(found[row] or []), rule.id]
+        return found
+
+    def names(self, muted: Flags, value: Array, typical: Array) -> list[list[str] | None]:
+        """The ids of the rules that had a say in each verdict; ``None``: no rule."""
+        found: list[list[str] | None] = [None] * len(muted)
+        for rule, concerned in self.concerned:
+            always = rule.skip_result or rule.skip_learning or rule.report or rule.weekend
+            said = concerned if always else concerned & muted & withheld(rule, value, typical)
+            for row in np.flatnonzero(said).tolist():
+                found[row] = [*(found[row] or []), rule.id]
+        return found
+
+
+def withheld(rule: Rule, value: Array, typical: Array) -> Flags:
+    """Values that are too near what is typical for the rule, or on the wrong side of it; none of unknown ones."""
+    change = value - typical
+    known = np.isfinite(change)
+    change = np.where(known, change, 0.0)
+    held = np.zeros(len(value), np.bool_)
+    if rule.only is not None:
+        held |= (change if rule.only == "up" else -change) < 0
+    if rule.min_change is not None:
+        held |= np.abs(change) < rule.min_change
+    if rule.min_change_share is not None:
+        held |= np.abs(change) < rule.min_change_share * np.abs(np.where(known, typical, 0.0))
+    return held & known
+
+
+def effects(rules: Sequence[RuleInForce], frame: pl.DataFrame) -> Effects | None:
+    """What the rules do to the windows of a frame; ``None`` if they concern none.
+
+    A rule concerns a window that overlaps the time in which it is in force.
+
+    Args:
+        rules: Those in force at some time.
+        frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end``, ``value``.
+    """
+    if not rules or not frame.height:
+        return None
+    start, end = frame["window_start"].to_numpy(), frame["window_end"].to_numpy()
+    found: list[tuple[Rule, Flags]] = []
+    for version in rules:
+        concerned = (start < version.end) & ((end > version.start) | (start >= version.start))
+        if concerned.any():
+            concerned = concerned & _concerned(version.rule, frame)
+        if concerned.any():
+            found.append((version.rule, concerned))
+    if not found:
+        return None
+    skip_learning, day_off = np.zeros((2, frame.height), np.bool_)
+    for rule, concerned in found:
+        skip_learning |= concerned & rule.skip_learning
+        day_off |= concerned & rule.weekend
+    return Effects(skip_learning, day_off, found)
+
+
+def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Verdicts as the rules would have them reported: muted ones are normal with a score of 0; and which had a say.
+
+    What is to be reported and is no news, or a recovery, is an anomaly; other news keeps its kind.
+
+    Args:
+        rules: Those in force at some time.
+        verdicts: Columns of `Novelty`.
+    """
+    told = effects(rules, verdicts.with_columns(value="actual"))
+    if told is None:
+        return verdicts
+    actual, typical = (verdicts[name].fill_null(float("nan")).to_numpy() for name in ("actual", "typical"))
+    muted = told.muted(actual, typical)
+    reported = told.reported(muted)
+    mute, report = pl.Series(muted), pl.Series(reported)
+    silent = mute & (pl.col("incident_state") != "closed").fill_null(True)  # whoever waits for the end is told of it
+    kind = pl.when(mute & (pl.col("kind") != "learning")).then(pl.lit("normal")).otherwise("kind")
+    since = pl.when(report & pl.col("since").is_null()).then("window_start").otherwise("since")
+    return verdicts.with_columns(
+        kind=pl.when(report & pl.col("kind").is_in(_NO_ALARM)).then(pl.lit("anomaly")).otherwise(kind),
+        record_score=pl.when(mute).then(0.0).otherwise("record_score"),
+        probability=pl.when(mute).then(1.0).otherwise("probability"),
+        since=pl.when(silent).then(None).otherwise(since),
+        incident_state=pl.when(silent).then(None).otherwise("incident_state"),
+        decided=pl.when(mute).then(None).otherwise("decided"),
+        rules=pl.Series(told.names(muted, actual, typical), dtype=pl.List(pl.String)),
+        reported_by=pl.Series(told.reporters(reported), dtype=pl.List(pl.String)),
+    )
+
+
+def _concerned(rule: Rule, frame: pl.DataFrame) -> Flags:
+    concerned = matches(rule.entity, frame["entity"]) & matches(rule.metric, frame["metric"])
+    value = frame["value"].fill_null(float("nan")).to_numpy()
+    if rule.above is not None:
+        concerned &= value > rule.above
+    if rule.below is not None:
+        concerned &= value < rule.below
+    if rule.dates:
+        local = frame["window_start"].cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(rule.timezone)
+        concerned &= local.dt.strftime("%Y-%m-%d").is_in(rule.dates).to_numpy()
+    return concerned

@@ -1,0 +1,205 @@
+"""The state of the detection of many series: columns that grow, and their form as Arrow tables.
+
+A row a series (entity and metric) and a row an entity. Tables carry every column by its name: a column that a table
+lacks gets the default of a series of which nothing is known, one that is no longer known is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from engine.spec.errors import NewnormalError
+from models.arrays import Columns, Flags, Ints
+
+Key = tuple[str, ...]
+
+
+class Table:
+    """Columns of state by key; rows are handed out in order of first appearance and never move.
+
+    Args:
+        names: Names of the key's parts.
+        fresh: The columns for n rows of which nothing is known.
+
+    >>> table = Table(("entity", "metric"), lambda n: {"mean": np.zeros(n)})
+    >>> table.rows([("a", "cpu"), ("b", "cpu"), ("a", "cpu")])
+    array([0, 1, 0])
+    >>> table.to_arrow().column("entity").to_pylist()
+    ['a', 'b']
+    """
+
+    def __init__(self, names: Sequence[str], fresh: Callable[[int], Columns]) -> None:
+        self.names, self._fresh = tuple(names), fresh
+        self._row_of: dict[Key, int] = {}
+        self.columns: Columns = fresh(0)
+        self._capacity = 0
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def keys(self) -> list[Key]:
+        """All keys, in order of their rows."""
+        return list(self._row_of)
+
+    def rows(self, keys: Iterable[Key]) -> Ints:
+        """The row of each key; new keys get new rows, at a capacity that doubles."""
+        row_of = self._row_of
+        found = np.array([row_of.setdefault(key, len(row_of)) for key in keys], dtype=np.int64)
+        if len(row_of) > self._capacity:
+            more = max(len(row_of), 2 * self._capacity) - self._capacity
+            added = self._fresh(more)
+            self.columns = {name: np.concatenate([old, added[name]]) for name, old in self.columns.items()}
+            self._capacity += more
+        return found
+
+    def has(self, keys: Iterable[Key]) -> Flags:
+        """Whether each key is there."""
+        row_of = self._row_of
+        return np.array([key in row_of for key in keys], dtype=np.bool_)
+
+    def find(self, keys: Iterable[Key]) -> Ints:
+        """The rows of those keys that are there."""
+        return np.array([self._row_of[key] for key in keys if key in self._row_of], dtype=np.int64)
+
+    def only(self, first: Collection[str]) -> Table:
+        """A copy of the rows of which the first part of the key is one of some."""
+        keys = [key for key in self._row_of if key[0] in first]
+        part, rows = Table(self.names, self._fresh), self.find(keys)
+        part.rows(keys)
+        for name, column in part.columns.items():
+            column[: len(rows)] = self.columns[name][rows]
+        return part
+
+    def replace(self, part: Table) -> None:
+        """Takes over all rows of another table, in place of its own."""
+        rows = self.rows(part.keys())
+        for name, column in self.columns.items():
+            column[rows] = part.columns[name][: len(rows)]
+
+    def to_arrow(self) -> pa.Table:
+        """The key's parts and every column; two-dimensional columns as lists of a fixed size."""
+        keys = list(zip(*self._row_of, strict=True)) or [()] * len(self.names)
+        parts = {name: pa.array(part, pa.string()) for name, part in zip(self.names, keys, strict=True)}
+        return pa.table(parts | {name: _to_arrow(column[: len(self)]) for name, column in self.columns.items()})
+
+    def fill(self, table: pa.Table) -> None:
+        """Takes over all rows of a table into an empty one.
+
+        Raises:
+            NewnormalError: ``STATE_INVALID`` if a part of the key is missing or a column has another shape.
+        """
+        missing = [name for name in self.names if name not in table.column_names]
+        if missing:
+            raise _invalid(f"the table has no column {', '.join(missing)}", self.names)
+        self.rows(zip(*(table.column(name).to_pylist() for name in self.names), strict=True))
+        for name, column in self.columns.items():
+            if name in table.column_names:
+                values = _to_numpy(table.column(name))
+                if values.shape[1:] != column.shape[1:]:
+                    raise _invalid(f"column {name} has {values.shape[1:]} values a row, not {column.shape[1:]}", [name])
+                column[: len(self)] = values
+
+    def where(self, keep: Flags) -> Table:
+        """A table of some of the rows, in their order.
+
+        Args:
+            keep: One flag a row.
+        """
+        some = Table(self.names, self._fresh)
+        some.fill(self.to_arrow().filter(pa.array(keep)))
+        return some
+
+
+def link(state: DetectionState, entities: Collection[str]) -> None:
+    """Series point to rows of entities, and these to that of their only series (-1: none; -2: several)."""
+    owners, only = state.series.columns["heard.owner"], state.entities.columns["heard.only"]
+    row_of = {name: row for row, (name,) in enumerate(state.entities.keys()) if name in entities}
+    own: dict[int, list[int]] = {row: [] for row in row_of.values()}
+    for row, (name, _) in enumerate(state.series.keys()):
+        if name in row_of and owners[row] != -1:
+            owners[row] = row_of[name]
+            own[row_of[name]].append(row)
+    for entity, rows in own.items():
+        only[entity] = rows[0] if len(rows) == 1 else -2 if rows else -1
+
+
+class DetectionState:
+    """What the detection knows of all series and entities it has met.
+
+    Args:
+        new_series: The detector's columns for n new series.
+        new_entities: The joined detector's columns for n new entities.
+        machines: Empty tables for the models of several metrics, by width.
+        worst: No verdicts.
+
+    Attributes:
+        worst: Of each open incident, told of or not, the verdict on its worst window so far, and its ``onset``.
+    """
+
+    def __init__(
+        self,
+        new_series: Callable[[int], Columns],
+        new_entities: Callable[[int], Columns],
+        machines: dict[int, Table],
+        worst: pl.DataFrame,
+    ) -> None:
+        self.series = Table(("entity", "metric"), new_series)
+        self.entities = Table(("entity",), new_entities)
+        self.machines, self.worst = machines, worst
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        """All state: ``series``, ``entities``, and where they are in use ``machines-<width>`` and ``worst``."""
+        tables = {"series": self.series.to_arrow(), "entities": self.entities.to_arrow()}
+        used = {f"machines-{width}": table.to_arrow() for width, table in self.machines.items() if len(table)}
+        return tables | used | ({"worst": self.worst.to_arrow()} if self.worst.height else {})
+
+    def only(self, entities: Collection[str]) -> DetectionState:
+        """A copy of what is known of some entities and their series."""
+        part = copy(self)
+        part.series, part.entities = self.series.only(entities), self.entities.only(entities)
+        part.machines = {width: table.only(entities) for width, table in self.machines.items()}
+        part.worst = self.worst.filter(pl.col("entity").is_in(list(entities)))
+        part._link(entities)
+        return part
+
+    def replace(self, part: DetectionState, entities: Collection[str]) -> None:
+        """Takes over what another state knows of some entities."""
+        self.series.replace(part.series)
+        self.entities.replace(part.entities)
+        for width, table in self.machines.items():
+            table.replace(part.machines[width])
+        others = self.worst.filter(~pl.col("entity").is_in(list(entities)))
+        self.worst = pl.concat([others, part.worst])
+        self._link(entities)
+
+    def _link(self, entities: Collection[str]) -> None:
+        """Rows of entities point to rows of machines, whose numbers are those of this state."""
+        own = self.entities.columns
+        for width, table in self.machines.items():
+            for entity in entities:
+                row, place = self.entities.find([(entity,)]), table.find([(entity,)])
+                if len(row) and len(place) and own["machine.width"][row[0]] == width:
+                    own["machine.row"][row[0]] = place[0]
+        link(self, entities)
+
+
+def _to_arrow(column: np.ndarray) -> pa.Array:
+    if column.ndim == 1:
+        return pa.array(column)
+    return pa.FixedSizeListArray.from_arrays(pa.array(column.reshape(-1)), column.shape[1])
+
+
+def _to_numpy(column: pa.ChunkedArray) -> np.ndarray:
+    array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    size = array.type.list_size if pa.types.is_fixed_size_list(array.type) else None
+    values: np.ndarray = (array.flatten() if size else array).to_numpy(zero_copy_only=False)
+    return values.reshape(len(array), size) if size else values
+
+
+def _invalid(what: str, where: Sequence[str]) -> NewnormalError:
+    return NewnormalError("STATE_INVALID", what, ", ".join(where), "tables as from to_tables", "nothing was restored")

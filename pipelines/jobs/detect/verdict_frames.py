@@ -1,0 +1,132 @@
+"""Verdicts as frames: their columns, and those on entities as a whole."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from models.arrays import Array, Ints
+from models.course import Course
+from models.joined import JoinedVerdicts
+from models.verdicts import Kind
+from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
+from pipelines.jobs.detect.context import NAMED
+from pipelines.jobs.detect.influencers import Metrics, influencers
+
+EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
+"""The experts of a metric's mixture, and the families that take its place."""
+
+CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
+"""Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
+
+KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
+NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
+_EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
+_EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
+
+COURSES = pl.Series([course.value or None for course in Course], dtype=pl.String)
+
+SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "entity": pl.String,
+    "metric": pl.String,
+    "metric_kind": pl.String,
+    "window_start": pl.Int64,
+    "window_end": pl.Int64,
+    "kind": pl.String,
+    **dict.fromkeys(NUMBERS, pl.Float64),
+    "since": pl.Int64,
+    "incident_state": pl.String,
+    "decided": pl.Int64,
+    "evidence": _EVIDENCE,
+    "experts": _EXPERTS,
+    "expected": _EXPERTS,
+    **dict.fromkeys(("context", "influencers", "actuals", "typicals", "suggested"), NAMED),
+    "template": pl.String,
+    "example": pl.String,
+    **dict.fromkeys(("rules", "reported_by"), pl.List(pl.String)),
+    **dict.fromkeys(("message", "details"), pl.String),
+    "ingested": pl.Int64,
+    "revision": pl.Int64,
+}
+"""Columns of the verdicts: those of `Novelty`, in its order."""
+
+IN_BRIEF = ("actuals", "typicals", "suggested")
+LATER = ("template", "example", "rules", "reported_by", "message", "details", "ingested")
+"""Columns of logs, and those that are filled when a verdict is as it will be reported."""
+
+NO_INCIDENTS = pl.DataFrame(schema=SCHEMA | {"onset": pl.Int64})
+
+
+class Turn(NamedTuple):
+    """The joined verdicts of one window end: first row of each entity, all rows that went in, what came out."""
+
+    first: Ints
+    rows: Ints
+    made: JoinedVerdicts
+
+
+def nulls(*names: str) -> dict[str, pl.Expr]:
+    """Columns without a value."""
+    return {name: pl.lit(None, SCHEMA[name]) for name in names}
+
+
+def known(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Verdicts in which what is not known is null."""
+    clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
+    since = pl.when(pl.col("since") >= 0).then("since").alias("since")
+    return verdicts.with_columns(*clean, since, pl.when(pl.col("actual").is_finite()).then("actual").alias("actual"))
+
+
+def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[Turn]) -> list[pl.DataFrame]:
+    """The verdicts on entities as a whole, one frame of `SCHEMA`; nothing if there are none.
+
+    Args:
+        frame: The windows, in the order in which they were judged.
+        numbers: Of the verdicts on them, by name.
+        joined: What came out.
+    """
+    if not joined:
+        return []
+    first = np.concatenate([turn.first for turn in joined])
+    verdicts = [turn.made.verdicts for turn in joined]
+
+    def gather(name: str) -> pl.Series:
+        return pl.Series(np.concatenate([getattr(verdict, name) for verdict in verdicts]))
+
+    def channel(name: str) -> pl.Series:
+        return pl.Series(np.concatenate([verdict.evidence[name] for verdict in verdicts]))
+
+    kinds = KINDS.gather(gather("kind"))
+    news = (~kinds.is_in(QUIET_KINDS)).to_numpy()
+    value = frame["value"].to_numpy()
+    inside = (numbers["lower"] <= value) & (value <= numbers["upper"])
+    metrics = Metrics(frame["metric"], value, numbers["typical"], inside)
+    none = pl.zeros(len(first), eager=True)
+    evidence = pl.DataFrame(
+        dict.fromkeys(CHANNELS, none) | {"point": channel("strongest"), "window": channel("metrics")}
+    )
+    made = (
+        frame[first]
+        .select("entity", "window_start", "window_end")
+        .with_columns(
+            **influencers(
+                metrics,
+                first,
+                np.concatenate([turn.rows for turn in joined]),
+                np.concatenate([turn.made.shares for turn in joined]),
+                np.concatenate([turn.made.suggested for turn in joined]),
+                news,
+            ),
+            metric=pl.lit(JOINED),
+            metric_kind=pl.lit("gauge"),
+            kind=kinds,
+            **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
+            incident_state=COURSES.gather(np.concatenate([turn.made.incident for turn in joined])),
+            evidence=evidence.to_struct(),
+            **nulls("decided", "actual", "experts", "expected", "context", *LATER),
+            revision=pl.lit(0, pl.Int64),
+        )
+    )
+    return [made.select(*SCHEMA)]

@@ -1,0 +1,81 @@
+"""What an incident turns out to be is said of the window in which it was worst, as a revision of its verdict.
+
+The window at which it is decided may be as ordinary as any: of it nothing is said but that the incident is open. So of
+each open incident the verdict on its worst window so far is kept, as it was.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.jobs.detect.correction_journal import IDENTITY
+
+KEY = ("entity", "metric", "onset")
+"""What tells an incident from all others."""
+
+
+def unusual(threshold: float) -> pl.Expr:
+    """Whether a window is unusual by itself: its value lies outside of its band, or its score reaches the threshold."""
+    outside = (pl.col("actual") > pl.col("upper")) | (pl.col("actual") < pl.col("lower"))
+    return outside.fill_null(False) | (pl.col("record_score") >= threshold)
+
+
+def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> pl.DataFrame:
+    """What incidents turned out to be, said of the worst window of each until then; nothing if none was unusual itself.
+
+    Args:
+        decided: `KEY`, ``turned`` (what the incident turned out to be) and ``window_end`` (of the window at which that
+            is decided); ``context``, if there, is what words on a change rest on.
+        inside: Verdicts on windows of incidents; columns of `Novelty`, and ``onset``.
+        evident: Whether a window is unusual by itself, as from `unusual`.
+
+    Returns:
+        Verdicts of revision 1; columns of ``inside``.
+
+    >>> row = {"entity": "a", "metric": "m", "onset": 0, "kind": "normal", "lower": 1.0, "upper": 3.0, "revision": 0}
+    >>> row |= {"since": None, "incident_state": None, "decided": None}
+    >>> numbers = [(0, 2.9, 10.0), (1, 3.1, 40.0), (2, 2.0, 1.0), (3, 9.0, 45.0)]
+    >>> rows = [row | {"window_start": n, "window_end": n + 1, "actual": a, "record_score": s} for n, a, s in numbers]
+    >>> later = pl.DataFrame([{"entity": "a", "metric": "m", "onset": 0, "turned": "anomaly", "window_end": 3}])
+    >>> told = revisions(later, pl.DataFrame(rows), unusual(50.0))
+    >>> told.select("window_start", "kind", "since", "incident_state", "decided", "revision").rows()
+    [(1, 'anomaly', 0, 'open', 3, 1)]
+    """
+    told = decided.select(*KEY, pl.col("^context$").name.prefix("_"), _turned="turned", _decided="window_end")
+    said = inside.filter(evident).join(told, on=KEY, how="inner", maintain_order="left")
+    said = worst(said.filter(pl.col("window_end") <= pl.col("_decided")), evident, "_decided")
+    if "_context" in said.columns:
+        change = pl.col("_turned") == "state_change"
+        said = said.with_columns(context=pl.when(change).then("_context").otherwise("context"))
+    return said.with_columns(
+        kind="_turned",
+        since="onset",
+        incident_state=pl.lit("open"),
+        decided="_decided",
+        revision=pl.lit(1, pl.Int64),
+    ).select(inside.columns)
+
+
+def worst(inside: pl.DataFrame, evident: pl.Expr, *by: str) -> pl.DataFrame:
+    """Of verdicts on windows of incidents the worst of each: unusual by itself, of the highest score, the earliest."""
+    ranked = inside.sort(evident, "record_score", "window_start", descending=[True, True, False])
+    return ranked.unique([*KEY, *by], keep="first", maintain_order=True)
+
+
+def last_revisions(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Verdicts without those that a later one of them revises."""
+    revised = pl.col("revision") > 0
+    again = verdicts.filter(revised) if verdicts.height else verdicts
+    if again.is_empty():
+        return verdicts
+    again = again.unique(IDENTITY, keep="last", maintain_order=True)
+    first = verdicts.filter(~revised).with_columns(_left=pl.int_range(pl.len(), 0, -1).over(IDENTITY))
+    told = again.select(*IDENTITY, _left=pl.lit(1, pl.Int64))  # of two values of one time the last is meant
+    first = first.join(told, on=[*IDENTITY, "_left"], how="anti", maintain_order="left").drop("_left")
+    return pl.concat([first, again])
+
+
+def reported() -> pl.Expr:
+    """Verdicts that are told of where only news is: of quiet ones those with which an incident is over."""
+    return ~pl.col("kind").is_in(QUIET_KINDS) | (pl.col("incident_state") == "closed").fill_null(False)

@@ -1,0 +1,162 @@
+"""Bulk requests: bounded chunks, and a verdict on every single document. Knows nothing of records.
+
+What can happen to a document, and what is done:
+1. stored → counted.
+2. 409, a higher version is there → counted as superseded; that is what external versions are for.
+3. the server's fault (overload, full disk, shard not ready, …) → only these documents again, after a pause, for ever.
+4. an internal error (500) → again, a few times: it may be the document that does it; then rejected.
+5. the document's own fault (it does not parse, a field is wrong, …) → rejected, with Elasticsearch's reason.
+A whole request that is refused (400, 413) is halved until the culprit stands alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from elastic_transport import TransportError
+from elasticsearch import ApiError, Elasticsearch
+
+from pipelines.jobs.index.document import News, Rejected, SinkDocument
+from pipelines.jobs.index.patience import Patience
+
+_SERVERS_FAULT = frozenset({403, 408, 429, 502, 503, 504})
+_SERVERS_FAULT_TYPES = frozenset(
+    {"validation_exception", "index_closed_exception", "index_not_found_exception", "cluster_block_exception"}
+)
+_TRIES_AT_500 = 5
+
+
+@dataclass(frozen=True)
+class Action:
+    """One document, ready to be stored."""
+
+    document: SinkDocument
+    index: str
+    id: str
+    version: int
+    time: int
+    body: bytes = field(repr=False)
+    news: News | None = None
+
+    @property
+    def header(self) -> bytes:
+        """The line before the document; `external_gte`: a rewrite of the same revision is no conflict."""
+        target = {"_index": self.index, "_id": self.id, "version": self.version, "version_type": "external_gte"}
+        return orjson.dumps({"index": target})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one bulk request.
+
+    Attributes:
+        documents: Documents in it.
+        bytes: Its size; a single document larger than this goes alone.
+        document_bytes: Size from which a document is rejected: a server with a small heap would refuse it for ever.
+    """
+
+    documents: int = 1_000
+    bytes: int = 5 * 2**20
+    document_bytes: int = 10 * 2**20
+
+
+@dataclass
+class Stored:
+    """What became of the actions."""
+
+    stored: list[Action] = field(default_factory=list)
+    superseded: int = 0
+    rejected: list[Rejected] = field(default_factory=list)
+
+
+def chunks(actions: Iterable[Action], limits: Limits) -> Iterator[list[Action]]:
+    """The actions in order, in lists within the limits.
+
+    >>> one = Action(SinkDocument(b""), "i", "a", 1, 0, b"{}")
+    >>> [len(chunk) for chunk in chunks([one] * 5, Limits(documents=2))]
+    [2, 2, 1]
+    """
+    chunk: list[Action] = []
+    size = 0
+    for action in actions:
+        more = len(action.body) + len(action.header) + 2
+        if chunk and (len(chunk) >= limits.documents or size + more > limits.bytes):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(action)
+        size += more
+    if chunk:
+        yield chunk
+
+
+class BulkWriter:
+    """Stores actions; returns when each is stored, superseded or rejected."""
+
+    def __init__(
+        self, client: Elasticsearch, limits: Limits, patience: Patience, recover: Callable[[], object] | None = None
+    ) -> None:
+        self._client, self._limits, self._patience, self._recover = client, limits, patience, recover
+
+    def write(self, actions: Iterable[Action]) -> Stored:
+        """Stores all of them, in order.
+
+        Raises:
+            NewnormalError: See `Patience.insist`.
+        """
+        done = Stored()
+        for chunk in chunks(actions, self._limits):
+            self._chunk(chunk, done)
+        return done
+
+    def _chunk(self, chunk: list[Action], done: Stored) -> None:
+        parts, wait, internal = deque([chunk]), self._patience.wait(), dict[str, int]()
+        while parts:
+            part = parts.popleft()
+            try:
+                items = self._patience.insist(lambda part=part: self._send(part), self._recover)  # type: ignore[misc]
+            except ApiError as error:
+                if error.status_code not in (400, 413):
+                    raise self._patience.refused(str(error)) from None
+                if len(part) == 1:
+                    code = "TOO_LARGE" if error.status_code == 413 else "DOCUMENT_REFUSED"
+                    done.rejected.append(Rejected(part[0].document, code, str(error)))
+                else:
+                    parts.extendleft([part[len(part) // 2 :], part[: len(part) // 2]])
+                continue
+            again = [pair for pair in zip(part, items, strict=True) if self._again(*pair, internal, done)]
+            if again:
+                reason = again[0][1].get("error", {}).get("reason", "no reason given")
+                wait.pause(f"{len(again)} documents to be sent again: {reason}")
+                parts.appendleft([action for action, _ in again])
+        wait.over()
+
+    def _send(self, part: list[Action]) -> list[dict[str, Any]]:
+        lines: list[Any] = [line for action in part for line in (action.header, action.body)]
+        reply = self._client.bulk(
+            operations=lines, filter_path="items.*.status,items.*.error.type,items.*.error.reason"
+        )
+        items = [item["index"] for item in reply.body.get("items", [])]
+        if len(items) != len(part):
+            raise TransportError(f"{len(items)} answers to {len(part)} documents")
+        return items
+
+    def _again(self, action: Action, item: dict[str, Any], internal: dict[str, int], done: Stored) -> bool:
+        """Whether to send it again; enters it in ``done`` if not."""
+        status, error = item["status"], item.get("error", {})
+        code, reason = error.get("type", "unknown"), error.get("reason", f"HTTP {status}")
+        if 200 <= status < 300:
+            done.stored.append(action)
+        elif status == 409:
+            done.superseded += 1
+        elif status in _SERVERS_FAULT or code in _SERVERS_FAULT_TYPES:
+            return True
+        elif status >= 500 and internal.get(action.id, 1) < _TRIES_AT_500:
+            internal[action.id] = internal.get(action.id, 1) + 1
+            return True
+        else:
+            done.rejected.append(Rejected(action.document, "DOCUMENT_REFUSED", f"{code}: {reason}"))
+        return False

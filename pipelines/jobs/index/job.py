@@ -1,0 +1,77 @@
+"""The sink as a job: each micro-batch of `novelties` to Elasticsearch, what cannot be stored to the dead letter."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from engine.formats.dead_letters import dead_letter
+from engine.runtime.messages import Outgoing
+from engine.spark.query import Runtime, writer_of
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.index.document import Outcome, SinkDocument
+from pipelines.jobs.index.sink import Sink, SinkConfig
+
+
+@dataclass(frozen=True)
+class SinkReport:
+    """What one micro-batch of the sink did."""
+
+    records_in: int
+    outcome: Outcome
+    seconds: float
+
+
+class SinkJob:
+    """Writes micro-batches; Elasticsearch's `_id` and versions make a repeated one harmless.
+
+    Args:
+        settings: The settings, with addresses.
+        runtime: How the queries run.
+        listener: Is told of each micro-batch.
+    """
+
+    def __init__(self, settings: Settings, runtime: Runtime, listener: Callable[[SinkReport], None]) -> None:
+        self.settings, self.runtime, self.listener = settings, runtime, listener
+        self.stopping = threading.Event()
+        self.sink = Sink(SinkConfig.of(settings, settings.elasticsearch.url or ""), stop=self.stopping)
+
+    def write(self, rows: pa.Table, batch_id: int) -> None:
+        """Stores a micro-batch; returns when nothing of it can get lost any more."""
+        began = time.perf_counter()
+        places = zip(rows["value"].to_pylist(), rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True)
+        documents = [SinkDocument(value or b"", f"{partition}@{offset}") for value, partition, offset in places]
+        if not documents:
+            return
+        outcome = self.sink.write(documents)
+        if outcome.rejected:
+            self._dead_letters(rows, documents, outcome, batch_id)
+        self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began))
+
+    def _dead_letters(self, rows: pa.Table, documents: list[SinkDocument], outcome: Outcome, batch_id: int) -> None:
+        at = {document.origin: row for row, document in enumerate(documents)}
+        letters = []
+        for rejected in outcome.rejected:
+            row = at[rejected.document.origin]
+            place = {name: rows[name][row].as_py() for name in ("topic", "partition", "offset")}
+            time_ = rows["arrived"][row].as_py()
+            letters.append(
+                dead_letter("sink", rejected.code, rejected.reason, rejected.document.raw, time=time_, **place)
+            )
+        writer = writer_of("sink", self.runtime)
+        topic = self.settings.topic(topics.DEADLETTER)
+        writer.write(batch_id, [Outgoing.of(topic, 0, [letter.to_json() for letter in letters])])
+        writer.close()
+
+    def stop(self) -> None:
+        """Ends waiting for a server that is down; the micro-batch at hand is repeated at the next start."""
+        self.stopping.set()
+
+    def close(self) -> None:
+        """Closes the connections, once its query has ended."""
+        self.sink.close()

@@ -1,0 +1,53 @@
+"""Which index holds which event time. A pure function of event time and one constant, never of the clock.
+
+A document must land in the same index whenever it is written, or a rewrite would double it. Live data go to an index a
+day; but months of recorded data played in would make hundreds of tiny daily indices, so event times before `daily_from`
+go to an index a month. `daily_from` is chosen once, when the index template is first made, and kept in its `_meta`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_FIRST, _LAST = 0, 4_102_444_800_000  # 1970 to 2100: anything else is a broken clock and would litter the cluster
+
+
+def default_daily_from(now_ms: int) -> int:
+    """The first instant of the month before the one ``now_ms`` is in.
+
+    >>> from engine.spec.duration import iso
+    >>> iso(default_daily_from(1_700_000_000_000))
+    '2023-10-01T00:00:00.000Z'
+    """
+    month = datetime.fromtimestamp(now_ms / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    previous = (
+        month.replace(year=month.year - 1, month=12) if month.month == 1 else month.replace(month=month.month - 1)
+    )
+    return int(previous.timestamp() * 1000)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Index names of one base name.
+
+    >>> Partition("novelties", daily_from=1_700_000_000_000).index(1_700_000_000_000)
+    'novelties-2023.11.14'
+    >>> Partition("novelties", daily_from=1_700_000_000_000).index(1_404_172_800_000)
+    'novelties-2014.07'
+    """
+
+    base: str
+    daily_from: int
+
+    def index(self, time_ms: int) -> str | None:
+        """The index of an event time; ``None`` if no sane clock shows it."""
+        if not _FIRST <= time_ms < _LAST:
+            return None
+        form = "%Y.%m.%d" if time_ms >= self.daily_from else "%Y.%m"
+        return f"{self.base}-{datetime.fromtimestamp(time_ms / 1000, UTC):{form}}"
+
+    @property
+    def patterns(self) -> list[str]:
+        """Patterns of these indices that do not match those of another version (`novelties-v2-2026.11.21`)."""
+        return [f"{self.base}-1*", f"{self.base}-2*"]

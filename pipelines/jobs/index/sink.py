@@ -1,0 +1,149 @@
+"""The sink: raw records in, an account of every one of them out. Knows no Spark and no Kafka.
+
+The order in which `Sink.write` does things, so that no document is lost or doubled:
+1. parse each document; what is no record is rejected here, before any request.
+2. keep the highest revision of each identity in this call.
+3. store them by identity and version: any of it may be repeated, by us or by a caller that restarts.
+4. refresh what was written to.
+5. return. Only now may the caller commit its own progress.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from elasticsearch import Elasticsearch
+
+from engine.spec.duration import duration_ms, iso
+from engine.spec.record import Record
+from pipelines.contracts.records import Novelty
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.index.bulk import Action, BulkWriter, Limits
+from pipelines.jobs.index.document import News, Outcome, Rejected, SinkDocument
+from pipelines.jobs.index.identity import UnusableError, document_id, parse, time_field, version
+from pipelines.jobs.index.index_template import Templates
+from pipelines.jobs.index.partition import Partition
+from pipelines.jobs.index.patience import Backoff, Patience, SinkStoppedError
+from pipelines.jobs.index.searchable import Refresher
+
+__all__ = ["Sink", "SinkConfig", "SinkStoppedError"]
+
+
+@dataclass(frozen=True)
+class SinkConfig:
+    """Where and how documents are stored.
+
+    Attributes:
+        url: ``http://host:port``.
+        index: First part of the indices' names.
+        alias: Alias through which they are read; ``None``: not read yet.
+        refresh_ms: Longest time until a stored document is searchable, and shortest between two refreshes of ours.
+        replicas: Copies of each shard; ``None``: 0 on one node, else 1.
+        limits: Bounds of a bulk request.
+        backoff: How a server that is down is waited for.
+        timeout_s: Longest wait for one answer.
+    """
+
+    url: str
+    index: str = "novelties"
+    alias: str | None = "novelties"
+    refresh_ms: int = 500
+    replicas: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    backoff: Backoff = field(default_factory=Backoff)
+    timeout_s: float = 30.0
+
+    @classmethod
+    def of(cls, settings: Settings, url: str) -> SinkConfig:
+        """From the settings; the URL is that of the server that is really there (given or embedded)."""
+        refresh_ms = duration_ms(settings.elasticsearch.refresh)
+        return cls(url=url, index=settings.index, alias=settings.index, refresh_ms=refresh_ms)
+
+
+class Sink:
+    """Writes one kind of record to Elasticsearch. One thread may call `write` at a time.
+
+    Args:
+        config: Where and how.
+        record: What the documents are.
+        stop: When set, waiting ends with a `SinkStoppedError`.
+    """
+
+    def __init__(self, config: SinkConfig, record: type[Record] = Novelty, stop: threading.Event | None = None) -> None:
+        self._record, self._stop = record, stop or threading.Event()
+        self._largest = config.limits.document_bytes
+        self._client = Elasticsearch(
+            config.url, max_retries=0, retry_on_timeout=False, request_timeout=config.timeout_s
+        )
+        address = urlsplit(config.url)
+        self._patience = Patience(config.backoff, self._stop, f"{address.hostname}:{address.port}")  # no password
+        self._templates = Templates(
+            self._client, config.index, config.alias, record, refresh_ms=config.refresh_ms, replicas=config.replicas
+        )
+        self._bulk = BulkWriter(self._client, config.limits, self._patience, recover=self._templates.ensure)
+        everything = ",".join(Partition(config.index, 0).patterns)
+        self._refresher = Refresher(self._client, everything, config.refresh_ms, self._patience, self._stop)
+        self._partition: Partition | None = None
+
+    def open(self) -> Partition:
+        """Waits for the server and makes the index template; `write` does it too if it was not done.
+
+        Raises:
+            NewnormalError: If the server cannot be used, see `Templates.ensure` and `Patience.insist`.
+        """
+        if self._partition is None:
+            self._partition = self._patience.insist(self._templates.ensure)
+        return self._partition
+
+    def write(self, documents: Iterable[SinkDocument]) -> Outcome:
+        """Stores the documents; returns when each is stored and searchable, superseded, or rejected.
+
+        Raises:
+            NewnormalError: If the server cannot be used; `SinkStoppedError` if told to stop. Then nothing is known of
+                the documents, and the same call may be made again.
+        """
+        partition = self.open()
+        rejected: list[Rejected] = []
+        newest: dict[str, Action] = {}
+        usable, now = 0, int(time.time() * 1000)
+        for document in documents:
+            try:
+                action = self._action(document, partition, now)
+            except UnusableError as error:
+                rejected.append(Rejected(document, error.code, error.reason))
+                continue
+            usable += 1
+            if action.id not in newest or action.version >= newest[action.id].version:
+                newest[action.id] = action
+        done = self._bulk.write(newest.values())
+        searchable = self._refresher.refresh({action.index for action in done.stored}) if done.stored else None
+        return Outcome(
+            indexed=len(done.stored),
+            superseded=usable - len(newest) + done.superseded,
+            rejected=(*rejected, *done.rejected),
+            times=tuple(action.time for action in done.stored),
+            news=tuple(action.news for action in done.stored if action.news),
+            searchable_at_ms=searchable,
+        )
+
+    def close(self) -> None:
+        """Ends all waiting and closes the connections."""
+        self._stop.set()
+        self._client.close()
+
+    def _action(self, document: SinkDocument, partition: Partition, now: int) -> Action:
+        record = parse(document.raw, self._record)
+        at = int(getattr(record, time_field(self._record)))
+        index = partition.index(at)
+        if index is None:
+            raise UnusableError("TIME_OUT_OF_RANGE", f"{at} ms is before 1970 or after {iso(4_102_444_800_000)}")
+        if "ingested" in self._record.model_fields and getattr(record, "ingested") is None:  # noqa: B009
+            record = record.model_copy(update={"ingested": now})
+        body = record.to_json()
+        if len(body) > self._largest:
+            raise UnusableError("TOO_LARGE", f"{len(body)} bytes; at most {self._largest} are stored")
+        return Action(document, index, document_id(record), version(record), at, body, News.of(record))

@@ -1,0 +1,57 @@
+"""Masking: what varies in a log line (numbers, addresses, identifiers) becomes a mark; few distinct lines are left.
+
+Vectorised over lines; knows nothing of templates. What varies otherwise (names, words) is left to the miner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.spec.steps import Step
+
+LONGEST = 512
+"""Characters of a line that tell its template; the rest is not looked at."""
+
+EXAMPLE = 1024
+"""Characters of a line that are kept as an example."""
+
+MARKS = {
+    "<ip>": r"\b\d{1,3}(?:\.\d{1,3}){3}\b",
+    "<id>": (
+        r"\b(?:0[xX][0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{8,}"
+        r"|(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2})\b"
+    ),
+    "<n>": r"\d+(?:[.,:]\d+)*",
+}
+"""What each mark stands for, in the order in which they are set."""
+
+
+def masked(column: str) -> pl.Expr:
+    """The text of a column with marks.
+
+    >>> lines = pl.DataFrame({"m": ["retry 3 of 10.0.0.7:443 in 1.5s", "device 0xfe12 of 1b4e28ba"]})
+    >>> lines.select(masked("m"))["m"].to_list()
+    ['retry <n> of <ip>:<n> in <n>s', 'device <id> of <id>']
+    """
+    text = pl.col(column).cast(pl.String).str.head(LONGEST)
+    for mark, pattern in MARKS.items():
+        text = text.str.replace_all(pattern, mark)
+    return text
+
+
+@dataclass(frozen=True)
+class Mask(Step):
+    """Adds column ``masked``, and cuts the message to what is kept as an example.
+
+    The program's name is masked too: some carry a process number.
+    """
+
+    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
+        program = masked("program").str.replace_all(r"\s+", "_").cast(pl.Categorical)
+        message = pl.col("message").str.head(EXAMPLE)
+        return frame.with_columns(program=program, masked=masked("message").cast(pl.Categorical), message=message)
+
+    def keeps(self, column: str) -> bool:
+        return column not in ("masked", "message", "program")

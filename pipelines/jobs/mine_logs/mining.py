@@ -1,0 +1,90 @@
+"""Template mining as an operator: counts of masked lines by window in, features of templates and severities out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.spec.operator import Held, Processor, ProcessorConfig, Progress, Results
+from engine.state.segments import ShardState, pack, unpack
+from pipelines.jobs.mine_logs.miner import Miner
+
+SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug")
+"""Names of syslog's severities, by code (RFC 5424)."""
+
+TEMPLATE, SEVERITY = "log.template.", "log.severity."
+"""How the names of the two sorts of log metrics begin."""
+
+_WINDOW = ("entity", "window_start", "window_end")
+
+
+@dataclass(frozen=True)
+class MineTemplates(ProcessorConfig):
+    """Turns closed windows of masked lines into counts by template and by severity.
+
+    Windows come complete and once, from aligned windows without lateness ahead of this, so what is mined in which order
+    depends on event time alone: window by window, in each by the first time of a line, ties by program and text.
+    """
+
+    def build(self) -> Processor:
+        return _Mining()
+
+    def describe(self) -> list[tuple[str, str]]:
+        return [("does", "mines log templates (Drain); counts by template and by severity"), ("keeps", "templates")]
+
+
+class _Mining(Processor):
+    """State: segment ``templates``, the tables of a `Miner`."""
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        if not batch.height:
+            return Results(pl.DataFrame())
+        counts = batch.with_columns(pl.col("entity", "program", "masked").cast(pl.String))
+        stored = state.get("templates")
+        tables = unpack(stored) if stored else {}
+        miner = Miner(tables["templates"], tables["lines"]) if tables else Miner()
+        pieces = []
+        while counts.height:  # windows without a new line go together, one with any goes alone
+            found = miner.known(counts)
+            ends = counts["window_end"].unique().sort().to_list()
+            new = ends[0] if miner.full(found) else _first_new(found, ends[-1] + 1)
+            before = found.filter(pl.col("window_end") < new)
+            if before.height:
+                miner.touch(before)
+                pieces.append(_features(before, miner))
+            alone = counts.filter(pl.col("window_end") == new)
+            if alone.height:
+                pieces.append(_features(miner.window(alone, new), miner))
+            counts = counts.filter(pl.col("window_end") > new)
+        features = pl.concat(pieces)
+        state.put("templates", pack({"templates": miner.templates, "lines": miner.lines}))
+        return Results(features, held=Held(keys=miner.templates.height))
+
+
+def _first_new(found: pl.DataFrame, none: int) -> int:
+    """End of the first window with a line that is not known; ``none`` if all are."""
+    return min(found.filter(pl.col("id").is_null())["window_end"].to_list(), default=none)
+
+
+def _features(found: pl.DataFrame, miner: Miner) -> pl.DataFrame:
+    """A row a template, and one a severity, of each entity and window."""
+    first = pl.struct("first", "example")
+    every = {
+        "count": pl.col("count").sum().cast(pl.Int64),
+        "severity": pl.col("severity").min().cast(pl.Int64),
+        "example": pl.col("example").min_by(first),
+    }
+    texts = miner.templates.select("id", template="text").unique("id", keep="last")
+    templates = found.group_by(*_WINDOW, "id").agg(**every).join(texts, on="id", how="left")
+    names = pl.DataFrame({"code": range(len(SEVERITIES)), "name": SEVERITIES}, {"code": pl.Int64, "name": pl.String})
+    severities = found.group_by(*_WINDOW, "severity").agg(count=every["count"], example=every["example"])
+    severities = severities.with_columns(pl.col("severity").cast(pl.Int64))
+    severities = severities.join(names, left_on="severity", right_on="code", how="left")
+    columns = [*_WINDOW, "metric", "count", "severity", "template", "example"]
+    parts = [
+        templates.with_columns(metric=TEMPLATE + pl.col("id")).select(columns),
+        severities.with_columns(metric=SEVERITY + pl.col("name"), template=pl.lit(None, pl.String)).select(columns),
+    ]
+    kind, revision = pl.lit("count"), pl.lit(0, pl.Int64)
+    return pl.concat(parts).sort("window_end", "entity", "metric").with_columns(kind=kind, revision=revision)

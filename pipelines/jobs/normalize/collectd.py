@@ -1,0 +1,43 @@
+"""collectd's JSON (write_kafka, Format JSON): a list of value lists a message, seconds as a fraction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.jobs.normalize.rows import MessageDecoder, Sample, metric_name, number
+
+
+@dataclass(frozen=True)
+class CollectdDecoder(MessageDecoder):
+    """collectd messages; a value of ``null`` (the first of a derived series) is no sample.
+
+    Args:
+        store_rates: What the agent's StoreRates says: derived values are rates already, not counters.
+
+    >>> value = {"values": [5], "dstypes": ["gauge"], "dsnames": ["value"], "time": 1.5, "host": "a",
+    ...     "plugin": "memory", "plugin_instance": "", "type": "memory", "type_instance": "used"}
+    >>> list(CollectdDecoder().samples([value]))
+    [(1500, 'a', 'memory.memory.used', 5.0, 'gauge')]
+    """
+
+    store_rates: bool = True
+
+    def samples(self, message: Any) -> Iterator[Sample]:
+        if not isinstance(message, list):
+            raise TypeError("a list of values is accepted")
+        for item in message:
+            time = round(float(item["time"]) * 1000)
+            parts = [item["plugin"], item["type"], item.get("type_instance")]
+            instance = {"instance": item["plugin_instance"]} if item.get("plugin_instance") else {}
+            for raw, source, kind in zip(item["values"], item["dsnames"], item["dstypes"], strict=True):
+                value = number(raw)
+                if value is not None:
+                    name = ".".join(part for part in [*parts, source if source != "value" else ""] if part)
+                    yield time, item["host"], metric_name(name, instance), value, self._kind(kind)
+
+    def _kind(self, dstype: str) -> str:
+        if dstype == "gauge":
+            return "gauge"
+        return "rate" if self.store_rates else "counter"

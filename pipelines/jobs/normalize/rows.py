@@ -1,0 +1,95 @@
+"""Agents' messages that hold several samples each: read message by message, gathered into columns."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from engine.formats.dead_letters import payload_text
+from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
+from engine.spec.source import ROW, Decoded, Decoder, Messages
+from engine.spec.time_bounds import other_unit
+from pipelines.contracts.records import Telemetry
+
+Sample = tuple[int, str, str, float, str]
+"""Time, entity, metric, value, kind."""
+
+_LONGEST = 512
+
+
+class MessageDecoder(Decoder):
+    """A format of JSON messages of which each holds some samples of one machine."""
+
+    @abstractmethod
+    def samples(self, message: Any) -> Iterator[Sample]:
+        """The samples of one parsed message.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is no such message.
+        """
+
+    def decode(self, messages: Messages) -> Decoded:
+        rows: list[Sample] = []
+        index: list[int] = []
+        refused: list[tuple[int, str, str]] = []
+        for row, value in enumerate(messages.values.to_pylist()):
+            try:
+                parsed = orjson.loads(value or b"")
+            except ValueError as error:
+                refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
+                continue
+            try:
+                found = [_checked(sample) for sample in self.samples(parsed)]
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+                what = f"no {type(self).__name__.removesuffix('Decoder')} message: {type(error).__name__} {error}"
+                refused.append((row, FIELD_INVALID, what))
+                continue
+            rows += found
+            index += [row] * len(found)
+        return Decoded(_table(rows, index), refused)
+
+
+def _checked(sample: Sample) -> Sample:
+    time, entity, metric, value, _ = sample
+    if not (entity and isinstance(entity, str) and len(entity) <= _LONGEST and 0 < len(metric) <= _LONGEST):
+        raise ValueError(f"host or metric is empty, no text, or over {_LONGEST} characters")
+    if abs(time) > 2**53:
+        raise ValueError(f"time {time} {other_unit(time) or 'is beyond all calendars'}")
+    if not math.isfinite(value):
+        raise ValueError(f"{metric}: a finite number is accepted")
+    return sample
+
+
+def number(value: Any) -> float | None:
+    """A sample's value, or ``None`` where the agent had none; text and flags are no values.
+
+    >>> number(3), number(None), number("up")
+    (3.0, None, None)
+    """
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def metric_name(name: str, instance: dict[str, str]) -> str:
+    """Name of a metric with its instance.
+
+    >>> metric_name("disk.used", {"path": "/", "device": "vda"})
+    'disk.used{device=vda,path=/}'
+    """
+    inside = ",".join(f"{k}={v}" for k, v in sorted(instance.items()))
+    return f"{name}{{{inside}}}" if inside else name
+
+
+def _table(rows: list[Sample], index: list[int]) -> pa.Table:
+    schema = Telemetry.arrow_schema().append(pa.field(ROW, pa.int32()))
+    if not rows:
+        return schema.empty_table()
+    time, entity, metric, value, kind = zip(*rows, strict=True)
+    arrays = [pa.array(time, pa.int64()), *(pa.array(c, pa.string()).dictionary_encode() for c in (entity, metric))]
+    arrays += [pa.array(value, pa.float64()), pa.array(kind, pa.string()).dictionary_encode()]
+    return pa.Table.from_arrays([*arrays, pa.array(np.array(index, np.int32))], schema=schema)

@@ -1,0 +1,51 @@
+"""Telegraf's JSON (outputs.kafka, data_format json, timestamps in s or ms): one measurement's fields a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.jobs.normalize.rows import MessageDecoder, Sample, metric_name, number
+
+COUNTERS = frozenset(
+    {
+        *(f"net.{f}" for f in ("bytes_recv", "bytes_sent", "packets_recv", "packets_sent", "err_in", "err_out")),
+        *(f"net.{f}" for f in ("drop_in", "drop_out")),
+        *(
+            f"diskio.{f}"
+            for f in ("reads", "writes", "read_bytes", "write_bytes", "read_time", "write_time", "io_time")
+        ),
+        *(f"diskio.{f}" for f in ("weighted_io_time", "merged_reads", "merged_writes")),
+        *(f"kernel.{f}" for f in ("context_switches", "interrupts", "processes_forked")),
+        *(f"swap.{f}" for f in ("in", "out")),
+    }
+)
+"""Fields that only grow: Telegraf's JSON does not tell."""
+
+DESCRIPTIVE = frozenset({"host", "dc", "region", "rack", "fstype", "mode"})
+"""Tags that describe the machine or the instance but do not tell two series apart."""
+
+_SECONDS_BEFORE = 100_000_000_000
+
+
+@dataclass(frozen=True)
+class TelegrafDecoder(MessageDecoder):
+    """Telegraf messages: `{"fields": {...}, "name": "cpu", "tags": {"host": ...}, "timestamp": ...}`.
+
+    >>> message = {"fields": {"used": 5, "ok": True}, "name": "mem", "tags": {"host": "a"}, "timestamp": 1795220820}
+    >>> list(TelegrafDecoder().samples(message))
+    [(1795220820000, 'a', 'mem.used', 5.0, 'gauge')]
+    """
+
+    def samples(self, message: Any) -> Iterator[Sample]:
+        tags, name, stamp = message["tags"], message["name"], message["timestamp"]
+        if not isinstance(stamp, int) or isinstance(stamp, bool):
+            raise TypeError(f"timestamp {stamp!r} is no integer")
+        time = stamp * 1000 if abs(stamp) < _SECONDS_BEFORE else stamp
+        instance = {k: v for k, v in tags.items() if k not in DESCRIPTIVE}
+        for field, raw in message["fields"].items():
+            value, full = number(raw), f"{name}.{field}"
+            if value is not None:
+                kind = "counter" if full in COUNTERS else "gauge"
+                yield time, tags["host"], metric_name(full, instance), value, kind

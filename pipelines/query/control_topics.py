@@ -1,0 +1,127 @@
+"""What operators say, to and from its topics: rules and labels as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import orjson
+from confluent_kafka import KafkaError, Message, Producer
+
+from engine.kafka import content as kafka_content
+from engine.kafka.admin import ensure_topics
+from engine.spec.duration import duration_ms, epoch_ms
+from engine.spec.errors import NewnormalError
+from engine.spec.record import Record
+from pipelines.contracts import topics
+from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.detect.control_messages import accepted, invalid_code
+from pipelines.jobs.sources import bounds
+
+_SECONDS = 30.0
+R = TypeVar("R", Rule, Label)
+
+
+def checked(record: type[R], fields: Mapping[str, object], settings: Settings, now: int) -> R:
+    """A record of what an operator gave; absent fields get their defaults.
+
+    Args:
+        record: `Rule` or `Label`.
+        fields: By their names in Python or JSON; ``None``: absent.
+        settings: Say which times are believed.
+        now: Epoch milliseconds.
+
+    Raises:
+        NewnormalError: ``RULE_INVALID`` or ``LABEL_INVALID``, ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: what
+            the job that reads it would say in a dead letter.
+    """
+    name, nothing = record.__name__.lower(), "nothing was written"
+    try:
+        raw = orjson.dumps({key: value for key, value in fields.items() if value is not None})
+        said = accepted(record, raw)
+    except TypeError:
+        what = "a text or number that JSON cannot hold"
+        raise NewnormalError(invalid_code(record), what, name, "UTF-8, and numbers of 64 bits", nothing) from None
+    except NewnormalError as error:
+        raise NewnormalError(error.code, error.what, name, "see docs/rules.md", nothing) from None
+    if refusal := bounds(settings).refusal(said.said, now, "--at"):
+        raise NewnormalError(*refusal, name, "a time that has come, see docs/rules.md", nothing)
+    return said
+
+
+def instant(text: str | None, now: int, where: str) -> int | None:
+    """Epoch milliseconds of ISO 8601 text, of ``now``, or of a duration from now such as ``+2h`` or ``-10m``.
+
+    >>> instant("now", 5, "--from"), instant("+1m", 5, "--from"), instant("-5ms", 5, "--from"), instant(None, 5, "")
+    (5, 60005, 0, None)
+    """
+    if text is None or text == "now":
+        return None if text is None else now
+    if text[:1] in "+-":
+        return now + (1 if text[0] == "+" else -1) * duration_ms(text[1:], where)
+    return epoch_ms(text)
+
+
+def write(settings: Settings, record: Rule | Label) -> None:
+    """Writes one record to its topic and waits until Kafka has it; makes the topic if need be.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``, ``NOTICE_NOT_WRITTEN``.
+    """
+    bootstrap, name = settings.kafka.bootstrap or "", topic_of(type(record))
+    topic = settings.topic(name)
+    ensure_topics(bootstrap, {topic: topics.configs()[name]}, settings.kafka.partitions, settings.kafka.replication)
+    failed: list[KafkaError] = []
+
+    def told(error: KafkaError | None, _message: Message) -> None:
+        failed.extend([error] if error else [])
+
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.timeout.ms": int(_SECONDS * 1000)})
+    key = orjson.dumps([record.said, *(getattr(record, name) for name in record.identity)])
+    producer.produce(topic, record.to_json(), key=key, on_delivery=told)
+    if producer.flush(_SECONDS) or failed:
+        why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
+        raise NewnormalError("NOTICE_NOT_WRITTEN", why, topic, "a reachable broker", "nothing was written")
+
+
+def rules(settings: Settings) -> list[Rule]:
+    """The newest version of each rule that is not withdrawn, by id."""
+    newest: dict[str, Rule] = {}
+    for rule in sorted(_said(settings, Rule), key=lambda rule: (rule.time, rule.to_json())):
+        newest[rule.id] = rule
+    return [newest[name] for name in sorted(newest) if newest[name].active]
+
+
+def labels(settings: Settings) -> list[Label]:
+    """All labels in order of time; of several on one novelty the last one said."""
+    newest: dict[tuple[str, str, int], Label] = {}
+    for label in sorted(_said(settings, Label), key=lambda label: (label.said, label.to_json())):
+        newest[label.entity, label.metric, label.start] = label
+    return sorted(newest.values(), key=lambda label: (label.start, label.entity, label.metric))
+
+
+def save(found: list[Label], out: Path) -> None:
+    """Labels as JSON lines, for `newnormal evaluate`."""
+    out.write_bytes(b"".join(label.to_json() + b"\n" for label in found))
+
+
+def topic_of(record: type[Record]) -> str:
+    """The topic of rules or labels, without namespace."""
+    return topics.RULES if issubclass(record, Rule) else topics.LABELS
+
+
+def _said(settings: Settings, record: type[R]) -> list[R]:
+    try:
+        values = kafka_content.values(settings.kafka.bootstrap or "", settings.topic(topic_of(record)))
+    except NewnormalError as error:
+        if error.code == "TOPIC_UNKNOWN":
+            return []
+        raise
+    found = []
+    for value in values:
+        with suppress(NewnormalError):  # a heartbeat, or a dead letter of the detector's
+            found.append(accepted(record, value))
+    return found

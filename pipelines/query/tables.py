@@ -1,0 +1,142 @@
+"""Topics as tables: which record type each has, its messages as columns, all that it holds now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import polars as pl
+import pyarrow as pa
+from confluent_kafka import Consumer, TopicPartition
+
+from engine.formats.dead_letters import DeadLetter
+from engine.formats.heartbeat import HEARTBEAT
+from engine.spec.errors import NewnormalError
+from engine.spec.record import Record
+from engine.spec.source import ROW, ColumnarDecoder, Decoded, Decoder, Messages
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features, Label, Log, LogFeatures, Novelty, Rule, Telemetry
+
+COLUMNAR: dict[str, type[Record]] = {
+    topics.TELEMETRY: Telemetry,
+    topics.FEATURES: Features,
+    topics.FEATURES_LATE: Telemetry,
+    topics.LOGS: Log,
+    topics.LOGS_LATE: Log,
+    topics.LOG_FEATURES: LogFeatures,
+    topics.NOVELTIES_LATE: Features,
+}
+JSON: dict[str, type[Record]] = {
+    topics.RAW_JSON: Telemetry,
+    topics.LOGS_JSON: Log,
+    topics.NOVELTIES: Novelty,
+    topics.RULES: Rule,
+    topics.LABELS: Label,
+    topics.DEADLETTER: DeadLetter,
+}
+
+
+@dataclass(frozen=True)
+class RecordJson(Decoder):
+    """JSON objects by the aliases of a record type; what is missing is null, what is unknown left out."""
+
+    record: type[Record]
+
+    def decode(self, messages: Messages) -> Decoded:
+        names = {info.alias or name: name for name, info in self.record.model_fields.items()}
+        schema = pa.schema([field.with_nullable(True) for field in self.record.arrow_schema()])
+        rows, kept, refused = [], [], []
+        for number, value in enumerate(messages.values.to_pylist()):
+            try:
+                row = {names[k]: _entries(v) for k, v in orjson.loads(value or b"").items() if k in names}
+                pa.Table.from_pylist([row], schema)
+            except (ValueError, AttributeError, pa.ArrowException) as error:
+                refused.append((number, "JSON_MALFORMED", str(error)))
+                continue
+            rows.append(row)
+            kept.append(number)
+        table = pa.Table.from_pylist(rows, schema)
+        return Decoded(table.append_column(ROW, pa.array(kept, pa.int32())), refused)
+
+
+def decoder(topic: str) -> Decoder | None:
+    """The decoder of a topic by its name without namespace; ``None`` if its records have no type here."""
+    if topic in COLUMNAR:
+        return ColumnarDecoder(COLUMNAR[topic])
+    return RecordJson(JSON[topic]) if topic in JSON else None
+
+
+def record_of(topic: str) -> type[Record] | None:
+    """The record type of a topic."""
+    return COLUMNAR.get(topic) or JSON.get(topic)
+
+
+def frame(topic: str, values: list[bytes]) -> tuple[pl.DataFrame, int]:
+    """Messages of a topic as a table, and how many could not be read; heartbeats are none."""
+    values = [value for value in values if value != HEARTBEAT]
+    by_type = decoder(topic)
+    if by_type is None:
+        return _free(values)
+    empty = pa.array([0] * len(values), pa.int64()).to_numpy()
+    decoded = by_type.decode(Messages(topic, 0, pa.array(values, pa.binary()), empty, empty))
+    table = pl.from_arrow(decoded.records.drop_columns([ROW]))
+    assert isinstance(table, pl.DataFrame)
+    return table, len(decoded.refused)
+
+
+def consumer(bootstrap: str) -> Consumer:
+    """One that commits nothing."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "newnormal.sql",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+    )
+
+
+def known(reader: Consumer, namespace: str) -> list[str]:
+    """Names of the topics of a namespace, without it."""
+    names = (name for name in reader.list_topics(timeout=10).topics if not name.startswith("__"))
+    return sorted(name.removeprefix(namespace) for name in names if name.startswith(namespace))
+
+
+def partitions(reader: Consumer, topic: str) -> list[int]:
+    """Partitions of a topic.
+
+    Raises:
+        NewnormalError: ``TOPIC_UNKNOWN``.
+    """
+    found = sorted(reader.list_topics(topic, 10).topics[topic].partitions)
+    if not found:
+        raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", "query", "an existing topic")
+    return found
+
+
+def spoken(reader: Consumer, topic: str) -> list[int]:
+    """The partitions that have messages: one that never had any is not waited for."""
+    bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), 10) for p in partitions(reader, topic)}
+    return [p for p, (low, high) in bounds.items() if high > low]
+
+
+def _entries(value: Any) -> Any:
+    """An object as the entries of a map."""
+    return list(value.items()) if isinstance(value, dict) else value
+
+
+def _free(values: list[bytes]) -> tuple[pl.DataFrame, int]:
+    """JSON objects of any shape as columns; anything else as one column ``value``."""
+    rows = []
+    for value in values:
+        try:
+            row = orjson.loads(value)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            rows.append(row)
+    if values and not rows:
+        return pl.DataFrame({"value": [value.decode("utf-8", "backslashreplace") for value in values]}), 0
+    return pl.DataFrame(rows, infer_schema_length=None, strict=False), len(values) - len(rows)

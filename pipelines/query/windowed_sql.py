@@ -1,0 +1,139 @@
+"""A query's text: its event-time windows taken out, so that what is left is plain SQL over columns.
+
+    SELECT entity, window_start, avg(value) FROM tumble(telemetry, time, '10s') GROUP BY entity, window_start
+    SELECT entity, window_start, max(value) FROM hop(telemetry, time, '10s', '1m') GROUP BY entity, window_start
+    SELECT tumble(time, '10s') AS window_start, count(*) FROM telemetry GROUP BY tumble(time, '10s')
+
+After FROM or JOIN, ``tumble`` and ``hop`` are tables: the rows, each in its windows, with columns ``window_start`` and
+``window_end``. Elsewhere ``tumble`` is the start of the row's window. Times are integers, UTC epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
+
+START, END = "window_start", "window_end"
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|[A-Za-z_][\w.\-]*|\S|\s+""")
+_EXAMPLE = "e.g. tumble(telemetry, time, '10s'), hop(telemetry, time, '10s', '1m')"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An event-time window of a query.
+
+    Attributes:
+        table: The topic; ``None`` of ``tumble`` as an expression, which holds for all tables.
+        column: Its event-time column.
+        every: Milliseconds from one window to the next.
+        size: Length of a window, milliseconds.
+    """
+
+    table: str | None
+    column: str
+    every: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query without window functions.
+
+    Attributes:
+        text: SQL as Polars knows it.
+        specs: The windows; table `placeholder` (i) in the text is the i-th one's.
+        words: All names in the text, some of which are tables.
+    """
+
+    text: str
+    specs: tuple[Spec, ...]
+    words: frozenset[str]
+
+    def topics(self, known: Iterable[str]) -> list[str]:
+        """Which of the known topics the query may read."""
+        wanted = {*self.words, *(spec.table for spec in self.specs)}
+        return sorted(topic for topic in known if topic in wanted)
+
+
+def placeholder(number: int) -> str:
+    """Name of the table of the i-th window."""
+    return f"__windows_{number}"
+
+
+def parse(text: str) -> Query:
+    """Takes the windows out of a query.
+
+    Raises:
+        NewnormalError: ``SQL_WINDOW`` if a window function is not as in the examples above.
+
+    >>> parse("SELECT tumble(time, '10s') AS w FROM x").text
+    'SELECT (time - time % 10000) AS w FROM x'
+    >>> parse("SELECT * FROM hop(x, time, '1s', '1m')").specs
+    (Spec(table='x', column='time', every=1000, size=60000),)
+    """
+    tokens = [token for token in _TOKEN.findall(text) if not token.startswith("--")]
+    out: list[str] = []
+    specs: list[Spec] = []
+    words: set[str] = set()
+    at, before = 0, ""
+    while at < len(tokens):
+        token = tokens[at]
+        if token.lower() in ("tumble", "hop") and "".join(tokens[at + 1 : at + 3]).strip().startswith("("):
+            arguments, at = _arguments(tokens, at + 1)
+            out.append(_window(token.lower(), arguments, before.lower() in ("from", "join"), specs))
+            before = ")"
+            continue
+        if token[0].isalpha() or token[0] in '_"':
+            words.add(token.strip('"'))
+        out.append(token)
+        before = token if token.strip() else before
+        at += 1
+    return Query("".join(out), tuple(specs), frozenset(words))
+
+
+def windowed(frame: pl.DataFrame, spec: Spec) -> pl.DataFrame:
+    """A row for each window that each row lies in, with its bounds."""
+    time = pl.col(spec.column)
+    pieces = []
+    for step in range(-(-spec.size // spec.every)):
+        start = time - time % spec.every - step * spec.every
+        pieces.append(frame.with_columns(start.alias(START), (start + spec.size).alias(END)))
+    return pl.concat(pieces).filter(time < pl.col(END))
+
+
+def _arguments(tokens: list[str], at: int) -> tuple[list[str], int]:
+    """The arguments of a call, and where the text goes on."""
+    found, depth = [""], 0
+    for place in range(at, len(tokens)):
+        token = tokens[place]
+        depth += (token == "(") - (token == ")")
+        if depth == 0 and token == ")":
+            return [argument.strip() for argument in found], place + 1
+        if token == "," and depth == 1:
+            found.append("")
+        elif not (token == "(" and depth == 1 and not found[-1]):
+            found[-1] += token if token.strip() or found[-1] else ""
+    raise NewnormalError("SQL_WINDOW", "a window function has no closing parenthesis", "query", _EXAMPLE)
+
+
+def _window(name: str, arguments: list[str], is_table: bool, specs: list[Spec]) -> str:
+    wanted = {("tumble", True): 3, ("hop", True): 4, ("tumble", False): 2}.get((name, is_table))
+    if len(arguments) != wanted:
+        what = f"{name}({', '.join(arguments)}) {'as a table' if is_table else 'as an expression'}"
+        raise NewnormalError("SQL_WINDOW", what, "query", _EXAMPLE)
+    plain = [argument.strip("'\"") for argument in arguments]
+    lengths = [duration_ms(text, f"{name}()") for text in plain[2 if is_table else 1 :]]
+    every, size = lengths[0], lengths[-1]
+    if not 0 < every <= size:
+        raise NewnormalError("SQL_WINDOW", f"{name}({', '.join(arguments)})", "query", "0 < every <= size")
+    if is_table:
+        specs.append(Spec(plain[0], plain[1], every, size))
+        return placeholder(len(specs) - 1)
+    specs.append(Spec(None, plain[0], every, size))
+    return f"({arguments[0]} - {arguments[0]} % {every})"

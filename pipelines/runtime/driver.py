@@ -1,0 +1,358 @@
+"""One driver for any choice of jobs: each its own query, checkpoint and topic, in one Spark session."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Thread
+from typing import Any
+
+import structlog
+from confluent_kafka import KafkaException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from deploy.artifacts import spark_jars
+from deploy.java import java_home
+from engine.formats.heartbeat import Heartbeat
+from engine.kafka import continuation
+from engine.kafka.admin import ensure_topics
+from engine.kafka.offsets import KafkaOffsets, Offsets, behind
+from engine.spark.failure import reason, slow_start
+from engine.spark.query import BatchReport, Runtime, drain, start
+from engine.spark.session import end, spark_session
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings
+from pipelines.jobs import FROM_AGENTS, JOBS, MODULES
+from pipelines.jobs.index.job import SinkJob
+from pipelines.runtime import fingerprint
+from pipelines.runtime.interrupts import Interrupts
+from pipelines.runtime.job_metrics import Measurements
+from pipelines.runtime.ownership import Ownership
+from pipelines.runtime.restarts import Restarts
+from pipelines.runtime.servers import Check, ServerWatch, ask_elasticsearch
+from pipelines.runtime.status import Board
+
+ALL = (*JOBS, "sink")
+_STALL_SECONDS = 60.0
+_SLOW_SECONDS = 120.0
+_START_SECONDS = 12.0
+_STOP_SECONDS = 5.0
+STATE_FORMAT = 3
+"""Raised when state of older checkpoints cannot be read any more."""
+log = structlog.get_logger()
+
+
+class Driver:
+    """Runs jobs until it is stopped; a job that fails is started again from its checkpoint, a few times.
+
+    Args:
+        settings: The settings, with the servers' addresses filled in.
+        jobs: Names out of `ALL`.
+        live_from: See `Board`.
+        write_again: Whether output that the checkpoints do not know of may be written a second time.
+        take_over: See `Ownership`.
+
+    Raises:
+        NewnormalError: ``JOB_UNKNOWN``; ``ALREADY_RUNNING``; ``KAFKA_UNREACHABLE``.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        jobs: Sequence[str] = ALL,
+        live_from: int | None = None,
+        write_again: bool = False,
+        take_over: bool = False,
+    ) -> None:
+        unknown = [name for name in jobs if name not in ALL]
+        if unknown:
+            raise NewnormalError(
+                "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(ALL), "nothing was started"
+            )
+        self.settings, self.names = settings, [name for name in ALL if name in jobs]
+        delay = duration_ms(settings.watermark.out_of_orderness)
+        self.board = Board(self.names, live_from if live_from is not None else int(time.time() * 1000), delay)
+        self.measurements = Measurements(settings.folder("measured"))
+        self.runtime = Runtime(
+            bootstrap=settings.kafka.bootstrap or "",
+            checkpoints=settings.folder("checkpoints"),
+            shards=settings.engine.shards,
+            trigger=settings.engine.trigger,
+            max_records=settings.engine.max_records,
+            max_messages=settings.engine.max_messages,
+            ledger=settings.topic(topics.LEDGER),
+            namespace=settings.namespace,
+        )
+        self.write_again = write_again
+        self.runs = {name: _Run() for name in self.names}
+        self.slow_until = 0.0
+        self.interrupts = Interrupts()
+        self.sink: SinkJob | None = None
+        self.spark: SparkSession | None = None
+        self.heartbeats, self.resources = ExitStack(), ExitStack()
+        self.ownership = Ownership(
+            self.runtime.bootstrap,
+            settings.namespace,
+            self.runtime.ledger,
+            self.runtime.checkpoints,
+            self.names,
+            take_over,
+        )
+        self.offsets = KafkaOffsets(self.runtime.bootstrap, sorted(self._inputs()))
+        self.ends: Offsets = {}
+        url = settings.elasticsearch.url or ""
+        checks: dict[str, Check] = {"kafka": self._ask_kafka}
+        if "sink" in self.names:
+            checks["elasticsearch"] = partial(ask_elasticsearch, url)
+        self.servers = ServerWatch(checks, self._back)
+
+    def start(self) -> None:
+        """Makes the topics, starts Spark and the jobs."""
+        settings = self.settings
+        wanted = {settings.topic(name): config for name, config in topics.configs().items()}
+        ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
+        self.resources.enter_context(self.ownership)
+        self._check_layout()
+        self._check_output()
+        fingerprint.check_partitions(settings, self.names)
+        fingerprint.check(settings, self.runtime.checkpoints, self.names)
+        self.resources.enter_context(self.servers)
+        self.interrupts.defer()
+        self.spark = spark_session(
+            spark_jars(),
+            java_home(),
+            settings.engine.cores,
+            settings.state / "spark",
+            settings.engine.driver_memory,
+            log=settings.state / "logs" / "spark.log",
+            preload=MODULES,
+        )
+        self.interrupts.defer()  # Spark has taken Ctrl-C for itself
+        self.interrupts.check()
+        beating = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
+        if {"detector", "log_detector"} & set(self.names):
+            beating += [settings.topic(name) for name in (topics.RULES, topics.LABELS)]
+        if beating:
+            self.heartbeats.enter_context(Heartbeat(self.runtime.bootstrap, beating))
+        self.ownership.check_others()
+        for name in self.names:
+            self.interrupts.check()
+            self._launch(name)
+
+    def _check_output(self) -> None:
+        """What the jobs wrote before must be known to their checkpoints; the sink's output is overwritten anyway."""
+        jobs = [JOBS[name](self.settings) for name in self.names if name in JOBS]
+        outputs = {job.name: [some.topic for some in (job.output, job.late) if some] for job in jobs}
+        runtime = self.runtime
+        continuation.check(
+            runtime.bootstrap, runtime.namespace, runtime.ledger, runtime.checkpoints, outputs, self.write_again
+        )
+
+    def _check_layout(self) -> None:
+        """Shards are fixed when a checkpoint is made: keys would otherwise change shard and lose their state."""
+        mark = self.runtime.checkpoints / "layout.json"
+        layout = {"shards": self.runtime.shards, "format": STATE_FORMAT}
+        if not mark.exists():
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.write_text(json.dumps(layout))
+            return
+        kept = json.loads(mark.read_text())
+        if kept.get("format") != STATE_FORMAT:
+            what = f"the checkpoints are of state format {kept.get('format', 1)}, this version writes {STATE_FORMAT}"
+            now = "nothing was started; a new namespace begins anew from its own topics"
+            raise NewnormalError("STATE_FORMAT", what, str(mark.parent), str(STATE_FORMAT), now)
+        if kept != layout:
+            what = f"engine.shards = {layout['shards']}, but the checkpoints hold {kept['shards']}"
+            raise NewnormalError("SHARDS_FIXED", what, str(mark), str(kept["shards"]), "nothing was started")
+
+    def _launch(self, name: str) -> None:
+        assert self.spark is not None
+        if name == "sink":
+            if self.sink:
+                self.sink.close()
+            self.sink = SinkJob(self.settings, self.runtime, self.board.sink)
+            topic = self.settings.topic(topics.NOVELTIES)
+            query = drain(self.spark, name, topic, self.runtime, self.sink.write)
+        else:
+            query = start(self.spark, JOBS[name](self.settings), self.runtime, self._report)
+        self.runs[name].started(query)
+        log.info("job runs", job=name, checkpoint=str(self.runtime.checkpoints / name))
+
+    def _report(self, report: BatchReport) -> None:
+        self.board.batch(report)
+        self.measurements.batch(report)
+
+    def check(self) -> None:
+        """Starts failed jobs again, when their servers answer and it is time; called every second or so.
+
+        Raises:
+            NewnormalError: ``JOB_FAILED`` if a job fails again and again; ``ALREADY_RUNNING`` if another process took
+                its place.
+        """
+        lags = self.lags()
+        for name, run in self.runs.items():
+            if run.query is None:
+                continue
+            if run.query.isActive:
+                run.look(time.monotonic(), lags[name])
+            elif not run.restarts.waiting:
+                self._failed(name, run)
+            elif run.restarts.due(time.monotonic()) and not self.servers.is_away("kafka") and self._may_start():
+                self._launch(name)
+
+    def _may_start(self) -> bool:
+        """Where Python workers were slow to start, jobs start one after another: together they would be slow again."""
+        now = time.monotonic()
+        return now > self.slow_until or not any(run.starts(now) for run in self.runs.values())
+
+    def _failed(self, name: str, run: _Run) -> None:
+        assert run.query is not None
+        why = reason(run.query)
+        if "JOB_FENCED" in why and (others := self.ownership.others()):
+            raise self.ownership.running(name, others[0])
+        absent, slow = self.servers.is_away("kafka"), slow_start(why)
+        if not run.restarts.failed(why, time.monotonic(), excused=absent or slow):
+            what = f"{name} failed {run.restarts.failures + 1} times and ended no micro-batch in between: {why}"
+            now = "all jobs stop; a new start goes on from the checkpoints"
+            raise NewnormalError("JOB_FAILED", what, name, now=now)
+        self.board.failed(name, why)
+        pause = round(run.restarts.at - time.monotonic(), 1)
+        if slow:
+            self.slow_until = time.monotonic() + _SLOW_SECONDS
+            log.info("a Python worker took more than 10 s to start, the job starts again", job=name, in_s=pause)
+        else:
+            log.warning("job failed, starts again from its checkpoint", job=name, in_s=pause, reason=why)
+
+    def problems(self) -> list[str]:
+        """What keeps the pipeline from doing its work now, a sentence each; empty if all is well."""
+        if self.spark is None:
+            return ["the jobs have not started yet"]
+        if away := self.servers.away():
+            return [f"{each} ({each.reason})" for each in away]
+        return [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
+
+    def lags(self) -> dict[str, int | None]:
+        """Kafka messages that each job has not read yet; ``None`` where that is not known, as while Kafka is away."""
+        unknown = self.servers.is_away("kafka") or not self.ends
+        return {
+            name: None if unknown or run.read is None else behind(self.ends, run.read)
+            for name, run in self.runs.items()
+        }
+
+    def quiesce(self) -> None:
+        """Sends no more heartbeats, so that the jobs can come to rest."""
+        self.heartbeats.close()
+
+    def idle(self) -> bool:
+        """Whether no job has anything left to read."""
+        return all(run.query and run.query.isActive and not _busy(run.query) for run in self.runs.values())
+
+    def stop(self) -> None:
+        """Stops the jobs between micro-batches where possible, then Spark; a job that waits for a server is cut short.
+
+        Takes some seconds at the most, whatever the servers do: each micro-batch that was not finished is repeated.
+        """
+        self.heartbeats.close()
+        self.runtime.stopping.set()
+        if self.sink:
+            self.sink.stop()
+        stopping = [Thread(target=_stop, args=(run.query,), daemon=True) for run in self.runs.values() if run.query]
+        deadline = time.monotonic() + (1.0 if self.servers.away() else _STOP_SECONDS)
+        for thread in stopping:
+            thread.start()
+        for thread in stopping:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if self.sink:
+            self.sink.close()
+        self.measurements.flush()
+        if self.spark:
+            end(self.spark, at_once=any(thread.is_alive() for thread in stopping))
+        self.resources.close()
+
+    def _inputs(self) -> set[str]:
+        """The topics that the jobs read."""
+        read = {topic for name in self.names if name in JOBS for topic in JOBS[name](self.settings).topics}
+        return read | ({self.settings.topic(topics.NOVELTIES)} if "sink" in self.names else set())
+
+    def _back(self, server: str) -> None:
+        if server == "kafka":
+            for writer in list(self.runtime.writers.values()):
+                writer.renew()
+
+    def _ask_kafka(self) -> None:
+        try:
+            self.ends = self.offsets.ends()
+        except KafkaException as error:
+            raise TimeoutError(error.args[0].str()) from None
+
+
+@dataclass
+class _Run:
+    """One job's query, and what is known of it.
+
+    Attributes:
+        query: ``None`` before the first start.
+        restarts: Its failures.
+        read: Offsets after its last micro-batch, by topic and partition; ``None`` before the first.
+        batch: Number of that micro-batch.
+        moved: When it was first seen, the query was started, or nothing was left to read: seconds, monotonic.
+        began: When the query was started.
+        lag: Messages not read; ``None`` if unknown.
+    """
+
+    query: StreamingQuery | None = None
+    restarts: Restarts = field(default_factory=Restarts)
+    read: dict[str, dict[str, int]] | None = None
+    batch: int = -1
+    moved: float = 0.0
+    began: float = 0.0
+    lag: int | None = None
+
+    def started(self, query: StreamingQuery) -> None:
+        self.query, self.batch, self.moved = query, -1, time.monotonic()
+        self.began = self.moved
+        self.restarts.started()
+
+    def look(self, now: float, lag: int | None) -> None:
+        """Takes in what the query tells of its last micro-batch, and how many messages it has not read."""
+        self.lag = lag
+        if not lag:
+            self.moved = now
+        progress = self.query.lastProgress if self.query else None
+        if progress is None:
+            return
+        if progress["batchId"] != self.batch:
+            self.batch, self.moved = progress["batchId"], now
+            self.restarts.calm()
+        ends = progress["sources"][0].get("endOffset")
+        if ends:
+            self.read = json.loads(ends) if isinstance(ends, str) else ends
+
+    def starts(self, now: float) -> bool:
+        """Whether the query was started a moment ago and has ended no micro-batch yet."""
+        return bool(self.query and self.query.isActive and self.batch < 0 and now < self.began + _START_SECONDS)
+
+    def problem(self, name: str, now: float) -> str:
+        """What keeps the job from its work, in a sentence; empty if nothing does."""
+        if self.restarts.waiting:
+            return f"{name}: failed and starts again: {self.restarts.reason}"
+        if self.lag and now > self.moved + _STALL_SECONDS:
+            return f"{name}: no micro-batch has ended for {now - self.moved:.0f} s, {self.lag} messages wait"
+        return ""
+
+
+def _stop(query: StreamingQuery) -> None:
+    with suppress(Exception):
+        query.stop()
+
+
+def _busy(query: StreamingQuery) -> bool:
+    status: dict[str, Any] = query.status
+    return bool(status["isDataAvailable"] or status["isTriggerActive"])

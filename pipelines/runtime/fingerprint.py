@@ -1,0 +1,108 @@
+"""The settings that a job's state depends on, kept beside its checkpoint: a start with other ones is refused.
+
+State made with one window length, read with another, would give windows that are neither. What may change between two
+starts is not kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import reduce
+from pathlib import Path
+
+from engine.kafka.admin import partition_counts
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
+from pipelines.jobs import JOBS
+
+DEPENDS: dict[str, tuple[str, ...]] = {
+    "extractor": ("window.size", "window.every", "window.allowed_lateness"),
+    "templates": ("window.size",),
+    "detector": ("window.size", "window.every", "detector.timezone"),
+    "log_detector": ("window.size",),
+}
+"""Settings that the state of a job depends on."""
+
+MAY_SHRINK = frozenset({"window.allowed_lateness"})
+"""Of these only more is refused: the state of windows that were no longer needed is gone."""
+
+_FILE = "settings.json"
+
+
+def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
+    """Compares the settings with those that the jobs' checkpoints were made with, and keeps them.
+
+    Args:
+        settings: Of this start.
+        checkpoints: Directory of the jobs' checkpoints.
+        jobs: Those that are to be started.
+
+    Raises:
+        NewnormalError: ``SETTINGS_FIXED`` with each setting, its value then and now, and the jobs.
+    """
+    wrong: dict[tuple[str, str], list[str]] = {}
+    mine = {job: {name: _value(settings, name) for name in DEPENDS.get(job, ())} for job in jobs}
+    for job, values in mine.items():
+        kept = _kept(checkpoints / job)
+        for name, value in values.items():
+            if name in kept and not _fits(name, kept[name], value):
+                wrong.setdefault((name, kept[name]), []).append(job)
+    if wrong:
+        told = [
+            f"{name} = {_value(settings, name)}, but the state of {', '.join(of)} was made with {old}"
+            for (name, old), of in wrong.items()
+        ]
+        wanted = ", ".join(f"{name} = {old}" for name, old in wrong)
+        accepted = f"{wanted}; or another namespace, whose topics and state begin anew"
+        raise NewnormalError("SETTINGS_FIXED", "; ".join(told), str(checkpoints), accepted, "nothing was started")
+    for job, values in mine.items():
+        if values:
+            (checkpoints / job).mkdir(parents=True, exist_ok=True)
+            (checkpoints / job / _FILE).write_text(json.dumps(values, indent=1))
+
+
+def check_partitions(settings: Settings, jobs: Iterable[str]) -> None:
+    """Makes sure that the topics that the jobs read have as many partitions as the settings say.
+
+    A job waits for each partition's watermark, and takes a key in another partition than its own for a stray one.
+
+    Raises:
+        NewnormalError: ``PARTITIONS_FIXED``; ``KAFKA_UNREACHABLE``.
+    """
+    wanted, topics = (
+        settings.kafka.partitions,
+        {topic for job in jobs if job in JOBS for topic in JOBS[job](settings).topics},
+    )
+    found = partition_counts(settings.kafka.bootstrap or "", topics)
+    others = {topic: count for topic, count in sorted(found.items()) if count != wanted}
+    if others:
+        told = ", ".join(f"{topic} has {count} partitions" for topic, count in others.items())
+        counts = sorted(set(others.values()))
+        accepted = f"{' or '.join(map(str, counts))}; or another namespace, whose topics are made anew"
+        what, now = f"kafka.partitions = {wanted}, but {told}", "nothing was started"
+        raise NewnormalError("PARTITIONS_FIXED", what, settings.kafka.bootstrap or "", accepted, now)
+
+
+def _kept(checkpoint: Path) -> dict[str, str]:
+    """What a checkpoint was made with; nothing of one that was never begun, or is of an older version."""
+    if not (checkpoint / "metadata").exists():
+        return {}
+    try:
+        return dict(json.loads((checkpoint / _FILE).read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _value(settings: Settings, name: str) -> str:
+    if name == "window.every":
+        return settings.window.every or settings.window.size
+    return str(reduce(getattr, name.split("."), settings))
+
+
+def _fits(name: str, old: str, new: str) -> bool:
+    if not name.startswith("window."):
+        return old == new
+    before, after = duration_ms(old), duration_ms(new)
+    return after == before or (after < before and name in MAY_SHRINK)

@@ -1,0 +1,200 @@
+"""One process a job: a lock on its checkpoint on this machine, and a membership in Kafka that other machines see.
+
+The membership is of a consumer group that reads nothing: the broker keeps the list of who is alive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import psutil
+import structlog
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from deploy.embedded.process import is_same_process
+from deploy.locks import try_lock
+from engine.spec.errors import NewnormalError
+
+_TAKE_OVER_SECONDS = 30.0
+_ANSWER_SECONDS = 5.0
+_SESSION_MS = 10_000
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process that runs jobs.
+
+    Attributes:
+        host: Its machine.
+        pid: Its number there.
+        jobs: What it runs.
+    """
+
+    host: str
+    pid: int
+    jobs: tuple[str, ...]
+
+    def text(self) -> str:
+        """As Kafka keeps it: the client's id.
+
+        >>> Owner.parse(Owner("pay-01", 7, ("detector", "sink")).text()).jobs
+        ('detector', 'sink')
+        """
+        return f"newnormal/{self.host}/{self.pid}/{','.join(self.jobs)}"
+
+    @classmethod
+    def parse(cls, text: str) -> Owner | None:
+        """The owner that a client's id tells of, if it is one of ours."""
+        try:
+            name, host, pid, jobs = text.split("/")
+            return cls(host, int(pid), tuple(jobs.split(","))) if name == "newnormal" else None
+        except ValueError:
+            return None
+
+    def is_dead(self) -> bool:
+        """Whether it was a process of this machine that has ended; the broker notices that some seconds later."""
+        return self.host == socket.gethostname() and not psutil.pid_exists(self.pid)
+
+
+class Ownership:
+    """Holds the jobs of one process for as long as it runs; a context manager.
+
+    Args:
+        bootstrap: Kafka's address.
+        namespace: Prefix of the topics: the same jobs of two namespaces are different jobs.
+        ledger: Topic that the membership is asked for; it is not read.
+        checkpoints: Directory of the jobs' checkpoints.
+        jobs: Names.
+        take_over: Whether a process of this machine that has the jobs is stopped, and one elsewhere is fenced.
+    """
+
+    def __init__(
+        self, bootstrap: str, namespace: str, ledger: str, checkpoints: Path, jobs: Sequence[str], take_over: bool
+    ) -> None:
+        self._bootstrap, self._ledger, self._checkpoints = bootstrap, ledger, checkpoints
+        self._namespace, self._take_over = namespace, take_over
+        self._me = Owner(socket.gethostname(), os.getpid(), tuple(jobs))
+        self._group = f"{namespace}newnormal.owners"
+        self._held, self._stopping = ExitStack(), threading.Event()
+
+    def __enter__(self) -> Self:
+        """Takes the jobs on this machine.
+
+        Raises:
+            NewnormalError: ``ALREADY_RUNNING`` if another process of it has one of them.
+        """
+        with ExitStack() as taken:
+            for job in self._me.jobs:
+                taken.enter_context(self._locked(job))
+            self._held = taken.pop_all()
+        threading.Thread(target=self._stay, daemon=True, name="owner").start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopping.set()
+        self._held.close()
+
+    def others(self) -> list[Owner]:
+        """Other live processes that Kafka knows to run one of our jobs; none where it does not answer."""
+        client = AdminClient(self._options())
+        try:
+            described = client.describe_consumer_groups([self._group], request_timeout=_ANSWER_SECONDS)
+            members = described[self._group].result(_ANSWER_SECONDS + 1.0).members
+        except (KafkaException, TimeoutError) as error:
+            log.warning("whether another machine runs the same jobs is not known", reason=str(error)[:200])
+            return []
+        found = [owner for member in members if (owner := Owner.parse(member.client_id))]
+        mine = (self._me.host, self._me.pid)
+        live = [each for each in found if (each.host, each.pid) != mine and not each.is_dead()]
+        return [each for each in live if set(each.jobs) & set(self._me.jobs)]
+
+    def running(self, job: str, other: Owner) -> NewnormalError:
+        """The error that names the process that has a job."""
+        here = other.host == socket.gethostname()
+        place = f"process {other.pid}" if here else f"process {other.pid} of {other.host}"
+        return NewnormalError(
+            "ALREADY_RUNNING",
+            f"{job} runs in {place}, with namespace {self._namespace!r}",
+            str(self._checkpoints),
+            "end that process; or --take-over; or another --state-dir and --namespace",
+            "nothing was started here, the other process goes on",
+        )
+
+    def check_others(self) -> None:
+        """Makes sure that no other machine has the jobs; one that died seconds ago is waited for.
+
+        Raises:
+            NewnormalError: ``ALREADY_RUNNING``.
+        """
+        if self._take_over:
+            return
+        deadline = time.monotonic() + _SESSION_MS / 1000 + 2.0
+        while others := self.others():
+            other, job = others[0], next(job for job in others[0].jobs if job in self._me.jobs)
+            if time.monotonic() > deadline:
+                raise self.running(job, other)
+            log.warning("another process has this job, or had it seconds ago", job=job, host=other.host, pid=other.pid)
+            time.sleep(2.0)
+
+    def _locked(self, job: str) -> IO[str]:
+        path = self._checkpoints / f"{job}.lock"
+        held = try_lock(path)
+        if held is None and self._take_over:
+            held = self._taken_over(path)
+        if held is None:
+            raise self.running(job, Owner(socket.gethostname(), int(_told(path).get("pid", 0)), (job,)))
+        held.truncate(0)
+        held.write(json.dumps({"pid": os.getpid(), "started": psutil.Process().create_time()}))
+        held.flush()
+        return held
+
+    def _taken_over(self, path: Path) -> IO[str] | None:
+        """The lock, after its holder was asked to end."""
+        told = _told(path)
+        pid, started = int(told.get("pid", 0)), float(told.get("started", 0.0))
+        if not is_same_process(pid, started):
+            return try_lock(path)
+        log.info("taking over: the other process is asked to end", pid=pid)
+        os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + _TAKE_OVER_SECONDS
+        while time.monotonic() < deadline:
+            if held := try_lock(path):
+                return held
+            time.sleep(0.1)
+        return None
+
+    def _stay(self) -> None:
+        """Stays a member of the group until the end."""
+        options = {"group.id": self._group, "enable.auto.commit": False, "session.timeout.ms": _SESSION_MS}
+        member = Consumer(self._options() | options)
+        member.subscribe([self._ledger])
+        while not self._stopping.is_set():
+            member.poll(0.5)
+        member.close()
+
+    def _options(self) -> dict[str, Any]:
+        quiet = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 1000}
+        return {"bootstrap.servers": self._bootstrap, "client.id": self._me.text(), **quiet}
+
+
+def _told(lock: Path) -> dict[str, Any]:
+    try:
+        told = json.loads(lock.read_text())
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,168 @@
+"""The board: what the running jobs report, kept as the status that the live view, the console and the summary read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dashboards.status import JobStatus, PipelineStatus
+from engine.runtime.shard import Stats
+from engine.spark.query import BatchReport
+from engine.spec.duration import NEVER
+from engine.spec.operator import Held
+from pipelines.jobs.index.document import News
+from pipelines.jobs.index.job import SinkReport
+from pipelines.runtime.news_counts import NewsCounts
+
+_RATE_SECONDS = 10.0
+
+
+def _sum(stats: Sequence[Stats]) -> Held:
+    """What all shards hold: keys and timers lie in one shard each, windows are open in all."""
+
+    def known(name: str) -> list[int]:
+        return [value for each in stats if (value := getattr(each, name)) is not None]
+
+    keys, opened, timers = known("keys"), known("open"), known("timers")
+    return Held(sum(keys) if keys else None, max(opened, default=None), sum(timers) if timers else None)
+
+
+class _Tally:
+    """Totals of one job, and its rate over the last seconds."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.records_in = self.records_out = self.late = self.dead = self.state_bytes = 0
+        self.watermark: int | None = None
+        self.batch_ms = 0.0
+        self.last_error: str | None = None
+        self.held = Held()
+        self.busiest_share: float | None = None
+        self.recent: deque[tuple[float, int]] = deque()
+
+    def add(self, records_in: int, seconds: float) -> None:
+        now = time.monotonic()
+        self.records_in += records_in
+        self.batch_ms = seconds * 1000
+        self.recent.append((now, records_in))
+
+    def status(self, lag: int | None) -> JobStatus:
+        now = time.monotonic()
+        while self.recent and self.recent[0][0] < now - _RATE_SECONDS:
+            self.recent.popleft()
+        return JobStatus(
+            name=self.name,
+            records_in=self.records_in,
+            records_out=self.records_out,
+            rate_in=sum(n for _, n in self.recent) / _RATE_SECONDS,
+            late=self.late,
+            dead_lettered=self.dead,
+            lag=lag,
+            watermark=self.watermark,
+            state_bytes=self.state_bytes,
+            keys=self.held.keys,
+            open_windows=self.held.open,
+            timers=self.held.timers,
+            busiest_share=self.busiest_share,
+            batch_ms=self.batch_ms,
+            last_error=self.last_error,
+        )
+
+
+class Board:
+    """Thread-safe; one for all jobs of a driver.
+
+    Args:
+        jobs: Names of the jobs, in the order data flows.
+        live_from: Windows that end before this instant (epoch ms) are history that was filled in: they do not count
+            for the latency.
+        delay_ms: The bound of out-of-orderness, which a window waits for by design.
+    """
+
+    def __init__(self, jobs: list[str], live_from: int, delay_ms: int) -> None:
+        self.lock = threading.Lock()
+        self.tallies = {name: _Tally(name) for name in jobs}
+        self.started, self.live_from, self.delay_ms = int(time.time() * 1000), live_from, delay_ms
+        self.indexed = 0
+        self.news = NewsCounts()
+        self.latencies: deque[int] = deque(maxlen=100_000)
+
+    def batch(self, report: BatchReport) -> None:
+        """Takes in a micro-batch of a job on the sharded operator."""
+        with self.lock:
+            tally = self.tallies[report.job]
+            tally.add(sum(s.records_in for s in report.stats), report.seconds)
+            tally.records_out += sum(s.records_out for s in report.stats)
+            tally.late += sum(s.late for s in report.stats)
+            tally.dead += sum(s.dead for s in report.stats)
+            if report.stats:
+                tally.held = _sum(report.stats)
+                records = [s.records_in for s in report.stats]
+                tally.busiest_share = max(records) / sum(records) if sum(records) else tally.busiest_share
+                tally.state_bytes = sum(s.state_bytes for s in report.stats)
+                watermark = min(s.watermark for s in report.stats)
+                tally.watermark = watermark if watermark > NEVER else tally.watermark
+
+    def failed(self, job: str, reason: str) -> None:
+        """Takes in that a job failed and is started again."""
+        with self.lock:
+            self.tallies[job].last_error = reason
+
+    def seed(self, documents: Sequence[dict[str, Any]]) -> None:
+        """Takes in the newest news of before the start: what is open then still is."""
+        with self.lock:
+            self.news.seed(News(d["host.name"], d["metric"], d["kind"], d["@timestamp"]) for d in documents)
+
+    def sink(self, report: SinkReport) -> None:
+        """Takes in a micro-batch of the sink."""
+        with self.lock:
+            tally = self.tallies["sink"]
+            tally.add(report.records_in, report.seconds)
+            tally.records_out += report.outcome.indexed
+            tally.dead += len(report.outcome.rejected)
+            self.indexed += report.outcome.indexed
+            self.news.take(report.outcome.news)
+            at = report.outcome.searchable_at_ms
+            if at is not None:
+                live = (time for time in report.outcome.times if time >= self.live_from)
+                self.latencies.extend(at - time - self.delay_ms for time in live)
+
+    def caught_up(self, now: int, within_ms: int) -> bool:
+        """Whether all verdicts are stored and event time is within so much of ``now``: history has gone through."""
+        with self.lock:
+            detector, sink = self.tallies["detector"], self.tallies["sink"]
+            logs = self.tallies.get("log_detector")
+            told = detector.records_out + (logs.records_out if logs else 0)
+            recent = detector.watermark is not None and detector.watermark >= now - within_ms
+            return recent and 0 < told <= sink.records_in
+
+    def latency_ms(self) -> dict[str, float | None]:
+        """End of window + watermark delay → document searchable, of live windows: p50 and p99."""
+        with self.lock:
+            values = np.array(self.latencies)
+        if not len(values):
+            return {"p50": None, "p99": None}
+        return {"p50": float(np.percentile(values, 50)), "p99": float(np.percentile(values, 99))}
+
+    def status(
+        self, lags: dict[str, int | None], newest: Sequence[dict[str, Any]], problems: Sequence[str] = ()
+    ) -> PipelineStatus:
+        """The whole pipeline now."""
+        median = self.latency_ms()["p50"]
+        with self.lock:
+            jobs = tuple(tally.status(lags.get(name)) for name, tally in self.tallies.items())
+            return PipelineStatus(
+                started=self.started,
+                jobs=jobs,
+                novelties=tuple(newest),
+                latency_ms=median,
+                indexed=self.indexed,
+                told=dict(self.news.told),
+                open=self.news.open(),
+                problems=tuple(problems),
+            )

@@ -1,0 +1,188 @@
+"""Streams, their random input, and what it means that the operator gives what the reference says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
+from engine.formats.dead_letters import DeadLetter
+from engine.reference import Arrival, Silence, Vouched, interpret
+from engine.spec.job import Job, Output
+from engine.spec.record import Keyword, Record
+from engine.spec.source import ColumnarDecoder, Source
+from engine.stream import Stream
+from engine.watermarks import BoundedOutOfOrderness
+
+T0 = 1_700_000_000_000
+SPAN = 30_000
+ARRIVED = T0 + 86_400_000
+Batch = list[Arrival | Vouched | Silence]
+Check = Callable[..., None]
+
+
+class Point(Record):
+    """A record of both keyed streams."""
+
+    identity = ("key", "time")
+
+    time: int
+    key: Keyword
+    value: float | None
+    word: Keyword
+
+
+class Rule(Record):
+    """A record of the slow stream."""
+
+    identity = ("rule", "time")
+
+    time: int
+    rule: Keyword
+    word: Keyword
+    limit: float
+    active: bool
+
+
+class Missed(Record):
+    """What came too late of points and rules: the columns that both may have."""
+
+    identity = ("key", "time")
+
+    time: int
+    key: Keyword | None = None
+    value: float | None = None
+    word: Keyword
+
+
+class Result(Record):
+    """All columns that any of the operators under test gives."""
+
+    identity = ("key",)
+
+    key: Keyword
+    time: int | None = None
+    value: float | None = None
+    word: Keyword | None = None
+    value_right: float | None = None
+    word_right: Keyword | None = None
+    left_time: int | None = None
+    right_time: int | None = None
+    window_start: int | None = None
+    window_end: int | None = None
+    revision: int | None = None
+    n: int | None = None
+    total: float | None = None
+    mean: float | None = None
+    first: float | None = None
+    last: float | None = None
+    rate: float | None = None
+    pairs: int | None = None
+    correlation: float | None = None
+    rule: Keyword | None = None
+    limit: float | None = None
+    a_time: int | None = None
+    b_time: int | None = None
+    c_time: int | None = None
+    a_value: float | None = None
+    b_value: float | None = None
+    c_value: float | None = None
+
+
+def points(topic: str, bound: str = "0s", **more: Any) -> Source:
+    watermark = BoundedOutOfOrderness(bound, "1h")
+    return Source({topic: ColumnarDecoder(Point)}, Point, watermark=watermark, **more)
+
+
+def rules(bound: str = "0s") -> Source:
+    return Source({"rules": ColumnarDecoder(Rule)}, Rule, watermark=BoundedOutOfOrderness(bound, "1h"))
+
+
+def job_of(stream: Stream, late: type[Record] = Point) -> Job:
+    return stream.write("job", Output("out", Result), Output("dead", DeadLetter, "json"), Output("late", late))
+
+
+def point(time: int, key: str = "a", value: float | None = 1.0, word: str = "x") -> dict[str, Any]:
+    return {"time": T0 + time, "key": key, "value": value, "word": word}
+
+
+def rule(time: int, name: str, word: str, limit: float, active: bool = True) -> dict[str, Any]:
+    return {"time": T0 + time, "rule": name, "word": word, "limit": limit, "active": active}
+
+
+def rows_of(rows: Sequence[dict[str, Any]], columns: Sequence[str] = tuple(Result.model_fields)) -> list[str]:
+    """Rows in a form that can be compared: numbers to 9 digits."""
+
+    def plain(value: Any) -> Any:
+        return float(f"{value:.9g}") + 0.0 if isinstance(value, float) else value
+
+    return sorted(repr({c: plain(row.get(c)) for c in columns}) for row in rows)
+
+
+values = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 2.0, 3.0]), st.floats(-10, 10).map(lambda v: round(v, 3)))
+times = st.integers(0, SPAN // 500).map(lambda t: t * 500)
+a_point = st.builds(point, times, st.sampled_from("abc"), values, st.sampled_from("xyz"))
+a_rule = st.builds(rule, times, st.sampled_from("pq"), st.sampled_from("xy"), values.filter(bool), st.booleans())
+RECORDS = {"l": a_point, "r": a_point, "rules": a_rule}
+
+
+@st.composite
+def arrivals(draw: st.DrawFn, topics: Sequence[str], most: int = 30, partitions: int = 2) -> list[Arrival]:
+    """Records of some topics in any order, on any partition."""
+    found = draw(st.lists(st.sampled_from(topics), max_size=most))
+    return [Arrival(t, draw(st.integers(0, partitions - 1)), ARRIVED, draw(RECORDS[t])) for t in found]
+
+
+def ends(topics: Sequence[str], partitions: int = 2) -> Batch:
+    return [Vouched(topic, p, ARRIVED, T0 + 10 * SPAN) for topic in topics for p in range(partitions)]
+
+
+@st.composite
+def any_batches(draw: st.DrawFn, topics: Sequence[str]) -> list[Batch]:
+    """Input in any order and any batches; writers vouch at any moment, so that some of it is late."""
+    entries: Batch = list(draw(arrivals(topics)))
+    for _ in range(draw(st.integers(0, 4))):
+        told = Vouched(draw(st.sampled_from(topics)), draw(st.integers(0, 1)), ARRIVED, T0 + draw(times))
+        entries.insert(draw(st.integers(0, len(entries))), told)
+    cuts = sorted(draw(st.lists(st.integers(0, len(entries)), max_size=5)))
+    parts = [entries[a:b] for a, b in zip([0, *cuts], [*cuts, len(entries)], strict=True)]
+    return [*parts, ends(topics)]
+
+
+@st.composite
+def shuffled_batches(draw: st.DrawFn, topics: Sequence[str], bound: int) -> tuple[list[Batch], list[Batch]]:
+    """Input out of order by less than a bound, in any batches; and the same at once."""
+    found = draw(arrivals(topics))
+    moved = sorted(found, key=lambda e: (e.record["time"] + draw(st.integers(0, bound - 1)),))
+    cuts = sorted(draw(st.lists(st.integers(0, len(moved)), max_size=6)))
+    parts: list[Batch] = [list(moved[a:b]) for a, b in zip([0, *cuts], [*cuts, len(moved)], strict=True)]
+    return [*parts, ends(topics)], [list(found), ends(topics)]
+
+
+some_examples = settings(
+    deadline=None,
+    max_examples=12,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(scope="session")
+def agrees(driven: Callable[..., Any]) -> Check:
+    """``agrees(job, input, shards)``: operator and reference give the same rows, late records and watermarks."""
+
+    def check(job: Job, given: list[Batch], shards: int, at_once: list[Batch] | None = None) -> None:
+        run, wanted = driven(job, shards).run(given), interpret(job, at_once or given)
+        assert rows_of(run.rows) == rows_of(wanted.rows)
+        late = tuple(job.late.record.model_fields) if job.late else ()
+        assert rows_of(run.late, late) == rows_of(wanted.late, late)
+        assert run.dead == []
+        if at_once:
+            assert run.late == []
+        else:
+            assert run.watermarks == wanted.watermarks
+
+    return check
