@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pipelines.contracts.codes  # noqa: F401  what is beneath
-
 from engine.spec.errors import section
 
 server = section("Embedded servers")

@@ -21,8 +21,9 @@ from engine.operators.chain import Chain, PassThrough, Transform
 from engine.operators.windows import WindowAggregate
 from engine.spec.errors import NewnormalError
 from engine.spec.inputs import INPUT, schema
-from engine.spec.job import Job, Output
-from engine.spec.operator import ProcessorConfig
+from engine.spec.job import Job
+from engine.spec.operator import Operator
+from engine.spec.output import Output
 from engine.spec.source import Clock, Source
 from engine.spec.steps import Apply, Columns, Explode, Step, Where
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
@@ -44,7 +45,7 @@ class Stream:
     when: Trigger | None = None
     panes: Accumulation = ACCUMULATING
     evict: Evictor | None = None
-    processor: ProcessorConfig = field(default_factory=PassThrough)
+    processor: Operator = field(default_factory=PassThrough)
 
     @classmethod
     def read(cls, source: Source) -> Stream:
@@ -120,7 +121,7 @@ class Stream:
             return self._then(Transform((step,)))
         return replace(self, sources=tuple(replace(s, steps=(*s.steps, step)) for s in self.sources))
 
-    def _then(self, processor: ProcessorConfig) -> Stream:
+    def _then(self, processor: Operator) -> Stream:
         if isinstance(self.processor, PassThrough):
             return replace(self, processor=processor)
         before = self.processor.parts if isinstance(self.processor, Chain) else (self.processor,)
@@ -158,7 +159,7 @@ class Stream:
         )
         return self._then(logic)
 
-    def process(self, processor: ProcessorConfig) -> Stream:
+    def process(self, processor: Operator) -> Stream:
         """Keyed logic: own, or an operator in event-time order."""
         loops = tuple(i for i, source in enumerate(self.sources) if not source.holds)
         return self._then(processor.bound(self.key, self.time, loops))

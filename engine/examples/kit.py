@@ -8,11 +8,13 @@ from typing import Any
 
 from pydantic import create_model
 
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Silence, Vouched
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.testing import Driven
 from engine.watermarks import BoundedOutOfOrderness

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from functools import singledispatch
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.tree import Tree
 
 from engine.explain.printing import cell, visible
+from engine.operators.chain import Chain
+from engine.operators.windows import WindowAggregate
 from engine.spec.duration import duration_ms
+from engine.spec.job import Job
+from engine.spec.operator import Operator
+from engine.spec.output import Output
 from engine.spec.source import Source
-
-if TYPE_CHECKING:
-    from engine.operators.windows import WindowAggregate
-    from engine.spec.job import Job, Output
-    from engine.spec.operator import ProcessorConfig
+from engine.vectorized.windows.sliced import WindowProcessor
 
 Lines = list[tuple[str, str]]
 Measured = Mapping[str, Any]
@@ -30,7 +32,7 @@ UNMEASURED = "not measured yet"
 
 @dataclass(frozen=True)
 class Plan:
-    """What `Job.explain` returns: sections of lines; text by ``str``, a tree for rich.
+    """What `explain` returns: sections of lines; text by ``str``, a tree for rich.
 
     Attributes:
         job: The job's name.
@@ -78,7 +80,7 @@ def explain(job: Job, measured: Measured | None = None, shards: int = 2) -> Plan
         measured: What a driver measured of it.
         shards: Number of its shards.
     """
-    computes = tuple(job.processor.describe())
+    computes = tuple(describe(job.processor))
     sections = [
         *((f"input {topic}", tuple(_source(source, topic))) for source in job.inputs for topic in source.formats),
         ("key", (("by", ", ".join(job.key) or "none"), ("shard", _shard(job, shards)))),
@@ -91,8 +93,12 @@ def explain(job: Job, measured: Measured | None = None, shards: int = 2) -> Plan
     return Plan(job.name, tuple(sections), rows, hot)
 
 
-def in_words(config: ProcessorConfig) -> Lines:
-    """Any operator: what its class says of itself, and its settings."""
+@singledispatch
+def describe(config: Operator) -> Lines:
+    """What an operator does and keeps, in its user's terms: what its class says of itself, and its settings.
+
+    ``describe.register(MyOperator, function)`` gives one's own operator other words.
+    """
     told = (type(config).__doc__ or "").strip().splitlines()
     lines = [("operator", f"{type(config).__name__}: {told[0]}" if told else type(config).__name__)]
     if is_dataclass(config):
@@ -101,12 +107,18 @@ def in_words(config: ProcessorConfig) -> Lines:
     return lines
 
 
-def windows(config: WindowAggregate) -> Lines:
+@describe.register
+def _chain(config: Chain) -> Lines:
+    """Operators one after the other, numbered."""
+    numbered = ((number, describe(part)) for number, part in enumerate(config.parts, 1))
+    return [(f"{number}. {term}", meaning) for number, lines in numbered for term, meaning in lines]
+
+
+@describe.register
+def _windows(config: WindowAggregate) -> Lines:
     """Windowed aggregation."""
     lateness = duration_ms(config.allowed_lateness)
     if config.shared:
-        from engine.vectorized.windows.sliced import WindowProcessor
-
         kept = _length(WindowProcessor(config).retention)
         state = f"partials of each key and pane of {_length(config.sliding.pane_ms)}, for {kept} after its start"
     else:

@@ -1,1 +1,1 @@
-"""TODO."""
+"""What messages look like: the columnar log, JSON, dead letters, heartbeats."""

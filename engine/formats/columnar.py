@@ -6,9 +6,14 @@ excepted. A message without rows moves the watermark alone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 import pyarrow as pa
 
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.errors import NewnormalError
+from engine.spec.record import Record
 
 _WATERMARK = b"watermark"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -93,3 +98,25 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 def _short(error: BaseException) -> str:
     return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+
+
+@dataclass(frozen=True)
+class ColumnarDecoder(Decoder):
+    """The columnar log of one record type."""
+
+    record: type[Record]
+
+    def decode(self, messages: Messages) -> Decoded:
+        schema = self.record.arrow_schema()
+        tables, refused, told = [], [], []
+        for row, value in enumerate(messages.values):
+            try:
+                table, watermark = decode(value.as_buffer() if value.is_valid else b"", schema)
+            except NewnormalError as error:
+                refused.append((row, error.code, error.what))
+                continue
+            told += [watermark] if watermark is not None else []
+            if table.num_rows:
+                tables.append(table.append_column(ROW, pa.array(np.full(table.num_rows, row, np.int32))))
+        empty = schema.append(pa.field(ROW, pa.int32())).empty_table()
+        return Decoded(pa.concat_tables(tables) if tables else empty, refused, max(told, default=None))

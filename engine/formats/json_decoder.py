@@ -18,9 +18,9 @@ from engine.formats.dead_letters import payload_text
 from engine.formats.instants import ACCEPTED, instant, instants
 from engine.formats.misspelt import misspelt, near
 from engine.formats.refusals import explain, unknown
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record, TimeMs, unwrap
-from engine.spec.source import ROW, Decoded, Decoder, Messages
 
 _SMALLEST, _CUTS = 64, 8
 _DTYPES: dict[Any, pl.DataType | type[pl.DataType]] = {int: pl.Float64, float: pl.Float64, str: pl.String}

@@ -1,9 +1,9 @@
 """Whether a job's checkpoint and its output belong together: asked ahead of a start.
 
-A checkpoint numbers the micro-batches of its job, and the ledger in Kafka tells which of them are in the output (see
-`engine.kafka.ledger`). A job whose checkpoint is gone would read its input again and write all output a second time. One
-whose checkpoint is older than its output would skip micro-batches whose numbers were written, though they hold other
-records now. Neither is started unless the user asks for it.
+A checkpoint numbers the micro-batches of its job, and the ledger in Kafka tells which of them are in the output
+(see `engine.kafka.ledger`). A job whose checkpoint is gone would read its input again and write all output a
+second time. One whose checkpoint is older than its output would skip micro-batches whose numbers were written, though
+they hold other records now. Neither is started unless the user asks for it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from typing import Literal
 from engine.operators.ordered import Ordered
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
-from engine.spec.operator import Processor, Reference
 from engine.spec.steps import expression
 
 
@@ -89,13 +88,3 @@ class Pattern(Ordered):
             if event.how == "absent" and seen == stage:
                 found.append(event)
         return found
-
-    def build(self) -> Processor:
-        from engine.vectorized.pattern import PatternProcessor
-
-        return PatternProcessor(self)
-
-    def reference(self) -> Reference:
-        from engine.reference.pattern import PatternReference
-
-        return PatternReference(self)

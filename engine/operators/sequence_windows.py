@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from engine.aggregates import AnyAggregate, Rate
 from engine.columns.rounds import Ints
-from engine.operators.turn import NO_TIMER, Logic, Turn
-from engine.spec.duration import END_OF_TIME, duration_ms
+from engine.operators.turn import Turn
+from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.operator import Row
-from engine.vectorized.windows.folds import PANE
 
 if TYPE_CHECKING:
     from engine.operators.sequence_aggregate import SequenceAggregate
@@ -121,39 +120,3 @@ class DeltaWindows(SequenceWindows):
 
     def full_one(self, window: list[Row]) -> bool:
         return False
-
-
-@dataclass(frozen=True)
-class Assign(Logic):
-    """Forwards each record with the number of its window in `PANE`, and emits each window that closes."""
-
-    windows: SequenceWindows
-
-    state = {"open": False, "n": 0, "number": -1, "first": float("nan"), "start": 0, "last": 0}  # noqa: RUF012
-
-    def on_records(self, turn: Turn) -> None:
-        state = turn.state
-        broken = state["open"] & self.windows.breaks(turn)
-        self._close(turn, broken, turn.time)
-        fresh = ~state["open"]
-        state["number"][fresh] += 1
-        state["n"][fresh], state["first"][fresh] = 0, np.nan
-        state["start"][fresh], state["open"][fresh] = turn.time[fresh], True
-        timeout = self.windows.timeout_ms
-        turn.timer[fresh] = turn.time[fresh] + timeout if timeout else END_OF_TIME - 1
-        state["n"] += 1
-        state["last"] = turn.time.copy()
-        state["first"] = np.where(np.isnan(state["first"]), self.windows.value(turn), state["first"])
-        turn.forward(**{PANE: state["number"]})
-        full = self.windows.full(state["n"])
-        self._close(turn, full, turn.time + 1)
-        turn.timer[full] = NO_TIMER
-
-    def on_timers(self, turn: Turn) -> None:
-        end = np.where(turn.time == END_OF_TIME - 1, turn.state["last"] + 1, turn.time)
-        self._close(turn, turn.state["open"].copy(), end)
-
-    def _close(self, turn: Turn, where: Mask, end: Ints) -> None:
-        state = turn.state
-        turn.emit({PANE: state["number"], "window_start": state["start"], "window_end": end}, where)
-        state["open"][where] = False

@@ -11,7 +11,6 @@ import polars as pl
 from engine.operators.ordered import Ordered
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Key, Row
-from engine.state.segments import ShardState, pack, unpack
 
 LEFT_TIME, RIGHT_TIME = "left_time", "right_time"
 
@@ -84,25 +83,3 @@ class Sides:
     def key_of(self, record: Row) -> Key:
         """In what the two of a pair agree."""
         return tuple(record[c] for c in self.on)
-
-
-def load(state: ShardState, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two tables as `save` wrote them; without columns if there are none."""
-    stored = state.get(name)
-    tables = unpack(stored) if stored else {}
-    return tables.get("left", pl.DataFrame()), tables.get("right", pl.DataFrame())
-
-
-def save(state: ShardState, name: str, left: pl.DataFrame, right: pl.DataFrame) -> None:
-    """Two tables as one segment."""
-    tables = {side: table for side, table in (("left", left), ("right", right)) if table.height}
-    if tables:
-        state.put(name, pack(tables))
-    else:
-        state.remove(name)
-
-
-def together(*tables: pl.DataFrame) -> pl.DataFrame:
-    """Tables one below the other; those without rows do not matter."""
-    some = [table for table in tables if table.height]
-    return pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()

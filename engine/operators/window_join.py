@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-import polars as pl
-
-from engine.operators.ordered import OrderedProcessor, OrderedReference
-from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides, TwoSided, load, save, together
-from engine.spec.operator import Processor, Progress, Reference, Row
-from engine.state.segments import ShardState
+from engine.operators.two_sided import TwoSided
 from engine.windows import Sliding
 
 END = "window_end"
@@ -28,84 +22,3 @@ class WindowJoin(TwoSided):
 
     def result_time(self, time: str) -> str:
         return END
-
-    def build(self) -> Processor:
-        return WindowJoinProcessor(self)
-
-    def reference(self) -> Reference:
-        return WindowJoinReference(self)
-
-
-def ends(frame: pl.DataFrame, time: str, window: Sliding, before: int, now: int) -> pl.DataFrame:
-    """One row a window over each row's time that the watermark passes: ends after ``before``, up to ``now``."""
-    if not frame.height:
-        return frame
-    pane = window.pane_start(pl.col(time))
-    spans = [(pane + (i + 1) * window.pane_ms).alias(END) for i in range(window.panes_per_window)]
-    rows = pl.concat([frame.with_columns(span).filter((pl.col(END) > before) & (pl.col(END) <= now)) for span in spans])
-    return rows.with_columns((pl.col(END) - window.size_ms).alias("window_start"))
-
-
-class WindowJoinProcessor(OrderedProcessor):
-    """The logic of a `WindowJoin`.
-
-    State: segment ``sides``, the records of both streams that lie in an open window.
-    """
-
-    instant: ClassVar[bool] = False
-
-    def __init__(self, config: WindowJoin) -> None:
-        super().__init__(config)
-        self.sides, self.window = Sides(config, config.key), config.window
-
-    def due(self) -> pl.Expr:
-        """The end of a record's first window."""
-        return self.window.pane_start(pl.col(self.time)) + self.window.pane_ms
-
-    def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
-        """The pairs of the windows that the watermark passes."""
-        new, kept = self.sides.cut(ready), load(state, "sides")
-        left, right = together(kept[0], new[0]), together(kept[1], new[1])
-        if not left.height and not right.height:
-            return pl.DataFrame()
-        results = pl.DataFrame()
-        if left.height and right.height:
-            rights = ends(right, RIGHT_TIME, self.window, progress.before, progress.now).drop("window_start")
-            lefts = ends(left, LEFT_TIME, self.window, progress.before, progress.now)
-            results = lefts.join(rights, on=[*self.key, END])
-        save(state, "sides", self._open(left, LEFT_TIME, progress.now), self._open(right, RIGHT_TIME, progress.now))
-        return results
-
-    def _open(self, frame: pl.DataFrame, time: str, now: int) -> pl.DataFrame:
-        last = self.window.pane_start(pl.col(time)) + self.window.size_ms
-        return frame.filter(last > now) if frame.height else frame
-
-
-class WindowJoinReference(OrderedReference):
-    """The meaning of a `WindowJoin`."""
-
-    instant: ClassVar[bool] = False
-
-    def __init__(self, config: WindowJoin) -> None:
-        super().__init__(config)
-        self.sides, self.window = Sides(config, config.key), config.window
-        self.left: list[Row] = []
-        self.right: list[Row] = []
-
-    def due(self, record: Row) -> int:
-        return self.ends_of(record)[0]
-
-    def ends_of(self, record: Row) -> list[int]:
-        return self.window.ends_of(self.window.pane_start(record[self.time]))
-
-    def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
-        for record in ready:
-            (self.left if self.sides.is_left(record) else self.right).append(record)
-        return [
-            self.sides.pair(left, right) | {"window_start": end - self.window.size_ms, END: end}
-            for left in self.left
-            for right in self.right
-            if self.sides.key_of(left) == self.sides.key_of(right)
-            for end in self.ends_of(left)
-            if end in self.ends_of(right) and progress.before < end <= progress.now
-        ]

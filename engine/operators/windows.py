@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from engine.aggregates import AnyAggregate
 from engine.spec.duration import duration_ms
-from engine.spec.operator import Processor, ProcessorConfig, Reference
+from engine.spec.operator import Operator
 from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
 from engine.windows import Evictor, Policy, Sliding, Window
 
@@ -17,7 +17,7 @@ BOUNDS = ("window_start", "window_end")
 
 
 @dataclass(frozen=True)
-class WindowAggregate(ProcessorConfig):
+class WindowAggregate(Operator):
     """Aggregates over windows of each key.
 
     Attributes:
@@ -58,23 +58,6 @@ class WindowAggregate(ProcessorConfig):
     def evictor(self) -> Evictor | None:
         """Which records count."""
         return self.evict or (self.window.evict if isinstance(self.window, Policy) else None)
-
-    def build(self) -> Processor:
-        from engine.vectorized.windows.sliced import WindowProcessor
-        from engine.vectorized.windows.triggered import GeneralWindows
-
-        return WindowProcessor(self) if self.shared else GeneralWindows(self)
-
-    def reference(self) -> Reference:
-        from engine.reference.aligned_windows import Windows
-        from engine.reference.windows import Panes
-
-        return Windows(self) if self.shared else Panes(self)
-
-    def describe(self) -> list[tuple[str, str]]:
-        from engine.explain.plan import windows
-
-        return windows(self)
 
     def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
         return given

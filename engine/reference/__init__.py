@@ -1,10 +1,47 @@
-"""The reference interpreter of a job: the specification of what windows, watermarks and revisions mean.
+"""The reference of every operator: what windows, watermarks and revisions mean, as a program.
 
 Slow and obvious on purpose: dicts and lists, one record at a time, everything kept for ever, no arrays and no Spark.
-The sharded operator must give the same results; `tests/engine` holds the one against the other.
+The files have the names of those in `engine.operators`. The sharded operator must give the same results; `tests/engine`
+holds the one against the other.
 """
 
+from engine.operators.broadcast import Broadcast
+from engine.operators.chain import Chain, PassThrough, Transform
+from engine.operators.correlation import Correlation
+from engine.operators.deduplicate import Deduplicate
+from engine.operators.interval_join import IntervalJoin
+from engine.operators.pattern import Pattern
+from engine.operators.process import Process
+from engine.operators.sequence_aggregate import SequenceAggregate
+from engine.operators.window_join import WindowJoin
+from engine.operators.windows import WindowAggregate
+from engine.reference.aligned_windows import Windows
+from engine.reference.base import Reference
+from engine.reference.broadcast import BroadcastReference
+from engine.reference.chain import ChainReference, PassThroughReference, TransformReference
+from engine.reference.correlation import CorrelationReference
+from engine.reference.deduplicate import DeduplicateReference
 from engine.reference.interpreter import Arrival, Outcome, Silence, Vouched, interpret, step_by_step
-from engine.spec.operator import Reference, Row
+from engine.reference.interval_join import IntervalJoinReference
+from engine.reference.of import reference
+from engine.reference.pattern import PatternReference
+from engine.reference.process import ProcessReference
+from engine.reference.sequence_aggregate import SequenceAggregateReference
+from engine.reference.window_join import WindowJoinReference
+from engine.reference.windows import Panes
+from engine.spec.operator import Row
 
-__all__ = ["Arrival", "Outcome", "Reference", "Row", "Silence", "Vouched", "interpret", "step_by_step"]
+reference.register(Broadcast, BroadcastReference)
+reference.register(Chain, ChainReference)
+reference.register(Correlation, CorrelationReference)
+reference.register(Deduplicate, DeduplicateReference)
+reference.register(IntervalJoin, IntervalJoinReference)
+reference.register(PassThrough, PassThroughReference)
+reference.register(Pattern, PatternReference)
+reference.register(Process, ProcessReference)
+reference.register(SequenceAggregate, SequenceAggregateReference)
+reference.register(Transform, TransformReference)
+reference.register(WindowAggregate, lambda operator: Windows(operator) if operator.shared else Panes(operator))
+reference.register(WindowJoin, WindowJoinReference)
+
+__all__ = ["Arrival", "Outcome", "Reference", "Row", "Silence", "Vouched", "interpret", "reference", "step_by_step"]

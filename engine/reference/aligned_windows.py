@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
+from engine.reference.base import Reference
 from engine.spec.duration import duration_ms
-from engine.spec.operator import Key, Progress, Reference, Row
+from engine.spec.operator import Key, Progress, Row
 
 
 @dataclass

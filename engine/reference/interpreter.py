@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from engine.spec import inputs
+from engine.reference.inputs import rows
+from engine.reference.of import reference
+from engine.runtime.input_clocks import InputClocks
 from engine.spec.duration import NEVER, duration_ms
-from engine.spec.inputs import InputClocks
 from engine.spec.job import Job
 from engine.spec.operator import Progress, Row
 from engine.watermarks import Marker
@@ -80,14 +81,14 @@ def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]
 
 def step_by_step(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Iterator[Outcome]:
     """As `interpret`: what the job makes of each micro-batch."""
-    logic = job.processor.reference()
+    logic = reference(job.processor)
     clocks = InputClocks(job.inputs)
     for batch in batches:
         before, clock_before = clocks.watermark, clocks.clock
         now = clocks.advance(_markers(job, batch))
         entries = sorted((e for e in batch if isinstance(e, Arrival)), key=lambda e: (e.topic, e.partition))
         progress = Progress(before, now, clock_before, clocks.clock)
-        records = [row for e in entries for row in inputs.rows(job.inputs, e.topic, e.record, e.arrived)]
+        records = [row for e in entries for row in rows(job.inputs, e.topic, e.record, e.arrived)]
         if job.clock == "processing":
             records = [row | {job.time: max(row[job.time], clock_before)} for row in records]
         yield Outcome(*logic.take(records, progress), [now])

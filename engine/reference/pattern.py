@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.operators.ordered import OrderedReference
 from engine.operators.pattern import Event, Pattern
+from engine.reference.ordered import OrderedReference
 from engine.spec.operator import Key, Progress, Row
 from engine.spec.steps import expression
 

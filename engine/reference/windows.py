@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
+from engine.reference.base import Reference
 from engine.reference.triggers import Moment, Node, Since, View
 from engine.spec.duration import END_OF_TIME, duration_ms
-from engine.spec.operator import Key, Progress, Reference, Row
+from engine.spec.operator import Key, Progress, Row
 from engine.triggers import AccumulatingAndRetracting, Discarding
 
 

@@ -1,1 +1,1 @@
-"""The columnar sharded operator, without Spark: map side, shard, and what runs in it."""
+"""The shard of a job and its map side, without Spark: messages in, messages out."""

@@ -9,9 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from engine.spec.inputs import schema, tagged
+from engine.runtime import reading
+from engine.spec.decoder import Messages
+from engine.spec.inputs import INPUT, schema
 from engine.spec.job import Job
-from engine.spec.source import Messages
 from engine.watermarks import Marker
 
 KAFKA = pa.schema(
@@ -50,7 +51,7 @@ def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:
         for messages in runs(table):
             readers = [(i, source) for i, source in enumerate(job.inputs) if messages.topic in source.formats]
             for nth, (number, source) in enumerate(readers):
-                good, marker, bad = source.read(messages, job.name)
+                good, marker, bad = reading.read(source, messages, job.name)
                 intake.markers.append(marker)
                 if good.num_rows:
                     intake.records.append(tagged(good, number, columns))
@@ -79,3 +80,18 @@ def runs(table: pa.Table) -> Iterator[Messages]:
             part.column("offset").to_numpy(),
             part.column("arrived").to_numpy(),
         )
+
+
+def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:
+    """Records of one input as records of the job: columns of `schema`, those of other inputs null."""
+    if INPUT not in columns.names:
+        return records
+    n, arrays = records.num_rows, []
+    for column in columns:
+        if column.name == INPUT:
+            arrays.append(pa.array(np.full(n, number, np.int8)))
+        elif column.name in records.schema.names:
+            arrays.append(records.column(column.name).cast(column.type))
+        else:
+            arrays.append(pa.nulls(n, column.type))
+    return pa.Table.from_arrays(arrays, schema=columns)

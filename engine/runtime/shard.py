@@ -20,15 +20,18 @@ from engine.columns.dictionaries import compact, whole
 from engine.columns.partitioning import slots
 from engine.formats import columnar
 from engine.formats.json_lines import to_json_lines
+from engine.runtime.input_clocks import InputClocks
 from engine.runtime.intake import Intake
 from engine.runtime.messages import Message, Outgoing
 from engine.spec import inputs
 from engine.spec.duration import NEVER
-from engine.spec.inputs import INPUT, InputClocks
-from engine.spec.job import Job, Output
+from engine.spec.inputs import INPUT
+from engine.spec.job import Job
 from engine.spec.operator import Progress
+from engine.spec.output import Output
 from engine.spec.record import Record
 from engine.state.segments import Segments, ShardState
+from engine.vectorized.build import build
 
 ROWS_A_MESSAGE = 16_384
 SAMPLE, HOTTEST = 4096, 3
@@ -81,7 +84,7 @@ class ShardOperator:
 
     def __init__(self, job: Job, shard: int, shards: int) -> None:
         self.job, self.shard, self.shards = job, shard, shards
-        self.processor = job.processor.build()
+        self.processor = build(job.processor)
 
     def run(self, intake: Intake, state: Segments) -> Iterator[Outgoing]:
         """Processes one micro-batch."""

@@ -57,3 +57,5 @@ dead("KEY_ASTRAY", "a record lies in another partition than its key's", "use the
 dead("VALUE_INVALID", "NaN, infinite or beyond 1e150; or an empty machine or metric", "send finite numbers and names")
 dead("COLUMNAR_BROKEN", "no Arrow stream: somebody else wrote to a columnar topic", "write to a `telemetry.*` topic")
 dead("COLUMNAR_SCHEMA", "a required column is missing, doubled, of another type, or holds nulls", "send what it lacks")
+dead("JSON_MALFORMED", "no JSON, or no JSON object; an empty message", "send one JSON object a message")
+dead("FIELD_INVALID", "a field is missing, of the wrong type, too long or out of range", "see [input.md](input.md)")

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
 
-from engine.spec import late_topic as lateness
+from engine.spec import late_topic
 from engine.spec.inputs import checked
-from engine.spec.operator import ProcessorConfig
-from engine.spec.record import Record
+from engine.spec.operator import Operator
+from engine.spec.output import Output
 from engine.spec.source import Clock, Source
-
-if TYPE_CHECKING:
-    from engine.explain.plan import Plan
-
-
-@dataclass(frozen=True)
-class Output:
-    """A topic that a job writes, partitioned by the first key column."""
-
-    topic: str
-    record: type[Record]
-    format: Literal["columnar", "json"] = "columnar"
-    partitions: int = 4
 
 
 @dataclass(frozen=True)
@@ -38,14 +23,14 @@ class Job:
     name: str
     inputs: tuple[Source, ...]
     key: tuple[str, ...]
-    processor: ProcessorConfig
+    processor: Operator
     output: Output
     dead: Output
     late: Output | None = None
 
     def __post_init__(self) -> None:
         checked(self.inputs)
-        lateness.check(self)
+        late_topic.check(self.name, self.late, self.processor.late_forms([s.columns() for s in self.inputs]))
 
     @property
     def source(self) -> Source:
@@ -77,9 +62,3 @@ class Job:
         keyed = [source for source in self.inputs if not source.broadcast]
         by_key = all(source.record.identity[:1] == self.key[:1] and source.direct(shards) for source in keyed)
         return by_key and all(self.broadcast.isdisjoint(source.formats) for source in keyed)
-
-    def explain(self, measured: Mapping[str, Any] | None = None, shards: int = 2) -> Plan:
-        """The plan in its user's terms; ``print(job.explain())``."""
-        from engine.explain.plan import explain
-
-        return explain(self, measured, shards)

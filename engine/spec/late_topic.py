@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import pyarrow as pa
 
 from engine.spec.errors import NewnormalError
-
-if TYPE_CHECKING:
-    from engine.spec.job import Job
+from engine.spec.output import Output
 
 
-def check(job: Job) -> None:
+def check(job: str, late: Output | None, forms: Iterable[pa.Schema]) -> None:
     """Refuses a late topic whose records lack what they need, or would have to change their type.
+
+    Args:
+        job: Name of the job.
+        late: Its late topic; ``None``: what comes too late is counted, not written.
+        forms: The columns of each sort of record that may come too late.
 
     Raises:
         NewnormalError: ``LATE_MISFIT``.
     """
-    if job.late is None:
+    if late is None:
         return
-    wanted = job.late.record.arrow_schema()
-    for form in job.processor.late_forms([source.columns() for source in job.inputs]):
-        for field in wanted:
-            _fits(field, form, job)
+    for form in forms:
+        for field in late.record.arrow_schema():
+            _fits(field, form, job, late)
 
 
-def _fits(field: pa.Field, form: pa.Schema, job: Job) -> None:
-    assert job.late is not None
-    record = job.late.record.__name__
+def _fits(field: pa.Field, form: pa.Schema, job: str, late: Output) -> None:
+    record = late.record.__name__
     if field.name in form.names:
         kind = form.field(field.name).type
         if _turns_into(kind, field.type):
@@ -41,7 +42,7 @@ def _fits(field: pa.Field, form: pa.Schema, job: Job) -> None:
     raise NewnormalError(
         "LATE_MISFIT",
         what,
-        f"late topic {job.late.topic} of job {job.name}",
+        f"late topic {late.topic} of job {job}",
         "a record type with each column of its type, and optional fields for those that some records lack",
         "the job was not made",
     )

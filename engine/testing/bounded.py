@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 
 from engine.columns.partitioning import slots
-from engine.spec import inputs
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.inputs import INPUT
 from engine.spec.job import Job
 from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState
+from engine.testing import frames
+from engine.vectorized.build import build
 
 Row = dict[str, Any]
 
@@ -36,7 +37,7 @@ def bounded(
         Results, and records that came too late: none, as they come in order.
     """
     by_topic = records if isinstance(records, Mapping) else {job.topics[0]: records}
-    frame = inputs.frame(job.inputs, {topic: list(some) for topic, some in by_topic.items()})
+    frame = frames.frame(job.inputs, {topic: list(some) for topic, some in by_topic.items()})
     time = job.time
     frame = frame.sort(time, maintain_order=True)
     latest = frame[time].max() if frame.height else NEVER
@@ -47,7 +48,7 @@ def bounded(
     rows: list[Row] = []
     late: list[Row] = []
     for number in range(shards):
-        state, processor, before = DictSegments(), job.processor.build(), NEVER
+        state, processor, before = DictSegments(), build(job.processor), NEVER
         mine = frame.filter(pl.Series((shard == number) | everywhere))
         steps = [(piece := mine[at : at + size], piece[time].max()) for at in range(0, mine.height, size)]
         for piece, now in [*steps, (mine.clear(), latest), (mine.clear(), END_OF_TIME)]:

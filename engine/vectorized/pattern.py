@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from engine.columns.rounds import in_order, rounds
-from engine.operators.ordered import OrderedProcessor
 from engine.operators.pattern import Event, Pattern
-from engine.operators.two_sided import together
 from engine.spec.operator import Progress
 from engine.spec.steps import expression
 from engine.state.segments import ShardState, pack, unpack
+from engine.vectorized.ordered import OrderedProcessor
+from engine.vectorized.two_sided import together
 
 _CODE, _STAGE, _START, _SEQ, _BEGINS, _HIT = "__code", "__stage", "__start", "__seq", "__begins", "__hit"
 

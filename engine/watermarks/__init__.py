@@ -5,11 +5,12 @@ partition that lags, after an outage say, loses nothing when it catches up. Conf
 what a job declares, the tracker a table of partitions that lives in the operator's state.
 """
 
+from engine.watermarks.clock import Clock
 from engine.watermarks.learned import LearnedLateness
 from engine.watermarks.marker import Marker
 from engine.watermarks.punctuated import Punctuated
 from engine.watermarks.strategy import BoundedOutOfOrderness, Ordered, Prompt, WatermarkStrategy
-from engine.watermarks.tracker import Clock, WatermarkTracker
+from engine.watermarks.tracker import WatermarkTracker
 
 __all__ = [
     "BoundedOutOfOrderness",

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from engine.spec.duration import NEVER, duration_ms
 from engine.spec.errors import NewnormalError
+from engine.watermarks.clock import Clock
 from engine.watermarks.marker import Observed
 from engine.watermarks.strategy import WatermarkStrategy
-from engine.watermarks.tracker import Clock
 
 _STEPS = 256
 _BLOCKS = 8

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.spec.duration import NEVER, duration_ms
+from engine.watermarks.clock import Clock
 from engine.watermarks.strategy import WatermarkStrategy
-from engine.watermarks.tracker import Clock
 
 
 @dataclass(frozen=True)

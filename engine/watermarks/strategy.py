@@ -1,24 +1,21 @@
 """Watermark strategies: what a job declares of how its input is ordered.
 
-Whatever the strategy, a wrong clock moves the watermark by a bound at most (`engine.spec.time_bounds.TimeBounds`): records
-too far ahead of their arrival are dead letters, and what is vouched for, or punctuated, is cut there.
+Whatever the strategy, a wrong clock moves the watermark by a bound at most (`engine.spec.time_bounds.TimeBounds`):
+records too far ahead of their arrival are dead letters, and what is vouched for, or punctuated, is cut there.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from engine.spec.duration import NEVER, duration_ms
+from engine.watermarks.clock import Clock
 from engine.watermarks.marker import Observed
-
-if TYPE_CHECKING:
-    from engine.watermarks.tracker import Clock
 
 
 class WatermarkStrategy(ABC):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from engine.explain import explain
 from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Namespace, StateDir, overrides
 from pipelines.contracts.settings import load
@@ -30,4 +31,4 @@ def explain_job(
         raise NewnormalError("JOB_UNKNOWN", name, "explain-job", ", ".join(JOBS), "nothing was explained")
     settings = load(**overrides(None, None, state_dir, namespace))
     figures = measured.load(settings.folder("measured"), name)
-    Console().print(JOBS[name](settings).explain(figures, settings.engine.shards))
+    Console().print(explain(JOBS[name](settings), figures, settings.engine.shards))

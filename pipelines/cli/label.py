@@ -1,4 +1,4 @@
-"""`newnormal label`: what operators say of a novelty afterwards. The work is done in `pipelines.query.control_topics`."""
+"""`newnormal label`: what operators say of a novelty afterwards. The work is in `pipelines.query.control_topics`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`newnormal rule`: what the detector is told in advance. Commands only; the work is in `pipelines.query.control_topics`."""
+"""`newnormal rule`: what the detector is told in advance. The work is in `pipelines.query.control_topics`."""
 
 from __future__ import annotations
 

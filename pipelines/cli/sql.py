@@ -14,9 +14,10 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartiti
 
 from engine.explain.printing import visible
 from engine.kafka import content as kafka_content
+from engine.spec.decoder import Messages
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
-from engine.spec.source import Messages, Source
+from engine.spec.source import Source
 from engine.spec.time_bounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness
 from pipelines.cli import rows

@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, TopicPartition
 from deploy.embedded.services import running
 from engine.formats.dead_letters import payload_text
 from engine.formats.heartbeat import HEARTBEAT
+from engine.spec.decoder import ROW, Messages
 from engine.spec.errors import NewnormalError
-from engine.spec.source import ROW, Messages
 from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.globs import matches

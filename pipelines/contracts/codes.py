@@ -69,8 +69,6 @@ elastic("SINK_STOPPED", "stopped while it waited", "nothing: the documents are w
 dead = section("Dead letters")
 dead("RULE_INVALID", "a rule with a wrong, missing or unknown field", "see [rules.md](rules.md); say it again")
 dead("LABEL_INVALID", "a label with a wrong, missing or unknown field", "see [rules.md](rules.md); say it again")
-dead("JSON_MALFORMED", "no JSON, or no JSON object; an empty message", "send one JSON object a message")
-dead("FIELD_INVALID", "a field is missing, of the wrong type, too long or out of range", "see [input.md](input.md)")
 dead("INVALID_JSON", "sink: no JSON; NaN counts as none", "nobody but the detector writes to `novelties`")
 dead("INVALID_RECORD", "sink: JSON, but no such record; unknown fields count", "nobody but the detector writes there")
 dead("TIME_OUT_OF_RANGE", "sink: event time before 1970 or after 2100", "mend the clock of the machine")

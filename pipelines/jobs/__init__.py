@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from engine.aggregates import Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
 from engine.formats.json_decoder import JsonDecoder
+from engine.spec.decoder import Decoder
 from engine.spec.duration import duration_ms
-from engine.spec.job import Job, Output
-from engine.spec.source import Decoder, Source
+from engine.spec.job import Job
+from engine.spec.output import Output
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.windows import Sliding
 from pipelines.contracts import topics

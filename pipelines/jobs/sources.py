@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.spec.job import Output
+from engine.spec.decoder import Decoder
+from engine.spec.output import Output
 from engine.spec.record import Record
-from engine.spec.source import ColumnarDecoder, Decoder, Source
+from engine.spec.source import Source
 from engine.spec.time_bounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness, Prompt
 from pipelines.contracts import topics

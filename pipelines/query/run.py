@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import polars as pl
 import pyarrow as pa
 
+from engine.runtime.reading import read
+from engine.spec.decoder import Messages
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
-from engine.spec.source import Messages, Source
+from engine.spec.source import Source
 from engine.watermarks import WatermarkTracker
 from pipelines.query.windowed_sql import END, Query, Spec, placeholder, windowed
 
@@ -67,7 +69,7 @@ class LiveTable:
 
     def take(self, messages: Messages) -> pl.DataFrame:
         """Adds messages of one partition; returns their rows."""
-        records, marker, _ = self.source.read(messages, "sql")
+        records, marker, _ = read(self.source, messages, "sql")
         self.tracker.advance([marker])
         self.begun = self.tracker.watermark if self.begun == NEVER else self.begun
         frame = pl.DataFrame(pl.from_arrow(_plain(records)))

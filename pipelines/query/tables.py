@@ -10,11 +10,12 @@ import polars as pl
 import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.formats.heartbeat import HEARTBEAT
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
-from engine.spec.source import ROW, ColumnarDecoder, Decoded, Decoder, Messages
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Label, Log, LogFeatures, Novelty, Rule, Telemetry
 

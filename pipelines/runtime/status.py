@@ -14,7 +14,7 @@ from dashboards.status import JobStatus, PipelineStatus
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import NEVER
-from engine.spec.operator import Held
+from engine.vectorized.processor import Held
 from pipelines.jobs.index.document import News
 from pipelines.jobs.index.job import SinkReport
 from pipelines.runtime.news_counts import NewsCounts

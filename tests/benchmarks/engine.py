@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from deploy.embedded.services import embedded
 from engine.formats.json_decoder import JsonDecoder
 from engine.operators import Process
-from engine.spec.job import Output
+from engine.spec.output import Output
 from engine.spec.source import Source
 from engine.stream import Stream
 from pipelines import jobs

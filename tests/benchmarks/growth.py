@@ -19,8 +19,9 @@ from engine.aggregates import Count, Last, Max, Mean, Min, Quantile, Std
 from engine.operators import Process
 from engine.operators.windows import WindowAggregate
 from engine.spec.duration import NEVER
-from engine.spec.operator import ProcessorConfig, Progress
+from engine.spec.operator import Operator, Progress
 from engine.state.segments import DictSegments, ShardState
+from engine.vectorized.build import build
 from engine.windows import Tumbling
 from pipelines.evaluation import show
 from tests.benchmarks import averages
@@ -31,7 +32,7 @@ _KEY = ("entity", "metric")
 _VALUES = {"mean": Mean, "std": Std, "min": Min, "max": Max, "last": Last}
 
 
-def operators() -> dict[str, ProcessorConfig]:
+def operators() -> dict[str, Operator]:
     """What is measured."""
     values = {name: kind("value") for name, kind in _VALUES.items()}
     quantiles = {f"p{q}": Quantile("value", q / 100) for q in (50, 95, 99)}
@@ -61,7 +62,7 @@ def run(plot: Path | None = None, keys: Sequence[int] = KEYS) -> dict[str, Any]:
     return figures
 
 
-def measure(config: ProcessorConfig, keys: int) -> dict[str, float]:
+def measure(config: Operator, keys: int) -> dict[str, float]:
     """One operator in one shard."""
     rng = np.random.default_rng(7)
     number = np.arange(keys)
@@ -70,7 +71,7 @@ def measure(config: ProcessorConfig, keys: int) -> dict[str, float]:
         "metric": pl.Series([f"m{k % 10}" for k in number]),
     }
     series = pl.DataFrame(names).cast(pl.Categorical)
-    store, processor, before, took, held = DictSegments(), config.build(), NEVER, [], []
+    store, processor, before, took, held = DictSegments(), build(config), NEVER, [], []
     for batch in range(BATCHES):
         times = 1_700_000_000_000 + batch * STEP_MS + number * STEP_MS // keys
         records = series.with_columns(pl.Series("time", times), pl.Series("value", rng.normal(100, 15, keys)))

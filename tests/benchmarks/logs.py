@@ -19,7 +19,7 @@ from engine.formats import columnar
 from engine.formats.json_decoder import JsonDecoder
 from engine.runtime.intake import KAFKA, read
 from engine.runtime.shard import ShardOperator, to_table
-from engine.spec.source import Messages
+from engine.spec.decoder import Messages
 from engine.state.segments import DictSegments
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, LogFeatures

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from engine.aggregates import AnyAggregate, Count, Max, Sum
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import Clock, ColumnarDecoder, Source
+from engine.spec.source import Clock, Source
 from engine.spec.time_bounds import TimeBounds
 from engine.stream import Stream
 from engine.triggers import ACCUMULATING, Accumulation, Trigger

@@ -36,12 +36,14 @@ from engine.aggregates import (
 )
 from engine.aggregates.distinct import STANDARD_ERROR
 from engine.columns.packing import grouped
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Vouched, interpret
 from engine.spec.errors import NewnormalError
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Finite, Keyword, Record
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.vectorized.windows.folds import PANE, SUMS, Folds
 from engine.windows import Sliding

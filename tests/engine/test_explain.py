@@ -10,13 +10,16 @@ import pytest
 from rich.console import Console
 
 from engine.aggregates import Count
+from engine.explain import explain
 from engine.explain.plan import UNMEASURED
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival
 from engine.runtime.shard import ShardOperator
 from engine.spark.query import BatchReport
-from engine.spec.job import Job, Output
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.job import Job
+from engine.spec.output import Output
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.watermarks import LearnedLateness
 from engine.windows import Tumbling
@@ -35,7 +38,7 @@ def counting() -> Job:
 
 
 def test_a_plan_names_topics_watermark_key_windows_aggregates_state_and_outputs() -> None:
-    text = str(counting().explain())
+    text = str(explain(counting()))
     for said in (
         "input t", "LearnedLateness (percentile 0.99", "most 30s", "entity, metric", "n: Count()",
         "for 70s after its start", "results: out (Telemetry, columnar", "counted, not written", UNMEASURED,
@@ -45,7 +48,7 @@ def test_a_plan_names_topics_watermark_key_windows_aggregates_state_and_outputs(
 
 @pytest.mark.parametrize("name", JOBS)
 def test_every_job_of_the_pipeline_is_explained(name: str, settings: Settings) -> None:
-    plan = JOBS[name](settings).explain(shards=settings.engine.shards)
+    plan = explain(JOBS[name](settings), shards=settings.engine.shards)
     console = Console(record=True, width=150)
     console.print(plan)
     assert console.export_text().startswith(name)
@@ -77,7 +80,7 @@ def test_shards_report_keys_windows_and_the_keys_that_dominate(driven: Callable[
     assert figures["hot"][0]["key"] == "host-0, m"
     assert figures["hot"][0]["share"] == pytest.approx(0.61)
     assert max(s["share"] for s in figures["shards"]) > 0.75
-    text = str(counting().explain(figures))
+    text = str(explain(counting(), figures))
     assert UNMEASURED not in text
     assert "250 ms for 100 records, median of the last 3" in text
     assert "hot key host-0, m: 61% of the records" in text

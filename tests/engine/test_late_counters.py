@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from engine.aggregates import Count, Last, Max, Mean, Quantile, Rate
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.operators.chain import PassThrough
 from engine.reference import Arrival, Vouched, interpret
 from engine.spec.errors import NewnormalError
-from engine.spec.job import Job, Output
-from engine.spec.operator import ProcessorConfig
+from engine.spec.job import Job
+from engine.spec.operator import Operator
+from engine.spec.output import Output
 from engine.spec.record import Finite, Keyword, Record
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.windows import Sliding, Tumbling
 from pipelines.contracts.records import Telemetry
@@ -145,10 +146,8 @@ def test_state_is_forgotten_once_nothing_can_revise_it(driven: Callable[..., Any
     assert not [name for name in run.states[0].values if name.startswith(("pane/", "late/"))]
 
 
-class Unspecified(PassThrough):
+class Unspecified(Operator):
     """Own logic without a reference."""
-
-    reference = ProcessorConfig.reference
 
 
 def test_what_has_no_reference_is_refused() -> None:

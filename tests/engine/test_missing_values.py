@@ -33,11 +33,13 @@ from engine.aggregates import (
     TopK,
     Variance,
 )
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.operators import CountWindows
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Finite, Keyword, Record
-from engine.spec.source import ColumnarDecoder, Source, TimeBounds
+from engine.spec.source import Source, TimeBounds
 from engine.stream import Stream
 from engine.testing import TestStream, run
 from engine.triggers import AfterWatermark

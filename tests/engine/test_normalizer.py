@@ -17,7 +17,9 @@ from engine.formats.dead_letters import DeadLetter
 from engine.formats.heartbeat import HEARTBEAT
 from engine.formats.instants import instant, instants
 from engine.formats.json_decoder import JsonDecoder
-from engine.spec.source import Decoder, Messages, Source
+from engine.runtime import reading
+from engine.spec.decoder import Decoder, Messages
+from engine.spec.source import Source
 from pipelines.contracts.records import Telemetry
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
@@ -34,7 +36,7 @@ DECODERS: dict[str, Decoder] = {
 def read(form: str, values: list[bytes | None]) -> tuple[list[dict[str, Any]], list[DeadLetter]]:
     n = len(values)
     messages = Messages(form, 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, T0 + 60_000))
-    table, _, dead = Source(DECODERS, Telemetry).read(messages, "normalizer")
+    table, _, dead = reading.read(Source(DECODERS, Telemetry), messages, "normalizer")
     table.validate(full=True)
     assert table.schema.equals(Telemetry.arrow_schema())
     return table.to_pylist(), dead

@@ -16,12 +16,15 @@ from polars.testing import assert_frame_equal
 from engine.aggregates import Count
 from engine.columns.partitioning import crc32, slots
 from engine.formats import columnar
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival
-from engine.runtime import intake
-from engine.spec.job import Job, Output
+from engine.runtime import intake, reading
+from engine.spec.decoder import Messages
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import ColumnarDecoder, Messages, Source
+from engine.spec.source import Source
 from engine.state.segments import pack, unpack
 from engine.stream import Stream
 from engine.windows import Tumbling
@@ -42,7 +45,7 @@ def read(*values: bytes | None) -> tuple[pa.Table, Any, list[DeadLetter]]:
     n = len(values)
     offsets, arrived = np.arange(100, 100 + n), np.full(n, T0 + 1000)
     messages = Messages("telemetry", 3, pa.array(values, pa.binary()), offsets, arrived)
-    return Source({"telemetry": ColumnarDecoder(Telemetry)}, Telemetry).read(messages, "job")
+    return reading.read(Source({"telemetry": ColumnarDecoder(Telemetry)}, Telemetry), messages, "job")
 
 
 def passed_on(partitions: int = 4, kind: Any = "columnar") -> Job:

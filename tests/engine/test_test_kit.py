@@ -8,9 +8,13 @@ from typing import ClassVar
 import polars as pl
 import pytest
 
-from engine.spec.operator import Processor, ProcessorConfig, Progress, Reference, Results, Row
+from engine.reference.base import Reference
+from engine.reference.of import reference
+from engine.spec.operator import Operator, Progress, Row
 from engine.state.segments import ShardState
 from engine.testing import ABORT, RESTART, TestStream, run
+from engine.vectorized.build import build
+from engine.vectorized.processor import Processor, Results
 from engine.windows import Tumbling
 from tests.engine.panes import event, job
 
@@ -18,22 +22,16 @@ T0 = 1_700_000_000_000
 
 
 @dataclass(frozen=True)
-class Forgetful(ProcessorConfig):
+class Forgetful(Operator):
     """Numbers records from a note in its state, or, as it must not, from memory."""
 
     in_state: bool
     seen: ClassVar[list[int]] = []
 
-    def build(self) -> Processor:
-        return _Numbers(self.in_state)
-
-    def reference(self) -> Reference:
-        return _NumbersReference()
-
 
 class _Numbers(Processor):
-    def __init__(self, in_state: bool) -> None:
-        self.in_state = in_state
+    def __init__(self, operator: Forgetful) -> None:
+        self.in_state = operator.in_state
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         Forgetful.seen.append(batch.height)
@@ -44,12 +42,16 @@ class _Numbers(Processor):
 
 
 class _NumbersReference(Reference):
-    def __init__(self) -> None:
+    def __init__(self, operator: Forgetful) -> None:
         self.n = 0
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
         self.n += len(records)
         return [{"n": self.n - len(records) + i} for i in range(len(records))], []
+
+
+build.register(Forgetful, _Numbers)
+reference.register(Forgetful, _NumbersReference)
 
 
 def numbers(in_state: bool, stream: TestStream, on: str) -> list[int]:

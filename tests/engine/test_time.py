@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.explain import explain
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.operators import Broadcast, Deduplicate
 from engine.reference import Arrival, Silence
+from engine.runtime.input_clocks import InputClocks
 from engine.spec.errors import NewnormalError
-from engine.spec.inputs import InputClocks
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import Clock, ColumnarDecoder, Source
+from engine.spec.source import Clock, Source
 from engine.stream import Stream
 from engine.testing import Batch, TestStream, run
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
@@ -113,7 +116,7 @@ def test_records_need_no_time_of_their_own(clock: Clock, column: str) -> None:
 
 
 def test_a_plan_says_which_time_it_is() -> None:
-    texts = {clock: str(job(Tumbling("10s"), clock=clock).explain()) for clock in ("event", *CLOCKS)}  # type: ignore[arg-type]
+    texts = {clock: str(explain(job(Tumbling("10s"), clock=clock))) for clock in ("event", *CLOCKS)}  # type: ignore[arg-type]
     assert "event time: time, at most 3650d ahead" in texts["event"]
     assert "ingestion time: arrived" in texts["ingestion"]
     assert "processing time: processed" in texts["processing"]

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from engine.aggregates import AnyAggregate, First, Last, Rate
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.operators import CountWindows
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Finite, Keyword, Record
-from engine.spec.source import Clock, ColumnarDecoder, Source, TimeBounds
+from engine.spec.source import Clock, Source, TimeBounds
 from engine.stream import Stream
 from engine.testing import TestStream, run
 from engine.triggers import AfterWatermark

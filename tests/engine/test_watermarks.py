@@ -14,13 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.aggregates import Count
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Silence, Vouched, interpret
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.watermarks import (
     BoundedOutOfOrderness,

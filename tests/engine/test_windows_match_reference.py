@@ -11,10 +11,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from engine.aggregates import AnyAggregate, Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Outcome, Silence, Vouched, interpret
-from engine.spec.job import Job, Output
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.job import Job
+from engine.spec.output import Output
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Sliding, Tumbling

@@ -14,12 +14,13 @@ from polars.testing import assert_frame_equal
 
 from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState
+from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.logs.detector import LogDetectorProcess
 from tests.logs.site import START, WINDOW
 
-PROCESSOR = LogDetectorProcess(DetectorSettings(), WINDOW).build()
+PROCESSOR = build(LogDetectorProcess(DetectorSettings(), WINDOW))
 RATES = {"get": 20.0, "put": 8.0, "login": 1.0, "slow": 0.1}
 MACHINES = ("a", "b", "c", "d")
 

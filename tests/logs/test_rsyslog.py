@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from engine.spec.source import Decoded, Messages
+from engine.spec.decoder import Decoded, Messages
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 
 SAMPLE = Path(__file__).parents[3] / "shared" / "samples" / "rsyslog.json.ndjson"

@@ -19,10 +19,11 @@ from typer.testing import CliRunner
 
 from engine.formats.dead_letters import DeadLetter
 from engine.formats.heartbeat import HEARTBEAT
+from engine.runtime import reading
+from engine.spec.decoder import Messages
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
 from engine.spec.operator import Progress
-from engine.spec.source import Messages
 from engine.state.segments import DictSegments, ShardState
 from pipelines.cli.label import app as label_app
 from pipelines.cli.rule import app as rule_app
@@ -42,7 +43,7 @@ def read(topic: str, values: list[bytes | None]) -> tuple[pl.DataFrame, list[Dea
     """What a job gets of messages of a topic, and its dead letters."""
     source, n = notices(load()), len(values)
     found = Messages(topic, 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, T0 + STEP))
-    table, _, dead = source.read(found, "detector")
+    table, _, dead = reading.read(source, found, "detector")
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame, dead
@@ -158,7 +159,7 @@ def test_a_rule_that_an_older_version_kept_in_its_state_and_this_one_refuses_doe
 def test_of_two_jobs_that_read_the_rules_one_writes_the_dead_letters() -> None:
     n = len(HOSTILE_RULES)
     found = Messages(topics.RULES, 0, pa.array(HOSTILE_RULES, pa.binary()), np.arange(n), np.full(n, T0))
-    assert notices(load(), refuses=False).read(found, "log_detector")[2] == []
+    assert reading.read(notices(load(), refuses=False), found, "log_detector")[2] == []
 
 
 @hypothesis(deadline=None, max_examples=20)

@@ -8,6 +8,7 @@ import pytest
 
 from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState
+from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
@@ -117,7 +118,7 @@ def test_a_label_that_closes_an_incident_says_so_in_the_next_verdict(emit: str, 
     label = Label(entity="a", metric=metric, start=at - STEP, end=at, time=at, verdict="new_normal")
     news = pl.DataFrame({"label": [label.to_json().decode()], "window_end": [label.said]})
     batch = pl.concat([features, news], how="diagonal").with_columns(rule=pl.lit(None, pl.String))
-    processor = DetectorProcess(DetectorSettings(emit=emit), 60_000).build()
+    processor = build(DetectorProcess(DetectorSettings(emit=emit), 60_000))
     said = processor.process(batch, ShardState(DictSegments()), Progress(-1, 10**9)).records
     closed = said.filter(pl.col("incident_state") == "closed", pl.col("metric") == metric).row(0, named=True)
     assert closed["kind"] == "new_normal"

@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState, unpack
+from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
@@ -54,7 +55,7 @@ class Job:
 
     def take(self, events: list[Event], now: int) -> None:
         settings = DetectorSettings(emit=self.emit, threshold=30.0)
-        processor, state = DetectorProcess(settings, HORIZON).build(), ShardState(self.segments)
+        processor, state = build(DetectorProcess(settings, HORIZON)), ShardState(self.segments)
         now = max(now, self.watermark)
         results = processor.process(pl.DataFrame(events, COLUMNS), state, Progress(self.watermark, now))
         state.save()

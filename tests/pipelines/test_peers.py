@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState, unpack
+from engine.vectorized.build import build
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.operator import DetectorProcess
 
@@ -44,7 +45,7 @@ def _judge(rows: list[dict[str, Any]], every: int) -> tuple[pl.DataFrame, pl.Dat
         whole = ("window_start", "window_end", "count", "revision")
         batch = batch.with_columns(pl.col(*whole).cast(pl.Int64), pl.col("mean", "p95", "rate").cast(pl.Float64))
         state = ShardState(segments)
-        result = process.build().process(batch.drop("comes"), state, Progress(before, now))
+        result = build(process).process(batch.drop("comes"), state, Progress(before, now))
         state.save()
         said += [result.records] if result.records.height else []
         before = now

@@ -11,9 +11,9 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
+from engine.spec.decoder import Messages
 from engine.spec.duration import NEVER, epoch_ms
 from engine.spec.errors import NewnormalError
-from engine.spec.source import Messages
 from engine.state.segments import DictSegments, ShardState
 from pipelines.cli.label import app as label_app
 from pipelines.cli.rule import app as rule_app

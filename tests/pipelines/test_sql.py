@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 from datagen.kafka import KafkaWriter
 from deploy.embedded.endpoints import Endpoints
 from engine.formats import columnar
+from engine.formats.columnar import ColumnarDecoder
 from engine.kafka.admin import ensure_topics
+from engine.spec.decoder import Messages
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
-from engine.spec.source import ColumnarDecoder, Messages, Source
+from engine.spec.source import Source
 from pipelines.cli.main import app
 from pipelines.contracts.records import Novelty, Telemetry
 from pipelines.query import tables

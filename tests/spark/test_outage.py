@@ -14,10 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from engine.aggregates import Count
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Silence, Vouched
-from engine.spec.job import Job, Output
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.job import Job
+from engine.spec.output import Output
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.testing import ABORT, RESTART, Batch, Run, TestStream, run_all
 from engine.watermarks import BoundedOutOfOrderness

@@ -12,8 +12,9 @@ import polars as pl
 from engine.columns.packing import grouped
 from engine.operators.windows import WindowAggregate
 from engine.spec.duration import duration_ms
-from engine.spec.operator import Held, Processor, Progress, Results
+from engine.spec.operator import Progress
 from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.vectorized.processor import Held, Processor, Results
 from engine.vectorized.windows.folds import PANE, SUMS, Folds, together
 from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
 from engine.vectorized.windows.slices import PaneStore, of_panes

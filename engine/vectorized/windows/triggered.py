@@ -1,7 +1,7 @@
 """Windows of any kind with any trigger, of one shard, vectorised over keys and windows.
 
-The specification is `engine.reference.windows`. A trigger that looks at each record makes *rounds*: each window takes in
-as many records as it can before its trigger may fire, all windows at once, then triggers are looked at. So a batch
+The specification is `engine.reference.windows`. A trigger that looks at each record makes *rounds*: each window takes
+in as many records as it can before its trigger may fire, all windows at once, then triggers are looked at. So a batch
 costs as many rounds as its busiest window has results.
 """
 
@@ -15,8 +15,9 @@ import polars as pl
 
 from engine.operators.windows import WindowAggregate
 from engine.spec.duration import END_OF_TIME, NEVER, duration_ms
-from engine.spec.operator import Held, Processor, Progress, Results
+from engine.spec.operator import Progress
 from engine.state.segments import ShardState
+from engine.vectorized.processor import Held, Processor, Results
 from engine.vectorized.windows.partials import WINDOW
 from engine.vectorized.windows.table import SEGMENT, START, WindowTable
 from engine.vectorized.windows.trigger_logic import END, NEW, Moment, TriggerLogic

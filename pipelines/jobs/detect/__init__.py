@@ -1,1 +1,1 @@
-"""TODO."""
+"""The detector: features of metrics and logs in, novelties out."""

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from engine.formats.dead_letters import payload_text
 from engine.formats.json_decoder import JSON_MALFORMED
 from engine.formats.refusals import explain
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.duration import END_OF_TIME
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Instant, Record
-from engine.spec.source import ROW, Decoded, Decoder, Messages
 from engine.state.segments import ShardState
 from pipelines.contracts.records import Label, Rule
 

@@ -17,9 +17,9 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.operators.two_sided import together
 from engine.spec.duration import NEVER
 from engine.state.segments import ShardState, pack, unpack
+from engine.vectorized.two_sided import together
 
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64

@@ -13,10 +13,12 @@ from functools import partial
 import polars as pl
 import pyarrow as pa
 
-from engine.operators.ordered import Waiting
-from engine.operators.two_sided import together
-from engine.spec.operator import Held, Processor, ProcessorConfig, Progress, Results
+from engine.spec.operator import Operator, Progress
 from engine.state.segments import ShardState, pack, unpack
+from engine.vectorized.build import build
+from engine.vectorized.ordered import Waiting
+from engine.vectorized.processor import Held, Processor, Results
+from engine.vectorized.two_sided import together
 from models.regimes.silence import NEVER_DUE
 from pipelines.contracts.explanations import told
 from pipelines.contracts.globs import matches
@@ -39,7 +41,7 @@ _Stop = tuple[int, int, Callable[[], None] | None]
 
 
 @dataclass(frozen=True)
-class DetectorProcess(ProcessorConfig):
+class DetectorProcess(Operator):
     """The detector's configuration.
 
     Args:
@@ -49,9 +51,6 @@ class DetectorProcess(ProcessorConfig):
 
     settings: DetectorSettings
     horizon: int
-
-    def build(self) -> Processor:
-        return DetectorProcessor(self)
 
 
 class DetectorProcessor(Processor):
@@ -261,3 +260,6 @@ def _frame(table: pa.Table) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+build.register(DetectorProcess, DetectorProcessor)

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Templates of log lines: what varies is masked, lines are mined for templates and counted."""

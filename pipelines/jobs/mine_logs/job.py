@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from engine.aggregates import Count, First, Min
 from engine.formats.json_decoder import JsonDecoder
+from engine.spec.decoder import Decoder
 from engine.spec.duration import duration_ms
-from engine.spec.job import Job, Output
-from engine.spec.source import Decoder, Source
+from engine.spec.job import Job
+from engine.spec.output import Output
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.windows import Sliding
 from pipelines.contracts import topics

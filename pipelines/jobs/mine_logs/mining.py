@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.spec.operator import Held, Processor, ProcessorConfig, Progress, Results
+from engine.explain.plan import describe
+from engine.spec.operator import Operator, Progress
 from engine.state.segments import ShardState, pack, unpack
+from engine.vectorized.build import build
+from engine.vectorized.processor import Held, Processor, Results
 from pipelines.jobs.mine_logs.miner import Miner
 
 SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug")
@@ -20,22 +23,22 @@ _WINDOW = ("entity", "window_start", "window_end")
 
 
 @dataclass(frozen=True)
-class MineTemplates(ProcessorConfig):
+class MineTemplates(Operator):
     """Turns closed windows of masked lines into counts by template and by severity.
 
     Windows come complete and once, from aligned windows without lateness ahead of this, so what is mined in which order
     depends on event time alone: window by window, in each by the first time of a line, ties by program and text.
     """
 
-    def build(self) -> Processor:
-        return _Mining()
-
-    def describe(self) -> list[tuple[str, str]]:
-        return [("does", "mines log templates (Drain); counts by template and by severity"), ("keeps", "templates")]
-
 
 class _Mining(Processor):
-    """State: segment ``templates``, the tables of a `Miner`."""
+    """The logic of a `MineTemplates`.
+
+    State: segment ``templates``, the tables of a `Miner`.
+    """
+
+    def __init__(self, operator: MineTemplates) -> None:
+        pass
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         if not batch.height:
@@ -88,3 +91,11 @@ def _features(found: pl.DataFrame, miner: Miner) -> pl.DataFrame:
     ]
     kind, revision = pl.lit("count"), pl.lit(0, pl.Int64)
     return pl.concat(parts).sort("window_end", "entity", "metric").with_columns(kind=kind, revision=revision)
+
+
+build.register(MineTemplates, _Mining)
+
+
+@describe.register
+def _words(operator: MineTemplates) -> list[tuple[str, str]]:
+    return [("does", "mines log templates (Drain); counts by template and by severity"), ("keeps", "templates")]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from engine.formats.dead_letters import payload_text
 from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
-from engine.spec.source import ROW, Decoded, Decoder, Messages
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
 

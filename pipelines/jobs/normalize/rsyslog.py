@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from engine.formats.dead_letters import payload_text
 from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
 from engine.formats.refusals import explain
-from engine.spec.source import ROW, Decoded, Decoder, Messages
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Log
 
 

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Silence, Vouched, interpret
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.source import Source
 from engine.stream import Stream
 from engine.watermarks import BoundedOutOfOrderness
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.columns.partitioning import crc32
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.operators.deduplicate import Deduplicate
 from engine.operators.process import Process
@@ -21,9 +22,10 @@ from engine.operators.turn import Logic, Turn
 from engine.reference import Arrival, Silence, Vouched, interpret
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
-from engine.spec.job import Job, Output
+from engine.spec.job import Job
+from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import ColumnarDecoder, Source
+from engine.spec.source import Source
 from engine.stream import Stream
 from tests.engine.operators.conftest import (
     ARRIVED,

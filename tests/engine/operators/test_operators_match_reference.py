@@ -22,7 +22,8 @@ from engine.operators.process import Process
 from engine.operators.sequence_windows import CountWindows, DeltaWindows
 from engine.operators.turn import Logic, Turn
 from engine.operators.window_join import WindowJoin
-from engine.spec import inputs
+from engine.reference.inputs import rows as input_rows
+from engine.reference.of import reference as reference_of
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.job import Job
 from engine.spec.operator import Progress, Row
@@ -191,9 +192,9 @@ def test_a_bounded_run_gives_the_same_and_closes_what_is_open(
     found = data.draw(arrivals(topics))
     by_topic = {topic: [e.record for e in found if e.topic == topic] for topic in topics}
     rows, late = bounded(job, by_topic, shards, pieces)
-    reference = job.processor.reference()
+    reference = reference_of(job.processor)
     wanted, before = [], NEVER
-    records = [row for topic in topics for r in by_topic[topic] for row in inputs.rows(job.inputs, topic, r)]
+    records = [row for topic in topics for r in by_topic[topic] for row in input_rows(job.inputs, topic, r)]
     latest = max((row["time"] for row in records), default=NEVER)
     for some, now in ((records, latest), ([], END_OF_TIME)):
         wanted += reference.take(some, Progress(before, now))[0]

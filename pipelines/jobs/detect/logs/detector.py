@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.operators.ordered import Waiting
-from engine.spec.operator import Processor, ProcessorConfig, Progress, Results
+from engine.spec.operator import Operator, Progress
 from engine.state.segments import ShardState, pack, unpack
+from engine.vectorized.build import build
+from engine.vectorized.ordered import Waiting
+from engine.vectorized.processor import Processor, Results
 from pipelines.contracts.explanations import told
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import Notices, split
@@ -20,7 +22,7 @@ from pipelines.jobs.detect.worst import last_revisions, reported
 
 
 @dataclass(frozen=True)
-class LogDetectorProcess(ProcessorConfig):
+class LogDetectorProcess(Operator):
     """The configuration.
 
     Args:
@@ -30,9 +32,6 @@ class LogDetectorProcess(ProcessorConfig):
 
     settings: DetectorSettings
     size: int
-
-    def build(self) -> Processor:
-        return LogDetectorProcessor(self)
 
 
 class LogDetectorProcessor(Processor):
@@ -73,3 +72,6 @@ class LogDetectorProcessor(Processor):
         if self.emit == "novel" and verdicts.height:
             verdicts = verdicts.filter(reported())
         return Results(told(verdicts, self.zone) if verdicts.height else verdicts, late)
+
+
+build.register(LogDetectorProcess, LogDetectorProcessor)

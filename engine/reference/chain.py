@@ -1,0 +1,43 @@
+"""The meaning of operators one after the other, and of steps on results."""
+
+from __future__ import annotations
+
+from engine.operators.chain import Chain, PassThrough, Transform
+from engine.reference.base import Reference
+from engine.reference.of import reference
+from engine.spec.operator import Progress, Row
+from engine.spec.steps import row_by_row
+
+
+class PassThroughReference(Reference):
+    """Every record goes on as it came."""
+
+    def __init__(self, operator: PassThrough) -> None:
+        pass
+
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        return records, []
+
+
+class TransformReference(Reference):
+    """Steps on each result by itself."""
+
+    def __init__(self, operator: Transform) -> None:
+        self.steps = operator.steps
+
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        return row_by_row(self.steps, records), []
+
+
+class ChainReference(Reference):
+    """The results of each operator are the input of the next one, at the same watermark."""
+
+    def __init__(self, operator: Chain) -> None:
+        self.parts = [reference(part) for part in operator.parts]
+
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        late: list[Row] = []
+        for part in self.parts:
+            records, missed = part.take(records, progress)
+            late += missed
+        return records, late

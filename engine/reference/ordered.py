@@ -1,0 +1,62 @@
+"""What operators in event-time order share: every record waits in a list until it is due."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from engine.operators.ordered import Ordered
+from engine.reference.base import Reference
+from engine.spec.inputs import INPUT
+from engine.spec.operator import Key, Progress, Row
+
+
+class OrderedReference(Reference, ABC):
+    """The specification: every record waits in a list until it is due, then they are sorted and applied one by one."""
+
+    def __init__(self, config: Ordered) -> None:
+        self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
+        self.waiting: list[Row] = []
+
+    instant: ClassVar[bool] = True
+
+    def due(self, record: Row) -> int:
+        """The instant that the watermark must reach until a record is applied."""
+        return int(record[self.time]) + 1
+
+    @abstractmethod
+    def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
+        """Applies records in event-time order; returns the results."""
+
+    def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
+        """Sorts out the late ones and applies what is due."""
+        late, ready = [], []
+        for record in records:
+            if record.get(INPUT) in self.loops and record[self.time] < progress.before:
+                ready.append(record | {self.time: progress.before})
+            elif self.due(record) <= progress.before:
+                late.append(record)
+            else:
+                self.waiting.append(record)
+        if not self.instant:
+            self.waiting, ready = self.waiting + ready, []
+        ready += [r for r in self.waiting if self.due(r) <= progress.now]
+        self.waiting = [r for r in self.waiting if self.due(r) > progress.now]
+        return self.apply(in_order(ready, self.time), progress), late
+
+    def key_of(self, record: Row) -> Key:
+        """The key of a record."""
+        return tuple(record[k] for k in self.key)
+
+
+def in_order(records: Iterable[Row], time: str) -> list[Row]:
+    """By event time, those of one time by the values of all columns by name; an absent value before all others."""
+    records = list(records)
+    names = sorted({name for record in records for name in record if name != time})
+
+    def place(record: Row) -> list[Any]:
+        values = (record.get(name) for name in names)
+        return [record[time], *((value is not None, value if value is not None else 0) for value in values)]
+
+    return sorted(records, key=place)

@@ -1,0 +1,54 @@
+"""The meaning of aggregates over windows that the sequence of a key's records decides."""
+
+from __future__ import annotations
+
+from engine.aggregates import Rate
+from engine.operators.sequence_aggregate import SequenceAggregate
+from engine.reference.ordered import OrderedReference
+from engine.spec.duration import END_OF_TIME
+from engine.spec.operator import Key, Progress, Row
+
+
+class SequenceAggregateReference(OrderedReference):
+    """The meaning of a `SequenceAggregate`.
+
+    * A window closes at its timeout, if the next record comes no earlier; else with a record that breaks it, which
+      opens the next; else with the record that fills it.
+    * At the end of all input a window without a timeout closes a millisecond after its last record.
+    """
+
+    def __init__(self, config: SequenceAggregate) -> None:
+        super().__init__(config)
+        self.windows, self.aggregates = config.windows, config.aggregates
+        self.open: dict[Key, list[Row]] = {}
+
+    def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
+        results: list[Row] = []
+        for record in ready:
+            key, now = self.key_of(record), record[self.time]
+            if key in self.open and self.timeout(key) <= now:
+                results.append(self.close(key, self.timeout(key)))
+            elif key in self.open and self.windows.breaks_one(self.open[key], record):
+                results.append(self.close(key, now))
+            self.open.setdefault(key, []).append(record)
+            if self.windows.full_one(self.open[key]):
+                results.append(self.close(key, now + 1))
+        for key in list(self.open):
+            if self.timeout(key) <= progress.now:
+                results.append(self.close(key, self.timeout(key)))
+            elif progress.now == END_OF_TIME:
+                results.append(self.close(key, self.open[key][-1][self.time] + 1))
+        return results
+
+    def timeout(self, key: Key) -> int:
+        timeout = self.windows.timeout_ms
+        return self.open[key][0][self.time] + timeout if timeout else END_OF_TIME + 1
+
+    def close(self, key: Key, end: int) -> Row:
+        records = self.open.pop(key)
+        row: Row = dict(zip(self.key, key, strict=True))
+        row |= {"window_start": records[0][self.time], "window_end": end, "revision": 0}
+        for name, aggregate in self.aggregates.items():
+            assert not isinstance(aggregate, Rate)
+            row[name] = aggregate.reference(records)
+        return row

@@ -1,0 +1,40 @@
+"""The meaning of a `WindowJoin`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from engine.operators.two_sided import Sides
+from engine.operators.window_join import END, WindowJoin
+from engine.reference.ordered import OrderedReference
+from engine.spec.operator import Progress, Row
+
+
+class WindowJoinReference(OrderedReference):
+    """The meaning of a `WindowJoin`."""
+
+    instant: ClassVar[bool] = False
+
+    def __init__(self, config: WindowJoin) -> None:
+        super().__init__(config)
+        self.sides, self.window = Sides(config, config.key), config.window
+        self.left: list[Row] = []
+        self.right: list[Row] = []
+
+    def due(self, record: Row) -> int:
+        return self.ends_of(record)[0]
+
+    def ends_of(self, record: Row) -> list[int]:
+        return self.window.ends_of(self.window.pane_start(record[self.time]))
+
+    def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
+        for record in ready:
+            (self.left if self.sides.is_left(record) else self.right).append(record)
+        return [
+            self.sides.pair(left, right) | {"window_start": end - self.window.size_ms, END: end}
+            for left in self.left
+            for right in self.right
+            if self.sides.key_of(left) == self.sides.key_of(right)
+            for end in self.ends_of(left)
+            if end in self.ends_of(right) and progress.before < end <= progress.now
+        ]

@@ -1,0 +1,98 @@
+"""Messages of one partition to checked columns: what a decoder knows of its format, and checks that hold for all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.columns.partitioning import slots
+from engine.formats.dead_letters import DeadLetter, dead_letter
+from engine.formats.heartbeat import HEARTBEAT
+from engine.spec.decoder import ROW, Messages
+from engine.spec.duration import NEVER, duration_ms
+from engine.spec.source import Source
+from engine.spec.steps import apply
+from engine.watermarks import Marker
+
+LARGEST = 1e150
+"""Greatest absolute value of a number: its square must still be one."""
+
+_PARTITIONER = "CRC-32 of the key modulo their number"
+
+
+def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker, list[DeadLetter]]:
+    """Decodes and checks messages of one partition.
+
+    Returns:
+        The good records after the steps, what they tell of the partition's clock, and the dead letters.
+    """
+    first, last, offset = int(messages.arrived.min()), int(messages.arrived.max()), int(messages.offsets[0])
+    beats = pc.fill_null(pc.equal(messages.values, HEARTBEAT), False).to_numpy(zero_copy_only=False)
+    messages = messages.where(~beats) if beats.any() else messages
+    spoke = int(messages.arrived.max()) if len(messages.values) else NEVER
+    decoded = source.formats[messages.topic].decode(messages)
+    records, refused = _check(source, decoded.records, messages)
+    letters = [*decoded.refused, *refused] if source.reports else []
+    dead = [_dead(job, messages, *letter) for letter in letters]
+    if source.clock != "event":
+        marker = Marker(messages.topic, messages.partition, last, None, first, last, last, offset)
+        return apply(source.steps, _stamped(source, records, messages)), marker, dead
+    newest = pc.max(records.column(source.time)).as_py() if records.num_rows else NEVER
+    limit = last + duration_ms(source.bounds.max_ahead)
+    vouched = source.watermark.vouches(records, decoded.vouched)
+    vouched = None if vouched is None else min(vouched, limit)
+    observed = source.watermark.observes(records.column(source.time).to_numpy())
+    marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke, offset, observed)
+    return apply(source.steps, records.drop_columns([ROW])), marker, dead
+
+
+def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:
+    """The records with their arrival as their time."""
+    arrived = pa.array(messages.arrived[records.column(ROW).to_numpy()])
+    columns = {name: records.column(name) for name in source.record.arrow_schema().names} | {source.time: arrived}
+    return pa.table(columns, schema=source.decoded())
+
+
+def _check(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[tuple[int, str, str]]]:
+    rows = records.column(ROW).to_numpy()
+    own = source.clock == "event"
+    times = records.column(source.time).to_numpy() if own else messages.arrived[rows]
+    wrong = own & (source.bounds.early(times) | source.bounds.ahead(times, messages.arrived[rows]))
+    broken = np.zeros(len(rows), bool)
+    for name, column in zip(records.schema.names, records.columns, strict=True):
+        if pa.types.is_floating(column.type):
+            values = column.to_numpy()
+            broken |= ~(np.abs(values) <= LARGEST) & column.is_valid().to_numpy()
+        elif name in source.record.identity and pa.types.is_dictionary(column.type):
+            broken |= pc.equal(column, "").to_numpy()
+    astray = np.zeros(len(rows), bool)
+    if source.partitions:
+        astray = slots(records.column(source.record.identity[0]), source.partitions) != messages.partition
+    bad = wrong | broken | astray
+    if not bad.any():
+        return records, []
+    refused: dict[tuple[int, str], str] = {}
+    for index in np.flatnonzero(bad):
+        row = int(rows[index])
+        why = _why(source, int(times[index]), int(messages.arrived[row]), bool(astray[index]))
+        refused.setdefault((row, why[0]), why[1])
+    return records.filter(pa.array(~bad)), [(row, code, why) for (row, code), why in refused.items()]
+
+
+def _why(source: Source, time: int, arrived: int, astray: bool) -> tuple[str, str]:
+    """Code and reason of a record that is refused."""
+    wrong_time = source.bounds.refusal(time, arrived, source.time) if source.clock == "event" else None
+    if wrong_time:
+        return wrong_time
+    if astray:
+        return "KEY_ASTRAY", f"its key belongs to another of the {source.partitions} partitions: {_PARTITIONER}"
+    return "VALUE_INVALID", f"NaN, beyond ±{LARGEST:g}, or an empty key; accepted: finite numbers"
+
+
+def _dead(job: str, messages: Messages, row: int, code: str, reason: str) -> DeadLetter:
+    time, offset = int(messages.arrived[row]), int(messages.offsets[row])
+    raw = messages.values[row].as_py()
+    return dead_letter(
+        job, code, reason, raw, time=time, topic=messages.topic, partition=messages.partition, offset=offset
+    )

@@ -1,0 +1,52 @@
+"""What every input format has to say of messages: their columns, and which of them could not be used."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+ROW = "__row"
+"""Column of decoded records: index of the message each came from."""
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Some consecutive messages of one topic partition; arrays of one length."""
+
+    topic: str
+    partition: int
+    values: pa.Array
+    offsets: npt.NDArray[np.int64]
+    arrived: npt.NDArray[np.int64]
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> Messages:
+        """Some of them."""
+        values = self.values.filter(pa.array(keep))
+        return Messages(self.topic, self.partition, values, self.offsets[keep], self.arrived[keep])
+
+
+@dataclass
+class Decoded:
+    """What a decoder makes of messages.
+
+    Attributes:
+        records: Columns of the record type and `ROW`.
+        refused: Index of the message, code and reason of each that could not be used.
+        vouched: Greatest watermark its writer put into the messages; ``None`` without any.
+    """
+
+    records: pa.Table
+    refused: list[tuple[int, str, str]] = field(default_factory=list)
+    vouched: int | None = None
+
+
+class Decoder(ABC):
+    """One input format."""
+
+    @abstractmethod
+    def decode(self, messages: Messages) -> Decoded:
+        """Columns of the usable messages; never raises because of what a message holds."""

@@ -1,0 +1,48 @@
+"""Operators one after the other, and steps on results, over columns."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from engine.operators.chain import Chain, PassThrough, Transform
+from engine.spec.operator import Progress
+from engine.spec.steps import applied
+from engine.state.segments import ShardState
+from engine.vectorized.build import build
+from engine.vectorized.processor import Held, Processor, Results
+
+
+class PassThroughProcessor(Processor):
+    """The logic of a `PassThrough`."""
+
+    def __init__(self, operator: PassThrough) -> None:
+        pass
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        return Results(batch)
+
+
+class TransformProcessor(Processor):
+    """The logic of a `Transform`."""
+
+    def __init__(self, operator: Transform) -> None:
+        self.steps = operator.steps
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        return Results(applied(self.steps, batch) if batch.height else batch)
+
+
+class ChainedProcessors(Processor):
+    """The logic of a `Chain`."""
+
+    def __init__(self, operator: Chain) -> None:
+        self.parts = [build(part) for part in operator.parts]
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        late, held = [], []
+        for number, part in enumerate(self.parts):
+            results = part.process(batch, state.scope(str(number)), progress)
+            batch = results.records
+            late += [results.late] if results.late is not None and results.late.height else []
+            held.append(results.held)
+        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, Held.together(held))

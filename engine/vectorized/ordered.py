@@ -1,0 +1,115 @@
+"""What operators in event-time order share: records are held back until the watermark has passed them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import polars as pl
+
+from engine.operators.ordered import Ordered
+from engine.spec.inputs import INPUT
+from engine.spec.operator import Progress
+from engine.state.segments import ShardState, pack, unpack
+from engine.vectorized.processor import Held, Processor, Results
+
+DUE = "__due"
+
+
+MOST_PARTS = 16
+
+
+class Waiting:
+    """Records that wait until the watermark reaches the instant at which they are due, kept like a log.
+
+    What a batch brings is a part of its own; a part is read when a record in it is due, or when there are too many. So
+    the cost of a batch follows its records, not what waits.
+
+    State: segment ``held/<number>``, a part; the note ``held``, of each part its number, its records, and the instants
+    at which the first of them is due.
+
+    Args:
+        state: The shard's.
+    """
+
+    def __init__(self, state: ShardState) -> None:
+        self.state = state
+        self.parts: list[tuple[int, int, int]] = [tuple(part) for part in state.notes.get("held", [])]
+
+    def release(self, batch: pl.DataFrame, due: pl.Expr, now: int) -> pl.DataFrame:
+        """Takes in a batch; returns all that is due at ``now``, in no order."""
+        read = [part for part in self.parts if part[2] <= now]
+        if not batch.height and not read:
+            return batch
+        fresh = [batch.with_columns(due.alias(DUE))] if batch.height else []
+        waiting = _concat([*map(self._taken, read), *fresh])
+        is_due = waiting[DUE] <= now
+        ready, rest = waiting.filter(is_due), waiting.filter(~is_due)
+        if rest.height:
+            self._add(rest)
+        self.state.notes["held"] = self.parts
+        return ready.drop(DUE)
+
+    def _taken(self, part: tuple[int, int, int]) -> pl.DataFrame:
+        """A part, which is forgotten."""
+        name = f"held/{part[0]}"
+        value = self.state.get(name)
+        assert value is not None
+        self.state.remove(name)
+        self.parts.remove(part)
+        return unpack(value)["records"]
+
+    def _add(self, records: pl.DataFrame) -> None:
+        """Adds a part; of too many, the two neighbours with the fewest records become one."""
+        if len(self.parts) >= MOST_PARTS:
+            at = min(range(1, len(self.parts)), key=lambda i: self.parts[i - 1][1] + self.parts[i][1])
+            some = self.parts[at - 1 : at + 1]
+            self._put(_concat([self._taken(part) for part in some]))
+        self._put(records)
+
+    def _put(self, records: pl.DataFrame) -> None:
+        number = 1 + max((number for number, _, _ in self.parts), default=-1)
+        first = records[DUE].min()
+        assert isinstance(first, int)
+        self.parts.append((number, records.height, first))
+        self.state.put(f"held/{number}", pack({"records": records}))
+
+
+def _concat(tables: list[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(tables, how="diagonal_relaxed") if len(tables) > 1 else tables[0]
+
+
+class OrderedProcessor(Processor):
+    """The logic of an `Ordered`: what is ready is applied once, when the watermark has passed it."""
+
+    def __init__(self, config: Ordered) -> None:
+        self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
+
+    instant: ClassVar[bool] = True
+    """Whether each record takes effect by itself; else it must wait for others of its window."""
+
+    def due(self) -> pl.Expr:
+        """The instant that the watermark must reach until a record is applied; a record is late if it has before."""
+        return pl.col(self.time) + 1
+
+    @abstractmethod
+    def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
+        """Applies records, in any order, maybe none; returns the results, maybe without columns when empty."""
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        """Sorts out the late ones and applies what is due."""
+        looped, late = None, None
+        if batch.height:
+            if self.loops and INPUT in batch.columns:
+                behind = pl.col(INPUT).is_in(self.loops) & (pl.col(self.time) < progress.before)
+                at_once = batch.filter(behind).with_columns(pl.lit(progress.before).alias(self.time))
+                batch, looped = batch.filter(~behind), at_once if self.instant else None
+                batch = batch if self.instant else pl.concat([batch, at_once])
+            missed = batch.select((self.due() <= progress.before).alias("late"))["late"]
+            if missed.any():
+                late, batch = batch.filter(missed), batch.filter(~missed)
+        ready = Waiting(state).release(batch, self.due(), progress.now)
+        if looped is not None and looped.height:
+            ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped
+        records = self.apply(ready, state, progress)
+        return Results(records, late, Held(keys=state.notes.get("keys"), timers=state.notes.get("timers")))
