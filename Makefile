@@ -10,7 +10,7 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help setup demo test test-servers test-alone test-slow browser lint format typecheck check services-up services-down services-status bench soak docs clean
+.PHONY: help setup demo test test-servers test-alone test-slow browser lint format typecheck layers check services-up services-down services-status bench soak docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -64,7 +64,10 @@ format: setup ## Format the code and mend what can be mended
 typecheck: setup ## Check types
 	$(BIN)/mypy
 
-check: lint typecheck ## All checks that run nothing
+layers: setup ## Check who imports whom (contracts in pyproject.toml)
+	$(BIN)/lint-imports --no-logo
+
+check: lint typecheck layers ## All checks that run nothing
 
 services-up: setup ## Start Kafka and Elasticsearch in the background
 	$(BIN)/newnormal services up $(ARGS)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-Ints = npt.NDArray[np.int64]
+from engine.columns.arrays import Ints
+
 _CODE, _ROW = "__sequence", "__row"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.aggregates import AnyAggregate, Rate
-from engine.columns.rounds import Ints
+from engine.columns.arrays import Ints
 from engine.operators.turn import Turn
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError

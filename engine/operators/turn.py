@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.columns.rounds import Ints
+from engine.columns.arrays import Columns, Default, Ints, Values
 from engine.spec.duration import END_OF_TIME
-from engine.state.key_table import Columns, Default
 
-Values = npt.NDArray[Any]
 NO_TIMER = END_OF_TIME
 """The instant of a timer that is not set."""
 

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from engine.columns.arrays import Columns, Default
 from engine.columns.packing import alike, firsts
 from engine.state.segments import ShardState, Tables, pack, unpack
 
 LARGE, MOST_PARTS = 50_000, 8
 _ROW = "__row"
-Columns = dict[str, npt.NDArray[Any]]
-Default = int | float | bool | str
 _TYPES: dict[type, tuple[Any, type[pl.DataType]]] = {
     bool: (np.bool_, pl.Boolean),
     int: (np.int64, pl.Int64),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.columns.rounds import Ints
+from engine.columns.arrays import Ints
 from engine.operators.turn import NO_TIMER, Logic, Turn
 from engine.spec.duration import END_OF_TIME
 from engine.vectorized.windows.folds import PANE

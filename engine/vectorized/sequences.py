@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from engine.columns.rounds import Ints, in_order, rounds
-from engine.operators.turn import NO_TIMER, Logic, Turn, Values, series
+from engine.columns.arrays import Ints, Values
+from engine.columns.rounds import in_order, rounds
+from engine.operators.turn import NO_TIMER, Logic, Turn, series
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Progress
 from engine.state.key_table import KeyTable

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.vectorized import ordered as base
 from engine.state import key_table as table
 from engine.state.key_table import KeyTable
 from engine.state.segments import DictSegments, ShardState
+from engine.vectorized import ordered as base
 from engine.vectorized.ordered import Waiting
 from tests.engine.operators.conftest import some_examples
 

@@ -1,0 +1,15 @@
+"""Types of NumPy columns that operators and their state share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Values = npt.NDArray[Any]
+Columns = dict[str, Values]
+"""Columns by name, all of one length."""
+Default = int | float | bool | str
+"""The first value of a state column, which also says its type."""
