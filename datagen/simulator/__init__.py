@@ -2,7 +2,7 @@
 
 from datagen.simulator.config import SimulatorConfig, demo, resolve
 from datagen.simulator.frames import frames, logs
-from datagen.simulator.incidents import Incident
+from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.run import Summary, simulate
 
-__all__ = ["Incident", "SimulatorConfig", "Summary", "demo", "frames", "logs", "resolve", "simulate"]
+__all__ = ["InjectedIncident", "SimulatorConfig", "Summary", "demo", "frames", "logs", "resolve", "simulate"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from datagen.simulator.incidents import Incident
+from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.topology import Topology
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
@@ -54,7 +54,7 @@ class SimulatorConfig:
     incident_rate: float = 0.5
     quiet: int = 900_000
     settle: int = 600_000
-    incidents: tuple[Incident, ...] = ()
+    incidents: tuple[InjectedIncident, ...] = ()
     missing: float = 0.001
     delayed: float = 0.02
     late: float = 0.001
@@ -85,7 +85,7 @@ class SimulatorConfig:
             if reason := self._misplaced(incident):
                 raise NewnormalError("SIMULATOR_INVALID", f"{incident}: {reason}", "simulator incidents")
 
-    def _misplaced(self, incident: Incident) -> str:
+    def _misplaced(self, incident: InjectedIncident) -> str:
         on_vm = incident.entity >= self.hosts
         if not all(0 <= machine < self.size for machine in (incident.entity, *incident.others)):
             return "there is no such machine"
@@ -156,14 +156,14 @@ def demo(now: int, seed: int = 1) -> SimulatorConfig:
     minute, settle = 60_000, 600_000
     vm = 8  # index of the first VM; two on each host
     incidents = (
-        Incident("spike", vm + 1, start + 31 * minute, start + 33 * minute, size=3.5),
-        Incident("release", vm + 4, start + 33 * minute, start + 33 * minute + settle, size=1.0),
-        Incident("latency", vm + 7, start + 35 * minute, start + 39 * minute, size=5.0),
-        Incident("outage", vm + 8, start + 37 * minute, start + 39 * minute),
-        Incident("migration", vm + 10, start + 38 * minute, start + 38 * minute + settle, others=(6,)),
-        Incident("log_storm", vm + 14, start + 40 * minute, start + 42 * minute, size=40.0),
-        Incident("spike", vm + 3, live + 20_000, live + 110_000, size=4.0),
-        Incident("outage", vm + 15, live + 40_000, live + 130_000),
+        InjectedIncident("spike", vm + 1, start + 31 * minute, start + 33 * minute, size=3.5),
+        InjectedIncident("release", vm + 4, start + 33 * minute, start + 33 * minute + settle, size=1.0),
+        InjectedIncident("latency", vm + 7, start + 35 * minute, start + 39 * minute, size=5.0),
+        InjectedIncident("outage", vm + 8, start + 37 * minute, start + 39 * minute),
+        InjectedIncident("migration", vm + 10, start + 38 * minute, start + 38 * minute + settle, others=(6,)),
+        InjectedIncident("log_storm", vm + 14, start + 40 * minute, start + 42 * minute, size=40.0),
+        InjectedIncident("spike", vm + 3, live + 20_000, live + 110_000, size=4.0),
+        InjectedIncident("outage", vm + 15, live + 40_000, live + 130_000),
     )
     return SimulatorConfig(
         seed=seed,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datagen.simulator.arrival import Ints, Network
 from datagen.simulator.catalogue import METRICS, Role
 from datagen.simulator.config import SimulatorConfig
-from datagen.simulator.incidents import Incident
+from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.load import Load
 from datagen.simulator.loglines import LogLines
 from datagen.simulator.noise import Floats
@@ -68,7 +68,7 @@ class Site:
         now = self.time
         return self._frame(self._telemetry.until(now)), self._lines.frame(self._logs.until(now), self._names)
 
-    def _up(self, steps: Ints, incidents: list[Incident]) -> NDArray[np.bool_]:
+    def _up(self, steps: Ints, incidents: list[InjectedIncident]) -> NDArray[np.bool_]:
         time = self._start + steps * self.config.step
         up = np.ones((self.topology.size, len(steps)), dtype=bool)
         up[self.topology.hosts + self.topology.vms :] = False

@@ -13,7 +13,7 @@ VISIBLE = 0.15
 
 
 @dataclass(frozen=True)
-class Incident:
+class InjectedIncident:
     """One thing that happens, by indices into the topology.
 
     Args:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from datagen.simulator.catalogue import Role
 from datagen.simulator.config import SimulatorConfig
-from datagen.simulator.incidents import Incident
+from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.noise import Floats, Noise
 from datagen.simulator.topology import Topology
 
@@ -40,7 +40,7 @@ class Load:
         shape = (topology.hosts, topology.vms + topology.spare)
         self._placed = csr_matrix((share, (topology.home[placed], placed)), shape=shape)
 
-    def at(self, steps: NDArray[np.int64], incidents: Sequence[Incident]) -> Floats:
+    def at(self, steps: NDArray[np.int64], incidents: Sequence[InjectedIncident]) -> Floats:
         """Load at consecutive steps, shape (machines, steps); 0 of what does not exist or is down."""
         time = self._start + steps * self._step
         hosts = self._topology.hosts
@@ -77,7 +77,7 @@ class Load:
         return out
 
     def _on_vm(
-        self, vms: Floats, spare: Floats, level: dict[int, float], time: NDArray[np.int64], incident: Incident
+        self, vms: Floats, spare: Floats, level: dict[int, float], time: NDArray[np.int64], incident: InjectedIncident
     ) -> None:
         hosts = self._topology.hosts
         first, last = np.searchsorted(time, (incident.start, incident.end))
@@ -94,7 +94,7 @@ class Load:
             vms[incident.entity - hosts, first:] *= incident.size / level.get(incident.entity, 1.0)
             level[incident.entity] = incident.size
 
-    def _on_host(self, host: Floats, vms: Floats, time: NDArray[np.int64], incident: Incident) -> None:
+    def _on_host(self, host: Floats, vms: Floats, time: NDArray[np.int64], incident: InjectedIncident) -> None:
         first = int(np.searchsorted(time, incident.start))
         if first == len(time) or incident.type not in ("migration", "vms_added"):
             return

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from datagen.simulator.arrival import Ints
 from datagen.simulator.config import SimulatorConfig
-from datagen.simulator.incidents import Incident
+from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.noise import Floats, Noise
 from datagen.simulator.topology import Topology
 
@@ -65,7 +65,7 @@ class LogLines:
         self._text = pl.Series([template.text for template in TEMPLATES])
 
     def at(
-        self, steps: Ints, load: Floats, heard: NDArray[np.bool_], incidents: Sequence[Incident]
+        self, steps: Ints, load: Floats, heard: NDArray[np.bool_], incidents: Sequence[InjectedIncident]
     ) -> tuple[Ints, Ints, Floats]:
         """The lines written during ``steps``.
 

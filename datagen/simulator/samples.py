@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from datagen.simulator.catalogue import LATENCY, MEMORY, METRICS, Metric, Role
 from datagen.simulator.config import SimulatorConfig
-from datagen.simulator.incidents import Incident
+from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.noise import Floats, Noise
 from datagen.simulator.topology import Topology
 
@@ -27,9 +27,9 @@ class Samples:
         self._span = {Role.HOST: slice(0, topology.hosts), Role.VM: slice(topology.hosts, topology.size)}
         self._total = (self._noise.uniform("counted", self._each, np.arange(config.metrics)) * 2**40).astype(np.int64)
         self._base = np.zeros_like(self._total)
-        self._stuck: dict[Incident, float] = {}
+        self._stuck: dict[InjectedIncident, float] = {}
 
-    def at(self, steps: NDArray[np.int64], load: Floats, incidents: Sequence[Incident]) -> Floats:
+    def at(self, steps: NDArray[np.int64], load: Floats, incidents: Sequence[InjectedIncident]) -> Floats:
         """The values.
 
         Args:
@@ -90,7 +90,7 @@ class Samples:
         return (total - base).astype(np.float64)
 
     def _resets(
-        self, steps: NDArray[np.int64], time: NDArray[np.int64], incidents: Sequence[Incident]
+        self, steps: NDArray[np.int64], time: NDArray[np.int64], incidents: Sequence[InjectedIncident]
     ) -> NDArray[np.bool_]:
         """Where a machine came up anew: at random, and after an outage or a leak."""
         often = _REBOOTS_A_DAY * self._config.step / 86_400_000
@@ -102,7 +102,7 @@ class Samples:
                 resets[machines, at] = True
         return resets
 
-    def _factors(self, time: NDArray[np.int64], incidents: Sequence[Incident]) -> dict[tuple[int, int], Floats]:
+    def _factors(self, time: NDArray[np.int64], incidents: Sequence[InjectedIncident]) -> dict[tuple[int, int], Floats]:
         """What single metrics are multiplied by, by machine and metric."""
         factors: dict[tuple[int, int], Floats] = {}
 
@@ -123,7 +123,7 @@ class Samples:
                 of(incident.entity, MEMORY)[first:last] *= 1 + incident.size * done
         return factors
 
-    def _stick(self, values: Floats, time: NDArray[np.int64], incident: Incident) -> None:
+    def _stick(self, values: Floats, time: NDArray[np.int64], incident: InjectedIncident) -> None:
         first, last = np.searchsorted(time, (incident.start, incident.end))
         if first < last:
             value = self._stuck.setdefault(incident, float(values[incident.entity, first, incident.metric]))

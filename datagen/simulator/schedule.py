@@ -7,7 +7,7 @@ import numpy as np
 from datagen.groundtruth import IncidentType
 from datagen.simulator.catalogue import METRICS
 from datagen.simulator.config import SimulatorConfig
-from datagen.simulator.incidents import Incident
+from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.noise import key
 from datagen.simulator.topology import Topology
 
@@ -46,7 +46,7 @@ class Schedule:
         for incident in self._known:
             self._note(incident)
 
-    def until(self, time: int) -> list[Incident]:
+    def until(self, time: int) -> list[InjectedIncident]:
         """All incidents that start before ``time``, in order."""
         while self._config.incident_rate and self._start + self._hour * _HOUR < time:
             self._known += self._draw(self._hour)
@@ -54,7 +54,7 @@ class Schedule:
             self._hour += 1
         return [incident for incident in self._known if incident.start < time]
 
-    def _draw(self, hour: int) -> list[Incident]:
+    def _draw(self, hour: int) -> list[InjectedIncident]:
         config = self._config
         random = np.random.Generator(np.random.Philox(key=key(config.seed, "schedule", hour)))
         machines = config.hosts + config.vms
@@ -71,7 +71,7 @@ class Schedule:
                 drawn.append(incident)
         return drawn
 
-    def _one(self, random: np.random.Generator, start: int, kind: int) -> Incident | None:
+    def _one(self, random: np.random.Generator, start: int, kind: int) -> InjectedIncident | None:
         config, hosts = self._config, self._config.hosts
         name, _, seconds, sizes, on_hosts, on_vms = _KINDS[kind]
         low, high = (0 if on_hosts else hosts), (hosts + config.vms if on_vms else hosts)
@@ -97,12 +97,12 @@ class Schedule:
             others = tuple(int(vm) + hosts for vm in np.flatnonzero(self._home < 0)[:1])
         if (name == "migration" and others[0] == host) or (name == "vms_added" and not others):
             return None
-        return Incident(name, entity, start, start + lasting, size, metric, others, host)
+        return InjectedIncident(name, entity, start, start + lasting, size, metric, others, host)
 
-    def _free(self, incident: Incident) -> bool:
+    def _free(self, incident: InjectedIncident) -> bool:
         return all(incident.start >= self._busy.get(machine, 0) for machine in self._near(incident))
 
-    def _note(self, incident: Incident) -> None:
+    def _note(self, incident: InjectedIncident) -> None:
         self._busy |= dict.fromkeys(self._near(incident), incident.end + _REST)
         if incident.type in ("release", "load_shift"):
             self._changed ^= {(incident.type, incident.entity)}
@@ -111,10 +111,10 @@ class Schedule:
         elif incident.type == "vms_added":
             self._home[np.array(incident.others) - self._config.hosts] = incident.entity
 
-    def _near(self, incident: Incident) -> set[int]:
+    def _near(self, incident: InjectedIncident) -> set[int]:
         machines = {incident.entity, *incident.others}
         return machines | {int(self._home[e - self._config.hosts]) for e in machines if e >= self._config.hosts}
 
 
-def _order(incident: Incident) -> tuple[int, int]:
+def _order(incident: InjectedIncident) -> tuple[int, int]:
     return incident.start, incident.entity

@@ -45,13 +45,13 @@ def demo(
         driver = Driver(settings)
         with watching(driver) as watch:
             inputs = Inputs(settings, int(time.time() * 1000))
-            driver.board.live_from = END_OF_TIME
+            driver.status.live_from = END_OF_TIME
             window, delay = duration_ms(settings.window.size), duration_ms(settings.watermark.out_of_orderness)
 
             def done() -> bool:
                 moment = int(time.time() * 1000)
-                if driver.board.live_from == END_OF_TIME and driver.board.caught_up(moment, 2 * window + delay):
-                    driver.board.live_from = moment
+                if driver.status.live_from == END_OF_TIME and driver.status.caught_up(moment, 2 * window + delay):
+                    driver.status.live_from = moment
                 return time.monotonic() >= end or inputs.failure is not None
 
             inputs.start()

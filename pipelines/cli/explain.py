@@ -25,10 +25,10 @@ def explain_job(
     The cost is that of the last micro-batches of the last run in this state directory.
     """
     from pipelines.jobs import JOBS
-    from pipelines.runtime import job_metrics as measured
+    from pipelines.runtime import job_metrics
 
     if name not in JOBS:
         raise NewnormalError("JOB_UNKNOWN", name, "explain-job", ", ".join(JOBS), "nothing was explained")
     settings = load(**overrides(None, None, state_dir, namespace))
-    figures = measured.load(settings.folder("measured"), name)
+    figures = job_metrics.load(settings.folder("job_metrics"), name)
     Console().print(explain(JOBS[name](settings), figures, settings.engine.shards))

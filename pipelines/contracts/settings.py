@@ -235,7 +235,7 @@ def _check(settings: Settings, given: dict[str, Any]) -> None:
 
 def _mixed(settings: Settings) -> str | None:
     """What a namespace would have in common with another one; ``None``: nothing."""
-    namespace, names = settings.namespace, set(topics.configs())
+    namespace, names = settings.namespace, set(topics.NAMES)
     if not namespace:
         return None
     if namespace == f"{_NO_NAMESPACE}.":

@@ -1,4 +1,7 @@
-"""The Kafka topics, by what they carry."""
+"""The Kafka topics: their names, and how each is configured by who writes it.
+
+How they join the jobs is said in `pipelines.jobs`.
+"""
 
 from __future__ import annotations
 
@@ -19,36 +22,48 @@ LOGS_LATE = "logs.late"
 LOG_FEATURES = "features.logs"
 NOVELTIES = "novelties"
 NOVELTIES_LATE = "novelties.late"
+LOG_NOVELTIES_LATE = "novelties.logs.late"
 RULES = "rules"
 LABELS = "labels"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
 LEDGER = LEDGER_TOPIC
 
+FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG)
+"""What agents write."""
+
+FROM_OPERATORS = (RULES, LABELS)
+"""What operators write, by `newnormal rule` and `newnormal label`: control messages for the detectors."""
+
+FROM_JOBS = (
+    *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),
+    *(NOVELTIES, NOVELTIES_LATE, LOG_NOVELTIES_LATE),
+)
+"""What jobs write, each one or two."""
+
+SHARED = (DEADLETTER, GROUNDTRUTH, LEDGER)
+"""What any job writes, and the ground truth of a simulation."""
+
+NAMES = (*FROM_AGENTS, *FROM_OPERATORS, *FROM_JOBS, *SHARED)
+"""All topics."""
+
 _DAY_MS = 86_400_000
 
 
-def configs(retention_days: int = 7) -> dict[str, dict[str, Any]]:
-    """Every topic and its configuration."""
+def config(name: str, retention_days: int = 7) -> dict[str, Any]:
+    """The configuration with which a topic is made.
+
+    Args:
+        name: One of `NAMES`, without the namespace.
+        retention_days: How long what was written is kept; what operators said is kept for good.
+    """
+    stamped = {"message.timestamp.type": "LogAppendTime"}  # the writer's clock must not decide the watermark
+    if name in FROM_OPERATORS:  # compaction keeps of heartbeats only the last
+        return {"cleanup.policy": "compact", **stamped}
     kept = {"retention.ms": str(retention_days * _DAY_MS), "max.message.bytes": "16000000"}
-    names = (
-        RAW_JSON,
-        RAW_TELEGRAF,
-        RAW_COLLECTD,
-        LOGS_JSON,
-        LOGS_RSYSLOG,
-        TELEMETRY,
-        FEATURES,
-        FEATURES_LATE,
-        LOGS,
-        LOGS_LATE,
-        LOG_FEATURES,
-        NOVELTIES,
-        NOVELTIES_LATE,
-    )
-    every = {name: dict(kept) for name in (*names, DEADLETTER, GROUNDTRUTH, LEDGER)}
-    for name in (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG):
-        every[name]["message.timestamp.type"] = "LogAppendTime"  # an agent's clock must not vouch for itself
-    for name in (RULES, LABELS):  # what people said is kept; of heartbeats compaction leaves the last
-        every[name] = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
-    return every
+    return kept | stamped if name in FROM_AGENTS else kept
+
+
+def configs() -> dict[str, dict[str, Any]]:
+    """The configuration of every topic, by its name without the namespace."""
+    return {name: config(name) for name in NAMES}

@@ -27,7 +27,7 @@ MONTH = 30 * 86_400_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class IncidentOutcome:
     """What became of one incident at one machine.
 
     Args:
@@ -47,7 +47,7 @@ class Outcome:
     accepted: int
 
 
-def outcomes(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int) -> list[Outcome]:
+def outcomes(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int) -> list[IncidentOutcome]:
     """What became of each incident.
 
     Args:
@@ -61,7 +61,7 @@ def outcomes(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int) -
     return [_outcome(by_entity.get(t.entity, empty), t, step) for t in truths if t.metrics != ["logs"]]
 
 
-def _outcome(news: pl.DataFrame, truth: GroundTruth, step: int) -> Outcome:
+def _outcome(news: pl.DataFrame, truth: GroundTruth, step: int) -> IncidentOutcome:
     change = truth.cls == "state_change"
     until = truth.start + SETTLE * step if change else truth.end + CALM * step
     own = news.filter(pl.col("metric").is_in([*truth.metrics, JOINED]), pl.col("window_end") > truth.start)
@@ -70,7 +70,7 @@ def _outcome(news: pl.DataFrame, truth: GroundTruth, step: int) -> Outcome:
     day = own.filter(pl.col("window_end") <= max(until, truth.end) + 86_400_000, pl.col("metric") != JOINED)
     first = during["window_end"].sort().to_list()[:1]
     last = day["window_end"].sort().to_list()[-1:]
-    return Outcome(
+    return IncidentOutcome(
         truth=truth,
         found=during.height > 0,
         delay=-(-(first[0] - truth.start) // step) if first else -1,
@@ -110,7 +110,7 @@ def false_alarms(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: in
     return alarms / (series * span / MONTH)
 
 
-def balanced_accuracy(made: Sequence[Outcome]) -> float:
+def balanced_accuracy(made: Sequence[IncidentOutcome]) -> float:
     """Of the incidents found: mean of the shares of anomalies and of changes called what they are."""
     found = [outcome for outcome in made if outcome.found]
     shares = []

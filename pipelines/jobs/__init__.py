@@ -1,91 +1,115 @@
-"""The jobs, each a declarative value made from the settings: what is read, computed and written."""
+"""The chain: every job, the topics that it reads and writes, and the function that builds it.
+
+This table is the one place that says how data flow. The topics that the driver makes, the order in which jobs start and
+are shown, docs/jobs.md and the picture in the README follow from it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from engine.aggregates import Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
-from engine.formats.json_decoder import JsonDecoder
-from engine.spec.decoder import Decoder
-from engine.spec.duration import duration_ms
 from engine.spec.job import Job
-from engine.spec.output import Output
-from engine.spec.source import Source
-from engine.stream import Stream
-from engine.windows import Sliding
 from pipelines.contracts import topics
-from pipelines.contracts.records import Features, Novelty, Telemetry
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.mine_logs.job import log_detector, log_normalizer, templates
-from pipelines.jobs.normalize.collectd import CollectdDecoder
-from pipelines.jobs.normalize.telegraf import TelegrafDecoder
-from pipelines.jobs.sources import bounds, columnar, dead, internal, notices, watermark
+from pipelines.jobs.detect.job import detector, log_detector
+from pipelines.jobs.extract.job import extractor
+from pipelines.jobs.mine_logs.job import templates
+from pipelines.jobs.normalize.job import log_normalizer, normalizer
 
 
-def normalizer(settings: Settings) -> Job:
-    """Agents' formats → `telemetry`; here a wrong clock is caught and the watermark is first decided."""
-    formats: dict[str, Decoder] = {
-        settings.topic(topics.RAW_JSON): JsonDecoder(Telemetry),
-        settings.topic(topics.RAW_TELEGRAF): TelegrafDecoder(),
-        settings.topic(topics.RAW_COLLECTD): CollectdDecoder(),
-    }
-    clock = watermark(settings, *formats)
-    source = Source(formats, Telemetry, "time", clock, bounds(settings), columnar=False)
-    stream = Stream.read(source).key_by("entity")
-    return stream.write("normalizer", columnar(settings, topics.TELEMETRY, Telemetry), dead(settings))
+@dataclass(frozen=True)
+class Link:
+    """One job of the chain.
+
+    Args:
+        name: Its name on the command line, in the status and in its checkpoint.
+        folder: Its folder below ``pipelines/jobs``.
+        inputs: Names of the topics that it reads, without the namespace.
+        outputs: Names of the topics that it writes, without the namespace; that of late records is the last.
+        build: Makes the job from the settings; ``None`` for the sink, which writes to Elasticsearch by a query of its
+            own (`pipelines.jobs.index.job`).
+        does: What it does, for the generated docs.
+    """
+
+    name: str
+    folder: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    build: Callable[[Settings], Job] | None
+    does: str
+
+    @property
+    def reads_agents(self) -> bool:
+        """Whether it reads what agents write."""
+        return set(self.inputs) <= set(topics.FROM_AGENTS)
+
+    def reads(self, settings: Settings) -> tuple[str, ...]:
+        """The full names of the topics that it reads."""
+        return tuple(settings.topic(name) for name in self.inputs)
 
 
-def extractor(settings: Settings) -> Job:
-    """`telemetry` → `features`: statistics of each series in event-time windows."""
-    window = settings.window
-    stream = (
-        Stream.read(internal(settings, topics.TELEMETRY, Telemetry, "time"))
-        .key_by("entity", "metric")
-        .window(Sliding(window.size, every=window.every or window.size), allowed_lateness=window.allowed_lateness)
-        .aggregate(
-            kind=Constant("kind"),
-            count=Count(),
-            mean=Mean("value"),
-            std=Std("value"),
-            min=Min("value"),
-            max=Max("value"),
-            last=Last("value"),
-            p50=Quantile("value", 0.50),
-            p95=Quantile("value", 0.95),
-            p99=Quantile("value", 0.99),
-            rate=Rate("value", only=("kind", "counter")),
-        )
-    )
-    late = columnar(settings, topics.FEATURES_LATE, Telemetry)
-    return stream.write("extractor", columnar(settings, topics.FEATURES, Features), dead(settings), late)
+CHAIN = (
+    Link(
+        "normalizer",
+        "normalize",
+        (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.RAW_COLLECTD),
+        (topics.TELEMETRY,),
+        normalizer,
+        "checks what agents write and their clocks; decides the watermark",
+    ),
+    Link(
+        "log_normalizer",
+        "normalize",
+        (topics.LOGS_JSON, topics.LOGS_RSYSLOG),
+        (topics.LOGS,),
+        log_normalizer,
+        "checks log lines and their clocks; decides the watermark",
+    ),
+    Link(
+        "extractor",
+        "extract",
+        (topics.TELEMETRY,),
+        (topics.FEATURES, topics.FEATURES_LATE),
+        extractor,
+        "statistics of each series in event-time windows",
+    ),
+    Link(
+        "templates",
+        "mine_logs",
+        (topics.LOGS,),
+        (topics.LOG_FEATURES, topics.LOGS_LATE),
+        templates,
+        "mines log templates; counts lines by template and by severity",
+    ),
+    Link(
+        "detector",
+        "detect",
+        (topics.FEATURES, topics.RULES, topics.LABELS),
+        (topics.NOVELTIES, topics.NOVELTIES_LATE),
+        detector,
+        "what is novel of each series and each machine",
+    ),
+    Link(
+        "log_detector",
+        "detect",
+        (topics.LOG_FEATURES, topics.RULES, topics.LABELS),
+        (topics.NOVELTIES, topics.LOG_NOVELTIES_LATE),
+        log_detector,
+        "what is novel of each machine's log",
+    ),
+    Link("sink", "index", (topics.NOVELTIES,), (), None, "stores verdicts in Elasticsearch"),
+)
+"""All jobs, in the order data flow."""
 
+LINKS = {link.name: link for link in CHAIN}
+"""The same by name."""
 
-def detector(settings: Settings) -> Job:
-    """`features` → `novelties`: what is novel of each series and machine."""
-    from pipelines.jobs.detect.operator import DetectorProcess
+JOBS: dict[str, Callable[[Settings], Job]] = {link.name: link.build for link in CHAIN if link.build}
+"""What builds the jobs that run on the sharded operator."""
 
-    features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
-    stream = features.merge(Stream.read(notices(settings))).key_by("entity", "metric")
-    horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
-    novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
-    late = columnar(settings, topics.NOVELTIES_LATE, Features)
-    return stream.process(DetectorProcess(settings.detector, horizon)).write(
-        "detector", novelties, dead(settings), late
-    )
+TOPICS = tuple(dict.fromkeys((*(name for link in CHAIN for name in (*link.inputs, *link.outputs)), *topics.SHARED)))
+"""Names of all topics that the chain needs, without the namespace."""
 
-
-JOBS: dict[str, Callable[[Settings], Job]] = {
-    "normalizer": normalizer,
-    "log_normalizer": log_normalizer,
-    "extractor": extractor,
-    "templates": templates,
-    "detector": detector,
-    "log_detector": log_detector,
-}
-"""The jobs that run on the sharded operator; the sink is a query of its own."""
-
-FROM_AGENTS = ("normalizer", "log_normalizer")
-"""The jobs that read what agents write."""
-
-MODULES = ("pipelines.jobs", "pipelines.jobs.detect.operator", "pipelines.jobs.mine_logs.job")
-"""What a Python worker imports to run them."""
+MODULES = (__name__,)
+"""What a Python worker imports to run any of the jobs."""

@@ -9,11 +9,9 @@ from engine.spec.output import Output
 from engine.spec.record import Record
 from engine.spec.source import Source
 from engine.spec.time_bounds import TimeBounds
-from engine.watermarks import BoundedOutOfOrderness, Prompt
+from engine.watermarks import BoundedOutOfOrderness
 from pipelines.contracts import topics
-from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect.control_messages import Notice, NoticeDecoder
 
 
 def internal(settings: Settings, topic: str, record: type[Record], time: str) -> Source:
@@ -34,23 +32,6 @@ def watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:
 def bounds(settings: Settings) -> TimeBounds:
     """Which event times are believed."""
     return TimeBounds(settings.watermark.max_ahead, settings.watermark.earliest)
-
-
-def notices(settings: Settings, refuses: bool = True) -> Source:
-    """Rules and labels, to all shards. They are said when they are sent: silence in them holds nothing up.
-
-    Args:
-        settings: The settings.
-        refuses: Whether the job that reads them writes dead letters of what is wrong; one job does.
-    """
-    formats: dict[str, Decoder] = {
-        settings.topic(topics.RULES): NoticeDecoder(Rule),
-        settings.topic(topics.LABELS): NoticeDecoder(Label),
-    }
-    expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
-    return Source(
-        formats, Notice, "window_end", Prompt(expected=expected), bounds(settings), broadcast=True, reports=refuses
-    )
 
 
 def columnar(settings: Settings, topic: str, record: type[Record]) -> Output:

@@ -73,7 +73,7 @@ def write(settings: Settings, record: Rule | Label) -> None:
     """
     bootstrap, name = settings.kafka.bootstrap or "", topic_of(type(record))
     topic = settings.topic(name)
-    ensure_topics(bootstrap, {topic: topics.configs()[name]}, settings.kafka.partitions, settings.kafka.replication)
+    ensure_topics(bootstrap, {topic: topics.config(name)}, settings.kafka.partitions, settings.kafka.replication)
     failed: list[KafkaError] = []
 
     def told(error: KafkaError | None, _message: Message) -> None:

@@ -108,7 +108,7 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
         after the history went through, ``injected`` incidents and changes of the ground truth, ``detected`` those with
         a novelty then.
     """
-    tallies = driver.board.tallies
+    tallies = driver.status.tallies
     injected, detected = _found(driver.settings, inputs.truth)
     return {
         "events_in": tallies["normalizer"].records_in,
@@ -117,8 +117,8 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
         "dead_lettered": sum(t.dead for t in tallies.values()),
         "features": tallies["extractor"].records_out,
         "novelties": tallies["detector"].records_out + tallies["log_detector"].records_out,
-        "indexed": driver.board.indexed,
-        "latency_ms": driver.board.latency_ms(),
+        "indexed": driver.status.indexed,
+        "latency_ms": driver.status.latency_ms(),
         "injected": injected,
         "detected": detected,
     }

@@ -29,17 +29,17 @@ from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs import FROM_AGENTS, JOBS, MODULES
+from pipelines.jobs import JOBS, LINKS, MODULES, TOPICS
 from pipelines.jobs.index.job import SinkJob
 from pipelines.runtime import fingerprint
 from pipelines.runtime.interrupts import Interrupts
-from pipelines.runtime.job_metrics import Measurements
+from pipelines.runtime.job_metrics import JobMetrics
 from pipelines.runtime.ownership import Ownership
 from pipelines.runtime.restarts import Restarts
 from pipelines.runtime.servers import Check, ServerWatch, ask_elasticsearch
-from pipelines.runtime.status import Board
+from pipelines.runtime.status import StatusCollector
 
-ALL = (*JOBS, "sink")
+ALL = tuple(LINKS)
 _STALL_SECONDS = 60.0
 _SLOW_SECONDS = 120.0
 _START_SECONDS = 12.0
@@ -55,7 +55,7 @@ class Driver:
     Args:
         settings: The settings, with the servers' addresses filled in.
         jobs: Names out of `ALL`.
-        live_from: See `Board`.
+        live_from: See `StatusCollector`.
         write_again: Whether output that the checkpoints do not know of may be written a second time.
         take_over: See `Ownership`.
 
@@ -78,8 +78,10 @@ class Driver:
             )
         self.settings, self.names = settings, [name for name in ALL if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
-        self.board = Board(self.names, live_from if live_from is not None else int(time.time() * 1000), delay)
-        self.measurements = Measurements(settings.folder("measured"))
+        self.status = StatusCollector(
+            self.names, live_from if live_from is not None else int(time.time() * 1000), delay
+        )
+        self.job_metrics = JobMetrics(settings.folder("job_metrics"))
         self.runtime = Runtime(
             bootstrap=settings.kafka.bootstrap or "",
             checkpoints=settings.folder("checkpoints"),
@@ -91,7 +93,7 @@ class Driver:
             namespace=settings.namespace,
         )
         self.write_again = write_again
-        self.runs = {name: _Run() for name in self.names}
+        self.runs = {name: _RunningJob() for name in self.names}
         self.slow_until = 0.0
         self.interrupts = Interrupts()
         self.sink: SinkJob | None = None
@@ -116,7 +118,7 @@ class Driver:
     def start(self) -> None:
         """Makes the topics, starts Spark and the jobs."""
         settings = self.settings
-        wanted = {settings.topic(name): config for name, config in topics.configs().items()}
+        wanted = {settings.topic(name): topics.config(name) for name in TOPICS}
         ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
         self.resources.enter_context(self.ownership)
         self._check_layout()
@@ -136,9 +138,9 @@ class Driver:
         )
         self.interrupts.defer()  # Spark has taken Ctrl-C for itself
         self.interrupts.check()
-        beating = [topic for name in FROM_AGENTS if name in self.names for topic in JOBS[name](settings).topics]
-        if {"detector", "log_detector"} & set(self.names):
-            beating += [settings.topic(name) for name in (topics.RULES, topics.LABELS)]
+        from_outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}
+        read = {topic for name in self.names for topic in LINKS[name].inputs}
+        beating = [settings.topic(topic) for topic in sorted(read & from_outside)]
         if beating:
             self.heartbeats.enter_context(Heartbeat(self.runtime.bootstrap, beating))
         self.ownership.check_others()
@@ -177,8 +179,8 @@ class Driver:
         if name == "sink":
             if self.sink:
                 self.sink.close()
-            self.sink = SinkJob(self.settings, self.runtime, self.board.sink)
-            topic = self.settings.topic(topics.NOVELTIES)
+            self.sink = SinkJob(self.settings, self.runtime, self.status.sink)
+            (topic,) = LINKS[name].reads(self.settings)
             query = drain(self.spark, name, topic, self.runtime, self.sink.write)
         else:
             query = start(self.spark, JOBS[name](self.settings), self.runtime, self._report)
@@ -186,8 +188,8 @@ class Driver:
         log.info("job runs", job=name, checkpoint=str(self.runtime.checkpoints / name))
 
     def _report(self, report: BatchReport) -> None:
-        self.board.batch(report)
-        self.measurements.batch(report)
+        self.status.batch(report)
+        self.job_metrics.batch(report)
 
     def check(self) -> None:
         """Starts failed jobs again, when their servers answer and it is time; called every second or so.
@@ -212,7 +214,7 @@ class Driver:
         now = time.monotonic()
         return now > self.slow_until or not any(run.starts(now) for run in self.runs.values())
 
-    def _failed(self, name: str, run: _Run) -> None:
+    def _failed(self, name: str, run: _RunningJob) -> None:
         assert run.query is not None
         why = reason(run.query)
         if "JOB_FENCED" in why and (others := self.ownership.others()):
@@ -222,7 +224,7 @@ class Driver:
             what = f"{name} failed {run.restarts.failures + 1} times and ended no micro-batch in between: {why}"
             now = "all jobs stop; a new start goes on from the checkpoints"
             raise NewnormalError("JOB_FAILED", what, name, now=now)
-        self.board.failed(name, why)
+        self.status.failed(name, why)
         pause = round(run.restarts.at - time.monotonic(), 1)
         if slow:
             self.slow_until = time.monotonic() + _SLOW_SECONDS
@@ -271,15 +273,14 @@ class Driver:
             thread.join(max(0.0, deadline - time.monotonic()))
         if self.sink:
             self.sink.close()
-        self.measurements.flush()
+        self.job_metrics.flush()
         if self.spark:
             end(self.spark, at_once=any(thread.is_alive() for thread in stopping))
         self.resources.close()
 
     def _inputs(self) -> set[str]:
         """The topics that the jobs read."""
-        read = {topic for name in self.names if name in JOBS for topic in JOBS[name](self.settings).topics}
-        return read | ({self.settings.topic(topics.NOVELTIES)} if "sink" in self.names else set())
+        return {topic for name in self.names for topic in LINKS[name].reads(self.settings)}
 
     def _back(self, server: str) -> None:
         if server == "kafka":
@@ -294,7 +295,7 @@ class Driver:
 
 
 @dataclass
-class _Run:
+class _RunningJob:
     """One job's query, and what is known of it.
 
     Attributes:

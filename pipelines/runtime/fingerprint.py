@@ -15,7 +15,7 @@ from engine.kafka.admin import partition_counts
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
-from pipelines.jobs import JOBS
+from pipelines.jobs import JOBS, LINKS
 
 DEPENDS: dict[str, tuple[str, ...]] = {
     "extractor": ("window.size", "window.every", "window.allowed_lateness"),
@@ -71,10 +71,8 @@ def check_partitions(settings: Settings, jobs: Iterable[str]) -> None:
     Raises:
         NewnormalError: ``PARTITIONS_FIXED``; ``KAFKA_UNREACHABLE``.
     """
-    wanted, topics = (
-        settings.kafka.partitions,
-        {topic for job in jobs if job in JOBS for topic in JOBS[job](settings).topics},
-    )
+    wanted = settings.kafka.partitions
+    topics = {topic for job in jobs if job in JOBS for topic in LINKS[job].reads(settings)}
     found = partition_counts(settings.kafka.bootstrap or "", topics)
     others = {topic: count for topic, count in sorted(found.items()) if count != wanted}
     if others:

@@ -19,7 +19,7 @@ _HOT = 5
 _DOMINANT = 0.01
 
 
-class Measurements:
+class JobMetrics:
     """Takes in batch reports; writes at most once in ``every`` seconds a job, and at the end.
 
     Args:

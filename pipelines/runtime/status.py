@@ -74,7 +74,7 @@ class _Tally:
         )
 
 
-class Board:
+class StatusCollector:
     """Thread-safe; one for all jobs of a driver.
 
     Args:

@@ -68,7 +68,7 @@ class Watch:
         self._ended.set()
 
     def _status(self) -> PipelineStatus:
-        return self.driver.board.status(self.driver.lags(), self._newest, self.driver.problems())
+        return self.driver.status.status(self.driver.lags(), self._newest, self.driver.problems())
 
     def _look(self) -> None:
         """Asks for the newest novelties, in a thread: an Elasticsearch that hangs does not hold up the jobs' care."""
@@ -76,7 +76,7 @@ class Watch:
         while not self._ended.wait(_SECOND):
             try:
                 if not seeded:
-                    self.driver.board.seed(self.store.newest(kinds=NEWS_KINDS, limit=_BEFORE))
+                    self.driver.status.seed(self.store.newest(kinds=NEWS_KINDS, limit=_BEFORE))
                     seeded = True
                 self._newest = self.store.newest(kinds=NEWS_KINDS, limit=10)
             except NewnormalError:

@@ -16,7 +16,7 @@ import polars as pl
 from datagen.groundtruth import GroundTruth
 from datagen.simulator.catalogue import METRICS, Role
 from datagen.simulator.config import SimulatorConfig
-from datagen.simulator.incidents import Incident
+from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.load import Load
 from datagen.simulator.samples import Samples
 from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS
@@ -87,9 +87,9 @@ def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
     return figures
 
 
-def _plan(config: SimulatorConfig, random: np.random.Generator) -> tuple[Incident, ...]:
+def _plan(config: SimulatorConfig, random: np.random.Generator) -> tuple[InjectedIncident, ...]:
     """After a quiet week, each VM has one incident every six days or so; a third are changes that later go back."""
-    planned: list[Incident] = []
+    planned: list[InjectedIncident] = []
     end = START + (config.duration or 0)
     for vm in range(config.hosts, config.hosts + config.vms):
         at = START + QUIET + int(random.integers(0, _SECOND_MACHINE * DAY // STEP)) * STEP
@@ -101,7 +101,7 @@ def _plan(config: SimulatorConfig, random: np.random.Generator) -> tuple[Inciden
                 for turn, strength in enumerate((size, back, size)):
                     start = at + turn * 4 * DAY
                     if start < end - 2 * DAY:
-                        planned.append(Incident(name, vm, start, start + kinds.SETTLE * STEP, strength))  # type: ignore[arg-type]
+                        planned.append(InjectedIncident(name, vm, start, start + kinds.SETTLE * STEP, strength))  # type: ignore[arg-type]
                 at += 3 * 4 * DAY
             else:
                 name, lasting, sizes = _ANOMALIES[int(random.integers(len(_ANOMALIES)))]
@@ -114,21 +114,21 @@ def _plan(config: SimulatorConfig, random: np.random.Generator) -> tuple[Inciden
                     ]
                     metric = int(random.choice(usable))
                 planned.append(
-                    Incident(name, vm, at, at + windows * STEP, float(random.uniform(*sizes)), metric)  # type: ignore[arg-type]
+                    InjectedIncident(name, vm, at, at + windows * STEP, float(random.uniform(*sizes)), metric)  # type: ignore[arg-type]
                 )
             at += int(random.integers(_SECOND_MACHINE * DAY // STEP, 2 * _SECOND_MACHINE * DAY // STEP)) * STEP
     return tuple(sorted(planned, key=lambda incident: (incident.start, incident.entity)))
 
 
-def _position(incident: Incident) -> float:
+def _position(incident: InjectedIncident) -> float:
     """Where a change of state turns its knob to; 0: where it was at first."""
     return incident.size - (1.0 if incident.type == "load_shift" else 0.0)
 
 
-def _turns(planned: tuple[Incident, ...]) -> tuple[Incident, ...]:
+def _turns(planned: tuple[InjectedIncident, ...]) -> tuple[InjectedIncident, ...]:
     """Without the changes of state that change nothing, as a release of what is released."""
     at: dict[tuple[str, int], float] = {}
-    left: list[Incident] = []
+    left: list[InjectedIncident] = []
     for incident in planned:
         knob = (incident.type, incident.entity)
         if not incident.lasts or at.get(knob, 0.0) != _position(incident):

@@ -74,14 +74,14 @@ def _measure(settings: Settings, rate: int, seconds: int) -> dict[str, Any]:
     try:
         while time.time() < began + total:
             driver.check()
-            if driver.board.live_from == END_OF_TIME and time.time() > began + WARM_SECONDS:
-                driver.board.live_from = int(time.time() * 1000) // window * window + window
+            if driver.status.live_from == END_OF_TIME and time.time() > began + WARM_SECONDS:
+                driver.status.live_from = int(time.time() * 1000) // window * window + window
             time.sleep(1)
         sent = int(load_process.communicate(timeout=60)[0])
     finally:
         load_process.kill()
-    live_from = driver.board.live_from
-    latency = driver.board.latency_ms()
+    live_from = driver.status.live_from
+    latency = driver.status.latency_ms()
     stop.set()
     watcher.join()
     driver.stop()

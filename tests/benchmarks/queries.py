@@ -63,7 +63,7 @@ class Queries:
 
     def topic(self, name: str) -> str:
         """The full name of a topic; it is made if need be."""
-        wanted = {self.settings.topic(name): topics.configs()[topics.TELEMETRY]}
+        wanted = {self.settings.topic(name): topics.config(topics.TELEMETRY)}
         ensure_topics(self.bootstrap, wanted, self.settings.kafka.partitions)
         return self.settings.topic(name)
 

@@ -7,7 +7,7 @@ import pytest
 
 from datagen.clock import VirtualClock
 from datagen.groundtruth import ANOMALIES, STATE_CHANGES, GroundTruth
-from datagen.simulator import Incident, SimulatorConfig, demo, frames, logs, simulate
+from datagen.simulator import SimulatorConfig, demo, frames, logs, simulate
 from datagen.simulator.schedule import Schedule
 from datagen.sinks import CollectSink
 
@@ -16,13 +16,13 @@ BEGIN, END = NOW + 1_800_000, NOW + 2_400_000
 VM = 2  # the first of four VMs on two hosts; vm-00004 is the spare one
 
 
-def _site(*incidents: Incident) -> SimulatorConfig:
+def _site(*incidents: InjectedIncident) -> SimulatorConfig:
     return SimulatorConfig(
         hosts=2, vms=4, spare=1, start=NOW, duration=3_600_000, incident_rate=0.0, incidents=incidents, skewed=0.0
     )
 
 
-def _ratio(entity: str, metric: str, incident: Incident) -> float:
+def _ratio(entity: str, metric: str, incident: InjectedIncident) -> float:
     """Mean during the incident over the mean before it."""
     rows = pl.concat(frames(_site(incident))).filter(entity=entity, metric=metric)
     during = rows.filter(pl.col("time").is_between(incident.start, incident.end, closed="left"))["value"].mean()
@@ -33,19 +33,19 @@ def _ratio(entity: str, metric: str, incident: Incident) -> float:
 @pytest.mark.parametrize(
     ("incident", "entity", "metric", "low", "high"),
     [
-        (Incident("spike", VM, BEGIN, END, 4.0), "vm-00000", "http.requests", 3.5, 4.5),
-        (Incident("spike", VM, BEGIN, END, 4.0), "host-000", "cpu.util", 1.4, 4.0),
-        (Incident("latency", VM, BEGIN, END, 5.0), "vm-00000", "http.latency", 4.0, 6.0),
-        (Incident("leak", VM, BEGIN, END, 1.0), "vm-00000", "mem.used", 1.4, 1.6),
-        (Incident("release", VM, BEGIN, END), "vm-00000", "http.latency", 1.6, 2.0),
-        (Incident("load_shift", VM, BEGIN, END, 2.0), "vm-00000", "http.requests", 1.8, 2.2),
-        (Incident("migration", VM, BEGIN, END, others=(1,)), "host-000", "load.1m", 0.3, 0.8),
-        (Incident("migration", VM, BEGIN, END, others=(1,)), "host-001", "load.1m", 1.2, 2.0),
-        (Incident("vms_added", 0, BEGIN, END, others=(6,)), "host-000", "load.1m", 1.2, 2.0),
+        (InjectedIncident("spike", VM, BEGIN, END, 4.0), "vm-00000", "http.requests", 3.5, 4.5),
+        (InjectedIncident("spike", VM, BEGIN, END, 4.0), "host-000", "cpu.util", 1.4, 4.0),
+        (InjectedIncident("latency", VM, BEGIN, END, 5.0), "vm-00000", "http.latency", 4.0, 6.0),
+        (InjectedIncident("leak", VM, BEGIN, END, 1.0), "vm-00000", "mem.used", 1.4, 1.6),
+        (InjectedIncident("release", VM, BEGIN, END), "vm-00000", "http.latency", 1.6, 2.0),
+        (InjectedIncident("load_shift", VM, BEGIN, END, 2.0), "vm-00000", "http.requests", 1.8, 2.2),
+        (InjectedIncident("migration", VM, BEGIN, END, others=(1,)), "host-000", "load.1m", 0.3, 0.8),
+        (InjectedIncident("migration", VM, BEGIN, END, others=(1,)), "host-001", "load.1m", 1.2, 2.0),
+        (InjectedIncident("vms_added", 0, BEGIN, END, others=(6,)), "host-000", "load.1m", 1.2, 2.0),
     ],
 )
 def test_an_incident_moves_the_metrics_it_names(
-    incident: Incident, entity: str, metric: str, low: float, high: float
+    incident: InjectedIncident, entity: str, metric: str, low: float, high: float
 ) -> None:
     rows = incident.rows(_site(incident).topology, 8)
     assert any(row.entity == entity and metric in row.metrics for row in rows)
@@ -53,17 +53,17 @@ def test_an_incident_moves_the_metrics_it_names(
 
 
 def test_a_change_of_state_lasts_and_an_anomaly_ends() -> None:
-    def after(incident: Incident) -> float:
+    def after(incident: InjectedIncident) -> float:
         rows = pl.concat(frames(_site(incident))).filter(entity="vm-00000", metric="http.requests")
         late = rows.filter(pl.col("time") > END + 300_000)["value"].mean()
         return float(late) / float(rows.filter(pl.col("time") < BEGIN)["value"].mean())  # type: ignore[arg-type]
 
-    assert after(Incident("load_shift", VM, BEGIN, END, 2.0)) > 1.7
-    assert after(Incident("spike", VM, BEGIN, END, 4.0)) < 1.3
+    assert after(InjectedIncident("load_shift", VM, BEGIN, END, 2.0)) > 1.7
+    assert after(InjectedIncident("spike", VM, BEGIN, END, 4.0)) < 1.3
 
 
 def test_an_outage_is_silence_and_its_counters_restart() -> None:
-    rows = pl.concat(frames(_site(Incident("outage", VM, BEGIN, END)))).filter(entity="vm-00000")
+    rows = pl.concat(frames(_site(InjectedIncident("outage", VM, BEGIN, END)))).filter(entity="vm-00000")
     assert rows.filter(pl.col("time").is_between(BEGIN, END, closed="left")).is_empty()
     counter = rows.filter(kind="counter").sort("time")
     before = counter.filter(pl.col("time") < BEGIN)["value"].min()
@@ -71,26 +71,28 @@ def test_an_outage_is_silence_and_its_counters_restart() -> None:
 
 
 def test_an_outage_of_a_host_silences_its_vms() -> None:
-    incident = Incident("outage", 0, BEGIN, END)
+    incident = InjectedIncident("outage", 0, BEGIN, END)
     rows = pl.concat(frames(_site(incident))).filter(pl.col("time").is_between(BEGIN, END, closed="left"))
     assert set(rows["entity"].unique()) == {"host-001", "vm-00002", "vm-00003"}
     assert {row.entity for row in incident.rows(_site().topology, 8)} == {"host-000", "vm-00000", "vm-00001"}
 
 
 def test_a_stuck_sensor_repeats_one_value() -> None:
-    rows = pl.concat(frames(_site(Incident("stuck", VM, BEGIN, END)), 17)).filter(entity="vm-00000", metric="cpu.util")
+    rows = pl.concat(frames(_site(InjectedIncident("stuck", VM, BEGIN, END)), 17)).filter(
+        entity="vm-00000", metric="cpu.util"
+    )
     assert rows.filter(pl.col("time").is_between(BEGIN, END, closed="left"))["value"].n_unique() == 1
     assert rows.filter(pl.col("time") < BEGIN)["value"].n_unique() > 100
 
 
 def test_an_added_vm_is_not_there_before() -> None:
-    rows = pl.concat(frames(_site(Incident("vms_added", 0, BEGIN, END, others=(6,))))).filter(entity="vm-00004")
+    rows = pl.concat(frames(_site(InjectedIncident("vms_added", 0, BEGIN, END, others=(6,))))).filter(entity="vm-00004")
     assert BEGIN <= rows["time"].min() < BEGIN + 10_000  # type: ignore[operator]
 
 
 def test_a_log_storm_and_a_new_message_are_in_the_log() -> None:
-    storm = Incident("log_storm", VM, BEGIN, END, 40.0)
-    lines = pl.concat(logs(_site(storm, Incident("new_message", VM + 1, BEGIN, END))))
+    storm = InjectedIncident("log_storm", VM, BEGIN, END, 40.0)
+    lines = pl.concat(logs(_site(storm, InjectedIncident("new_message", VM + 1, BEGIN, END))))
     during = pl.col("time").is_between(BEGIN, END, closed="left")
     assert lines.filter(during, entity="vm-00000").height > 30 * 60
     new = lines.filter(pl.col("message").str.starts_with("EXT4-fs error"))

@@ -26,7 +26,7 @@ from engine.windows import Tumbling
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import JOBS
-from pipelines.runtime import job_metrics as measured
+from pipelines.runtime import job_metrics
 
 T0 = 1_700_000_000_000
 
@@ -68,11 +68,11 @@ def reports(driven: Callable[..., Any], batches: int = 3) -> list[BatchReport]:
 
 
 def test_shards_report_keys_windows_and_the_keys_that_dominate(driven: Callable[..., Any], tmp_path: Path) -> None:
-    measurements = measured.Measurements(tmp_path)
+    metrics = job_metrics.JobMetrics(tmp_path)
     for report in reports(driven):
-        measurements.batch(report)
-    measurements.flush()
-    figures = measured.load(tmp_path, "counting")
+        metrics.batch(report)
+    metrics.flush()
+    figures = job_metrics.load(tmp_path, "counting")
     assert figures is not None
     assert sum(s["records"] for s in figures["shards"]) == figures["records"] == 300
     assert sum(s["keys"] for s in figures["shards"]) == 40
@@ -87,7 +87,7 @@ def test_shards_report_keys_windows_and_the_keys_that_dominate(driven: Callable[
 
 
 def test_a_job_that_never_ran_has_no_figures(tmp_path: Path) -> None:
-    assert measured.load(tmp_path, "counting") is None
+    assert job_metrics.load(tmp_path, "counting") is None
 
 
 def test_a_shard_without_records_has_no_hot_key() -> None:

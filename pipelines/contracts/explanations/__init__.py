@@ -4,6 +4,6 @@ The detector puts them into `message`, and the figures behind them into `details
 them of any document, as plain text.
 """
 
-from pipelines.contracts.explanations.explanation import explain, told
+from pipelines.contracts.explanations.explanation import explain, explained
 
-__all__ = ["explain", "told"]
+__all__ = ["explain", "explained"]

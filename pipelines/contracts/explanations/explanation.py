@@ -27,7 +27,7 @@ _NAMES = {name: info.alias or name for name, info in Novelty.model_fields.items(
 _OF = {JOINED: joined.sentences, "logs": logs.sentences}
 
 
-def told(verdicts: pl.DataFrame, zone: str = "UTC") -> pl.DataFrame:
+def explained(verdicts: pl.DataFrame, zone: str = "UTC") -> pl.DataFrame:
     """Verdicts with the columns `message` and `details` filled where they are news, or close an incident.
 
     Args:

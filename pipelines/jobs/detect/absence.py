@@ -1,9 +1,9 @@
-"""Who has fallen silent: absence of series and of whole machines, and that they are back.
+"""Absence: which series and which whole machines no longer send windows, and which of them are back.
 
-A series' clock is its machine: it is absent if its machine still sends other windows. A machine's clock is the
-watermark: if all of it is silent, that is one absence, of metric `_machine` (of its only metric if it has but one),
-however many metrics it has. Both are decided by event time alone, so that it makes no difference how the stream is cut
-into batches.
+A series is absent if its machine still sends windows of other metrics. A machine is absent if the watermark has passed
+the time at which any of its windows was expected. A machine that is absent gets one verdict, of metric `_machine` (of
+its only metric if it has but one), however many metrics it has. Both are decided by event time alone, so that it makes
+no difference how the stream is cut into micro-batches.
 """
 
 from __future__ import annotations
@@ -26,13 +26,19 @@ HALF = 10.0
 """Evidence of absence, in nats, that scores 50."""
 
 KNOWN, FORGET = 10.0, 1 / 5000
-"""Windows that must have come at the usual time before any is missed; what is forgotten of that a window."""
+"""How many windows must have come at the usual interval before one can be absent; share of that count forgotten with
+each window."""
 
 
-class Silent(NamedTuple):
-    """Absences: of series, by their rows, and of machines, by theirs; onset, length of a window, evidence in nats.
+class Absences(NamedTuple):
+    """Absences to announce, one an element.
 
-    Rows of machines stand in ``entity``, with -1 in ``series`` for metric `_machine`.
+    Attributes:
+        series: Row of the series in the state; -1: the whole machine is absent, metric `_machine`.
+        entity: Row of the machine in the state.
+        onset: End of the first window that did not come, epoch milliseconds.
+        length: Length of a window, milliseconds.
+        evidence: Evidence of the absence, nats.
     """
 
     series: Ints
@@ -42,16 +48,22 @@ class Silent(NamedTuple):
     evidence: Array
 
 
-class Heard(NamedTuple):
-    """What one turn says: since when the series, or all of the machine, of each row had been absent; -1: it was not."""
+class Arrivals(NamedTuple):
+    """What the windows of one step of judging end or reveal.
+
+    Attributes:
+        series: For each row: start of the absence of its series that this window ends; -1: the series was not absent.
+        machine: The same of the whole machine.
+        absences: Absences that became certain because other windows came.
+    """
 
     series: Ints
     machine: Ints
-    silent: list[Silent]
+    absences: list[Absences]
 
 
-class Hearing:
-    """Counts the windows that come, and tells which do not.
+class AbsenceWatch:
+    """Learns at which intervals windows come, and finds those that do not come.
 
     Args:
         threshold: record_score from which an absence is announced.
@@ -71,63 +83,74 @@ class Hearing:
         own = {"only": np.full(n, _NONE, np.int64), "length": np.zeros(n, np.int64)}
         return prefixed(_PREFIX, self.silence.new_state(n) | own)
 
-    def hear(self, state: DetectionState, series: Ints, owner: Ints, time: Ints, length: Ints) -> Heard:
-        """Windows with a value have come, one a series and one instant a machine.
+    def arrived(self, state: DetectionState, series: Ints, owner: Ints, time: Ints, length: Ints) -> Arrivals:
+        """Takes in windows that came with a value: one window of each series, one window end of each machine.
 
         Args:
-            state: Its rows of these series and machines are changed.
+            state: The rows of these series and machines are changed.
             series: Row of each series, shape (n,).
-            owner: Row of its machine; those of one machine stand together, shape (n,).
-            time: End of the window, epoch milliseconds, shape (n,).
-            length: Of the window, milliseconds, shape (n,).
+            owner: Row of the machine of each series; rows of one machine are adjacent, shape (n,).
+            time: End of each window, epoch milliseconds, shape (n,).
+            length: Length of each window, milliseconds, shape (n,).
         """
         entities, first, place = np.unique(owner, return_index=True, return_inverse=True)
         machines = Rows(state.entities.columns, entities, _PREFIX)
         own = Rows(state.series.columns, series, _PREFIX)
         self._introduce(machines, own, series, owner, place)
-        at, before = time[first], machines["last"].astype(np.int64)
+        now, before = time[first], machines["last"].astype(np.int64)
 
-        gone = self.silence.due(machines) < at  # the window with which it would have been told came after all
+        gone = self.silence.due(machines) < now  # the absence was not announced before the machine came back
         away = gone | (machines["told"] > 0)
         missing = own["told"] > 0
-        lost = (self.silence.due(own) <= np.minimum(before, at)[place]) & ~away[place]
-        silent = [self._machines(state, entities[gone]), self._series(state, series[lost])]
+        lost = (self.silence.due(own) <= np.minimum(before, now)[place]) & ~away[place]
+        absences = [self._machines(state, entities[gone]), self._series(state, series[lost])]
         since = np.where(away, self.silence.missing(machines) - machines["length"].astype(np.int64), NEVER)
         absent = np.where(missing | lost, self.silence.missing(own) - own["length"].astype(np.int64), NEVER)
         absent = np.where((machines["only"] >= 0)[place], since[place], absent)
 
-        self.silence.learn(machines, at, np.zeros(len(entities), np.bool_))
+        self.silence.learn(machines, now, np.zeros(len(entities), np.bool_))
         machines["length"] = length[first]
         self.silence.learn(own, time, away[place])
         own["length"] = length
-        return Heard(absent, since[place], silent)
+        return Arrivals(absent, since[place], absences)
 
-    def wait(self, state: DetectionState, now: int | None) -> list[Silent]:
-        """Who is silent at the watermark ``now``; ``None``: machines are not judged."""
-        silent: list[Silent] = []
+    def overdue(self, state: DetectionState, now: int | None) -> list[Absences]:
+        """The absences that are certain at the watermark ``now`` and were not announced before.
+
+        Args:
+            state: Notes there that they are announced.
+            now: Epoch milliseconds; ``None``: the watermark is not known, so only series are judged.
+        """
+        absences: list[Absences] = []
         if now is not None:
             machines = Rows(state.entities.columns, np.arange(len(state.entities)), _PREFIX)
             gone = np.flatnonzero(self.silence.due(machines) <= now)
             if len(gone):
-                silent.append(self._machines(state, gone))
+                absences.append(self._machines(state, gone))
                 state.entities.columns[_PREFIX + "told"][gone] = True
         rows = np.arange(len(state.series))
         own = Rows(state.series.columns, rows, _PREFIX)
         clock: Ints = state.entities.columns[_PREFIX + "last"][own["owner"].astype(np.int64)]  # type: ignore[assignment]
         lost = np.flatnonzero(self.silence.due(own) <= clock)
         if len(lost):
-            silent.append(self._series(state, lost))
+            absences.append(self._series(state, lost))
             state.series.columns[_PREFIX + "told"][lost] = True
-        return silent
+        return absences
 
-    def due(self, state: DetectionState) -> int:
-        """The earliest watermark at which `wait` has a machine to tell of."""
+    def next_due(self, state: DetectionState) -> int:
+        """The earliest watermark at which `overdue` finds the absence of a machine."""
         machines = Rows(state.entities.columns, np.arange(len(state.entities)), _PREFIX)
         return int(self.silence.due(machines).min(initial=NEVER_DUE))
 
-    def verdicts(self, silent: list[Silent], state: DetectionState, joined: str) -> pl.DataFrame:
-        """Absences as verdicts: the columns that are known of them. ``joined``: the metric of all of a machine."""
-        parts = [part for part in silent if len(part.onset)]
+    def verdicts(self, absences: list[Absences], state: DetectionState, joined: str) -> pl.DataFrame:
+        """Absences as verdicts, with the columns that are known of them.
+
+        Args:
+            absences: Those to announce.
+            state: Knows the names of series and machines.
+            joined: Metric of the verdict on a whole machine.
+        """
+        parts = [part for part in absences if len(part.onset)]
         if not parts:
             return pl.DataFrame()
         series, entity, onset, length, evidence = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -156,17 +179,17 @@ class Hearing:
             only[machine] = series[index] if only[machine] == _NONE else _SEVERAL
         machines["only"] = only
 
-    def _machines(self, state: DetectionState, entities: Ints) -> Silent:
+    def _machines(self, state: DetectionState, entities: Ints) -> Absences:
         machines = Rows(state.entities.columns, entities, _PREFIX)
         only = machines["only"].astype(np.int64)
-        return Silent(
+        return Absences(
             np.maximum(only, _NONE), entities, self.silence.missing(machines),
             machines["length"].astype(np.int64), self.silence.evidence(machines),
         )  # fmt: skip
 
-    def _series(self, state: DetectionState, series: Ints) -> Silent:
+    def _series(self, state: DetectionState, series: Ints) -> Absences:
         own = Rows(state.series.columns, series, _PREFIX)
-        return Silent(
+        return Absences(
             series, own["owner"].astype(np.int64), self.silence.missing(own),
             own["length"].astype(np.int64), self.silence.evidence(own),
         )  # fmt: skip

@@ -24,7 +24,7 @@ from engine.spec.record import Instant, Record
 from engine.state.segments import ShardState
 from pipelines.contracts.records import Label, Rule
 
-LARGEST_NOTICE = 65_536
+LARGEST_CONTROL_MESSAGE = 65_536
 """Bytes of a rule or label at the most: it goes into the state of each shard."""
 
 _NOTE = "notices"
@@ -32,7 +32,7 @@ R = TypeVar("R", bound=Record)
 log = structlog.get_logger()
 
 
-class Notice(Record):
+class ControlMessage(Record):
     """A rule or a label on its way to the shards."""
 
     identity: ClassVar[tuple[str, ...]] = ("window_end",)
@@ -58,8 +58,10 @@ def accepted(record: type[R], raw: bytes | None) -> R:
     if not raw:
         what = f"an empty message (a tombstone) says nothing; a {name} is withdrawn by a later one"
         raise NewnormalError(JSON_MALFORMED, what)
-    if len(raw) > LARGEST_NOTICE:
-        raise NewnormalError(invalid_code(record), f"a message of {len(raw)} bytes; accepted: at most {LARGEST_NOTICE}")
+    if len(raw) > LARGEST_CONTROL_MESSAGE:
+        raise NewnormalError(
+            invalid_code(record), f"a message of {len(raw)} bytes; accepted: at most {LARGEST_CONTROL_MESSAGE}"
+        )
     try:
         return record.model_validate(orjson.loads(raw))
     except ValidationError as error:
@@ -69,7 +71,7 @@ def accepted(record: type[R], raw: bytes | None) -> R:
 
 
 @dataclass(frozen=True)
-class NoticeDecoder(Decoder):
+class ControlMessageDecoder(Decoder):
     """JSON objects of one type, checked whole; refused are ``JSON_MALFORMED``, ``RULE_INVALID``, ``LABEL_INVALID``.
 
     Args:
@@ -88,7 +90,7 @@ class NoticeDecoder(Decoder):
                 refused.append((row, error.code, error.what))
             else:
                 rows.append({"window_end": said.said, name: said.to_json().decode(), ROW: row})
-        schema = Notice.arrow_schema().append(pa.field(ROW, pa.int32()))
+        schema = ControlMessage.arrow_schema().append(pa.field(ROW, pa.int32()))
         return Decoded(pa.Table.from_pylist(rows, schema), refused)
 
 
@@ -110,7 +112,7 @@ class LabelDue:
 
 
 @dataclass
-class Notices:
+class ControlMessages:
     """The rules and labels that may still matter to a window, as a note in the state of a shard.
 
     Args:
@@ -184,7 +186,7 @@ class Notices:
 
 
 def split(batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The features of a batch, and its notices."""
+    """The features of a batch, and its control."""
     if "rule" not in batch.columns:
         return batch, pl.DataFrame()
     said = batch["rule"].is_not_null() | batch["label"].is_not_null()

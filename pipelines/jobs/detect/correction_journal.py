@@ -31,7 +31,7 @@ _APART = (*IDENTITY, "revision", "at", "message", "details", "ingested")
 
 
 @dataclass
-class Past:
+class JournalEntries:
     """The windows of some entities after some instant.
 
     Attributes:
@@ -44,7 +44,7 @@ class Past:
     said: pl.DataFrame
 
 
-class History:
+class CorrectionJournal:
     """Snapshots and journal of one shard.
 
     Args:
@@ -92,7 +92,7 @@ class History:
         return {name: frame.to_arrow() for name, frame in unpack(stored).items()} if stored else None
 
     def write(self, inputs: pl.DataFrame, said: pl.DataFrame) -> None:
-        """Adds windows as judged, and what was said (see `Past`)."""
+        """Adds windows as judged, and what was said (see `JournalEntries`)."""
         if not inputs.height and not said.height:
             return
         times = [frame[name] for frame, name in ((inputs, "window_end"), (said, "at")) if frame.height]
@@ -124,7 +124,7 @@ class History:
         following = pl.when(pl.col("revision") > 0).then(pl.col("_said").fill_null(0) + 1).otherwise("revision")
         return both.with_columns(revision=following).drop("_said")
 
-    def read(self, entities: Collection[str], after: int) -> Past:
+    def read(self, entities: Collection[str], after: int) -> JournalEntries:
         """The windows of some entities that end after an instant."""
         return self._read(after, entities)
 
@@ -160,14 +160,14 @@ class History:
         elif self.state.get("revised"):
             self.state.remove("revised")
 
-    def _read(self, after: int, entities: Collection[str] | None) -> Past:
+    def _read(self, after: int, entities: Collection[str] | None) -> JournalEntries:
         inputs, said = [], []
         for number, end in self.notes["parts"]:
             if end > after:
                 tables = unpack(self.state.get(f"journal/{number}") or b"[]\n")
                 inputs.append(_some(tables.get("inputs"), "window_end", max(after, self.base), entities))
                 said.append(_some(tables.get("said"), "at", max(after, self.base), entities))
-        return Past(_last(together(*inputs)), _last(together(*said)))
+        return JournalEntries(_last(together(*inputs)), _last(together(*said)))
 
     def _remove(self, parts: Collection[list[int]]) -> None:
         for number, _ in list(parts):

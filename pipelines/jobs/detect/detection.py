@@ -25,11 +25,11 @@ from models.multivariate.config import MultivariateConfig
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.absence import Hearing, Silent
+from pipelines.jobs.detect.absence import Absences, AbsenceWatch
 from pipelines.jobs.detect.context import Contexts
 from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.families import about
-from pipelines.jobs.detect.judging_order import turns
+from pipelines.jobs.detect.judging_order import judging_order
 from pipelines.jobs.detect.machines import Machines, new_columns, new_slots
 from pipelines.jobs.detect.reported import followed, new_column
 from pipelines.jobs.detect.rules import Effects, applied, effects
@@ -44,7 +44,7 @@ from pipelines.jobs.detect.verdict_frames import (
     NO_INCIDENTS,
     NUMBERS,
     SCHEMA,
-    Turn,
+    JoinedStep,
     joined_frame,
     known,
     nulls,
@@ -79,14 +79,14 @@ class Detection:
         config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
         self.detector, self.joined = Detector(config), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.learning))
-        self.hearing = Hearing(config.threshold)
+        self.absence = AbsenceWatch(config.threshold)
         self.family, self.unusual = settings.family, unusual(config.threshold)
 
     def new_state(self) -> DetectionState:
         """The state before anything was seen."""
         return DetectionState(
-            lambda n: self.detector.new_state(n) | new_slots(n) | self.hearing.new_series(n) | new_column(n),
-            lambda n: self.joined.new_state(n) | new_columns(n) | self.hearing.new_entities(n) | new_column(n),
+            lambda n: self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n) | new_column(n),
+            lambda n: self.joined.new_state(n) | new_columns(n) | self.absence.new_entities(n) | new_column(n),
             self.machines.new_tables(),
             NO_INCIDENTS,
         )
@@ -119,7 +119,7 @@ class Detection:
         """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
 
         An entity with two or more metrics at a window end gets a joined verdict there, metric `JOINED`. A window that
-        was expected and did not come gets a verdict of kind *absence*, once, at the first such window; see `Hearing`.
+        was expected and did not come gets a verdict of kind *absence*, once, at the first such window; see `AbsenceWatch`.
 
         Args:
             frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there
@@ -137,7 +137,7 @@ class Detection:
             A frame of `SCHEMA`, and the state.
         """
         if frame.is_empty():
-            return self._ruled(rules, self._absences(self.hearing.wait(state, now), state), state), state
+            return self._ruled(rules, self._absences(self.absence.overdue(state, now), state), state), state
         frame, series, entities, turn = _in_order(frame, state)
         time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
         window_end, told = frame["window_end"].to_numpy(), effects(rules, frame)
@@ -145,9 +145,9 @@ class Detection:
         numbers = {name: np.zeros(len(time)) for name in (*NUMBERS, *CHANNELS) if name != "actual"}
         believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
         codes, since, turned, incident, onset = (np.empty(len(time), np.int64) for _ in range(5))
-        joined: list[Turn | None] = []
+        joined: list[JoinedStep | None] = []
         contexts = Contexts()
-        silent: list[Silent] = []
+        absences: list[Absences] = []
 
         starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]]))
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
@@ -179,16 +179,16 @@ class Detection:
                     judged &= ~muted
                 joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
             came = start + np.flatnonzero(np.isfinite(value[part]))
-            heard = self.hearing.hear(
+            arrivals = self.absence.arrived(
                 state, series[came], entities[came], window_end[came], window_end[came] - time[came]
             )
-            silent += heard.silent
-            back = (heard.series != NEVER) & (codes[came] == Kind.NORMAL.code)
-            codes[came[back]], since[came[back]] = Kind.RECOVERED.code, heard.series[back]
+            absences += arrivals.absences
+            back = (arrivals.series != NEVER) & (codes[came] == Kind.NORMAL.code)
+            codes[came[back]], since[came[back]] = Kind.RECOVERED.code, arrivals.series[back]
             incident[came[back]] = Course.CLOSED.code
             contexts.absent(came[back])
             if joined and joined[-1] and joined[-1].rows[0] >= start:
-                _recover(joined[-1].made, entities[came], heard.machine)
+                _recover(joined[-1].made, entities[came], arrivals.machine)
 
         kinds = KINDS.gather(codes)
         news = pl.Series(onset != NEVER) | ~kinds.is_in(QUIET_KINDS)
@@ -210,9 +210,9 @@ class Detection:
             .select(*SCHEMA)
         )
         result = self._dated_back(known(result), onset, turned, state)
-        silent += self.hearing.wait(state, now)
+        absences += self.absence.overdue(state, now)
         others = [known(part) for part in joined_frame(frame, numbers, [made for made in joined if made])]
-        result = pl.concat([result, *others, self._absences(silent, state)])
+        result = pl.concat([result, *others, self._absences(absences, state)])
         return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
@@ -247,8 +247,8 @@ class Detection:
         hidden = [pl.when(~quiet).then(name).alias(name) for name in ("experts", "expected", "context")]
         return verdicts.with_columns(hidden)
 
-    def _absences(self, silent: list[Silent], state: DetectionState) -> pl.DataFrame:
-        known = self.hearing.verdicts(silent, state, JOINED)
+    def _absences(self, absences: list[Absences], state: DetectionState) -> pl.DataFrame:
+        known = self.absence.verdicts(absences, state, JOINED)
         if known.is_empty():
             return pl.DataFrame(schema=SCHEMA)
         evidence = {name: pl.lit(0.0) for name in CHANNELS} | {"absence": pl.col("absence")}
@@ -274,7 +274,7 @@ class Detection:
 
     def _join(
         self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
-    ) -> Turn | None:
+    ) -> JoinedStep | None:
         """Joined verdicts on the entities with two or more metrics in one turn."""
         own = values.owner
         starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
@@ -299,7 +299,7 @@ class Detection:
                 columns, own[rows], values.time[rows], evidence[rows], judged[rows], together, values.onset[rows]
             )
         first = np.unique(own[rows], return_index=True)[1]
-        return Turn(rows[first] + start, rows + start, made)
+        return JoinedStep(rows[first] + start, rows + start, made)
 
 
 def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
@@ -335,7 +335,7 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
     keys = keys.with_columns(owner=pl.col("entity").rle_id().cast(pl.Int64), series=pl.int_range(pl.len()))
     numbers = frame.join(keys, on=["entity", "metric"], how="left", maintain_order="left")
     series, owner = numbers["series"].to_numpy(), numbers["owner"].to_numpy()
-    order, turn = turns(series, owner, frame["window_end"].to_numpy())
+    order, turn = judging_order(series, owner, frame["window_end"].to_numpy())
     series = series[order]
     met = np.argsort(np.unique(series, return_index=True)[1])
     names = keys.select("entity", "metric")[met].rows()

@@ -8,7 +8,7 @@ from engine.columns.packing import LARGEST, ordered
 from models.arrays import Ints
 
 
-def turns(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, Ints]:
+def judging_order(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, Ints]:
     """Turns of rows: one window end an entity, one row a series.
 
     A turn holds the k-th window end of each entity: entities do not know of one another, so that it makes no difference
@@ -23,7 +23,7 @@ def turns(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, Ints]:
         The rows in order of judging, and the number of the turn of each in that order.
 
     >>> series, entity, window_end = np.array([0, 1, 0, 2]), np.array([0, 0, 0, 1]), np.array([20, 10, 10, 99])
-    >>> turns(series, entity, window_end)
+    >>> judging_order(series, entity, window_end)
     (array([2, 1, 3, 0]), array([0, 0, 0, 1]))
     """
     first = _sorted(window_end, series)

@@ -20,11 +20,11 @@ from engine.vectorized.ordered import Waiting
 from engine.vectorized.processor import Held, Processor, Results
 from engine.vectorized.two_sided import together
 from models.regimes.silence import NEVER_DUE
-from pipelines.contracts.explanations import told
+from pipelines.contracts.explanations import explained
 from pipelines.contracts.globs import matches
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.control_messages import LabelDue, Notices, split
-from pipelines.jobs.detect.correction_journal import IDENTITY, History, mark
+from pipelines.jobs.detect.control_messages import ControlMessages, LabelDue, split
+from pipelines.jobs.detect.correction_journal import IDENTITY, CorrectionJournal, mark
 from pipelines.jobs.detect.detection import Detection
 from pipelines.jobs.detect.labels import tell
 from pipelines.jobs.detect.peers import PeersKept
@@ -56,7 +56,7 @@ class DetectorProcess(Operator):
 class DetectorProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that the order of judging is that of event time.
 
-    State: those of `Waiting`, `History`, `PeersKept` and `Notices`, segment ``models``, what the detector believes, and
+    State: those of `Waiting`, `CorrectionJournal`, `PeersKept` and `ControlMessages`, segment ``models``, what the detector believes, and
     the note ``silent``: the watermark at which the next machine has been silent for too long.
     """
 
@@ -67,45 +67,45 @@ class DetectorProcessor(Processor):
         """Judges all windows that are complete; those that came late again."""
         before, now = progress.before, progress.now
         believed = state.get("models")
-        history = History(state, self.config.horizon, before)
-        notices = Notices(state)
+        journal = CorrectionJournal(state, self.config.horizon, before)
+        control = ControlMessages(state)
         features, news = split(batch)
-        rules, labels = notices.take(news, history.base, before)
+        rules, labels = control.take(news, journal.base, before)
         ends = pl.col("window_end")
         late = features.filter(ends <= before)
-        missed, late = late.filter(ends <= history.base), newest(judged(late.filter(ends > history.base)))
+        missed, late = late.filter(ends <= journal.base), newest(judged(late.filter(ends > journal.base)))
         ready = newest(judged(Waiting(state).release(features.filter(ends > before), ends, now)))
-        past = [(start + 1, notices.globs(rule.id)) for start, rule in rules if start < before]
+        past = [(start + 1, control.globs(rule.id)) for start, rule in rules if start < before]
         told_late = [due for due in labels if due.at <= before]
-        cuts = history.cuts(before, now)
+        cuts = journal.cuts(before, now)
         silent = now >= state.notes.get("silent", NEVER_DUE)
-        nothing = not (ready.height or late.height or past or told_late or cuts or silent or notices.due(before, now))
+        nothing = not (ready.height or late.height or past or told_late or cuts or silent or control.due(before, now))
         results = pl.DataFrame()
         if not nothing:
             models = self.detection.from_tables(_arrow(believed)) if believed else self.detection.new_state()
             peers = PeersKept(state, self.config.horizon, self.detection.detector.newcomers)
-            turn = _Turn(self.detection, history, notices, peers, self.config.settings.emit == "novel")
+            micro_batch = _MicroBatch(self.detection, journal, control, peers, self.config.settings.emit == "novel")
             if late.height or past or told_late:
-                results = turn.again(models, late, past, told_late, before)
-            results = together(results, turn.on(models, ready, before, now))
+                results = micro_batch.again(models, late, past, told_late, before)
+            results = together(results, micro_batch.on(models, ready, before, now))
             state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
-            history.forget(now, models.worst.select(IDENTITY))
-            peers.forget(history.base)
+            journal.forget(now, models.worst.select(IDENTITY))
+            peers.forget(journal.base)
             state.notes["keys"] = len(models.series)
-            state.notes["silent"] = self.detection.hearing.due(models)
-        notices.save(history.base)
+            state.notes["silent"] = self.detection.absence.next_due(models)
+        control.save(journal.base)
         held = Held(keys=state.notes.get("keys"))
-        results = told(results, self.config.settings.timezone) if results.height else results
+        results = explained(results, self.config.settings.timezone) if results.height else results
         return Results(results, missed if missed.height else None, held)
 
 
 @dataclass
-class _Turn:
+class _MicroBatch:
     """One micro-batch of the detector."""
 
     detection: Detection
-    history: History
-    notices: Notices
+    journal: CorrectionJournal
+    control: ControlMessages
     peers: PeersKept
     novel_only: bool
 
@@ -113,12 +113,12 @@ class _Turn:
         """Judges the windows in (before, now]; what is to be said of them."""
         strangers = self.peers.strangers(ready, models)
         cuts = [(time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(strangers, before, now)]
-        cuts += [(cut, partial(self._keep, cut, models)) for cut in self.history.cuts(before, now)]
+        cuts += [(cut, partial(self._keep, cut, models)) for cut in self.journal.cuts(before, now)]
         verdicts = self._run(models, ready, before, now, cuts, None, strangers)
         if self.novel_only:
             verdicts = verdicts.filter(reported())
-        verdicts = self.history.renumbered(verdicts)
-        self.history.write(ready, verdicts.select(*IDENTITY, "revision", "at", mark(verdicts)))
+        verdicts = self.journal.renumbered(verdicts)
+        self.journal.write(ready, verdicts.select(*IDENTITY, "revision", "at", mark(verdicts)))
         return verdicts.select(*SCHEMA)
 
     def again(
@@ -140,19 +140,19 @@ class _Turn:
             entities |= set(known.filter(pl.Series(matches(glob, known))).to_list())
         instants = [start for start, _ in rules] + [due.at for due in labels]
         instants += late["window_end"].to_list() if late.height else []
-        time = self.history.snapshot_before(min(instants))
+        time = self.journal.snapshot_before(min(instants))
         part = self._part(time, entities)
-        past = self.history.read(entities, time)
+        past = self.journal.read(entities, time)
         inputs = newest(together(past.inputs, late))
-        cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.history.snapshots_after(time)]
-        first = applied(self.notices.in_force(), part.worst.with_columns(at="window_end"))
+        cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.journal.snapshots_after(time)]
+        first = applied(self.control.in_force(), part.worst.with_columns(at="window_end"))
         verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.strangers(inputs, part))
         models.replace(part, entities)
         if past.said.height and first.height:  # said again since, and perhaps not now: then it is as it was at first
             lost = first.join(past.said, on=IDENTITY, how="semi").join(verdicts, on=IDENTITY, how="anti")
             verdicts = pl.concat([verdicts, lost.select(verdicts.columns)])
         changed = self._changed(verdicts, past.said)
-        self.history.write(late, changed.select(*IDENTITY, "revision", "at", "mark"))
+        self.journal.write(late, changed.select(*IDENTITY, "revision", "at", "mark"))
         return changed.select(*SCHEMA)
 
     def _run(
@@ -166,8 +166,8 @@ class _Turn:
         strangers: pl.DataFrame,
     ) -> pl.DataFrame:
         """Judges windows in order of event time; labels take effect, and snapshots are taken, in between."""
-        rules, verdicts, done = self.notices.in_force(), [], after
-        dues = [due for due in self.notices.due(after, until) if entities is None or due.label.entity in entities]
+        rules, verdicts, done = self.control.in_force(), [], after
+        dues = [due for due in self.control.due(after, until) if entities is None or due.label.entity in entities]
         stops: list[_Stop] = [(due.at, 0, partial(tell, self.detection, models, due.label)) for due in dues]
         stops += [(cut, 1, action) for cut, action in cuts]
         for stop, _, action in [*sorted(stops, key=lambda s: s[:2]), (until, 2, None)]:
@@ -184,24 +184,24 @@ class _Turn:
         return result if result.height else pl.DataFrame(schema=SCHEMA | {"at": pl.Int64})
 
     def _keep(self, time: int, models: DetectionState) -> None:
-        self.history.keep(time, models.to_tables())
+        self.journal.keep(time, models.to_tables())
 
     def _part(self, time: int, entities: Collection[str]) -> DetectionState:
         """What was believed of some entities at the time of a snapshot."""
-        tables = self.history.believed(time)
+        tables = self.journal.believed(time)
         whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
         return whole.only(entities)
 
     def _amend(self, time: int, part: DetectionState, entities: Collection[str]) -> None:
-        tables = self.history.believed(time)
+        tables = self.journal.believed(time)
         whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
         whole.replace(part, entities)
-        self.history.keep(time, whole.to_tables())
+        self.journal.keep(time, whole.to_tables())
         self.peers.keep(time, whole)
 
     def _changed(self, verdicts: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         """Verdicts that are not what was said, with the next revision; retractions of those that are no more."""
-        verdicts = self.history.renumbered(verdicts)
+        verdicts = self.journal.renumbered(verdicts)
         verdicts = verdicts.with_columns(self._mark(verdicts))
         if not said.height:
             return verdicts.filter(pl.col("mark") != 0) if self.novel_only else verdicts

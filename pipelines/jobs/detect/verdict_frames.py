@@ -59,7 +59,7 @@ LATER = ("template", "example", "rules", "reported_by", "message", "details", "i
 NO_INCIDENTS = pl.DataFrame(schema=SCHEMA | {"onset": pl.Int64})
 
 
-class Turn(NamedTuple):
+class JoinedStep(NamedTuple):
     """The joined verdicts of one window end: first row of each entity, all rows that went in, what came out."""
 
     first: Ints
@@ -79,7 +79,7 @@ def known(verdicts: pl.DataFrame) -> pl.DataFrame:
     return verdicts.with_columns(*clean, since, pl.when(pl.col("actual").is_finite()).then("actual").alias("actual"))
 
 
-def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[Turn]) -> list[pl.DataFrame]:
+def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[JoinedStep]) -> list[pl.DataFrame]:
     """The verdicts on entities as a whole, one frame of `SCHEMA`; nothing if there are none.
 
     Args:

@@ -68,7 +68,7 @@ class News:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SinkOutcome:
     """What became of one call of `Sink.write`: each document is in exactly one of the three groups.
 
     Attributes:
@@ -90,7 +90,7 @@ class Outcome:
     def latencies_ms(self) -> list[int]:
         """Window end to searchable, of each document stored; meaningful for live data, not for played old data.
 
-        >>> Outcome(indexed=2, times=(1_000, 3_000), searchable_at_ms=3_500).latencies_ms()
+        >>> SinkOutcome(indexed=2, times=(1_000, 3_000), searchable_at_ms=3_500).latencies_ms()
         [2500, 500]
         """
         return [] if self.searchable_at_ms is None else [self.searchable_at_ms - time for time in self.times]

@@ -15,7 +15,7 @@ from pipelines.jobs.index.partition import Partition, default_daily_from
 _MAX_FIELDS = 1_000
 
 
-class Templates:
+class IndexTemplates:
     """The template of one set of indices.
 
     Args:

@@ -14,7 +14,7 @@ from engine.runtime.messages import Outgoing
 from engine.spark.query import Runtime, writer_of
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.index.document import Outcome, SinkDocument
+from pipelines.jobs.index.document import SinkDocument, SinkOutcome
 from pipelines.jobs.index.sink import Sink, SinkConfig
 
 
@@ -23,7 +23,7 @@ class SinkReport:
     """What one micro-batch of the sink did."""
 
     records_in: int
-    outcome: Outcome
+    outcome: SinkOutcome
     seconds: float
 
 
@@ -53,7 +53,7 @@ class SinkJob:
             self._dead_letters(rows, documents, outcome, batch_id)
         self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began))
 
-    def _dead_letters(self, rows: pa.Table, documents: list[SinkDocument], outcome: Outcome, batch_id: int) -> None:
+    def _dead_letters(self, rows: pa.Table, documents: list[SinkDocument], outcome: SinkOutcome, batch_id: int) -> None:
         at = {document.origin: row for row, document in enumerate(documents)}
         letters = []
         for rejected in outcome.rejected:

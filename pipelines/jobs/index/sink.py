@@ -23,9 +23,9 @@ from engine.spec.record import Record
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.index.bulk import Action, BulkWriter, Limits
-from pipelines.jobs.index.document import News, Outcome, Rejected, SinkDocument
+from pipelines.jobs.index.document import News, Rejected, SinkDocument, SinkOutcome
 from pipelines.jobs.index.identity import UnusableError, document_id, parse, time_field, version
-from pipelines.jobs.index.index_template import Templates
+from pipelines.jobs.index.index_template import IndexTemplates
 from pipelines.jobs.index.partition import Partition
 from pipelines.jobs.index.patience import Backoff, Patience, SinkStoppedError
 from pipelines.jobs.index.searchable import Refresher
@@ -81,7 +81,7 @@ class Sink:
         )
         address = urlsplit(config.url)
         self._patience = Patience(config.backoff, self._stop, f"{address.hostname}:{address.port}")  # no password
-        self._templates = Templates(
+        self._templates = IndexTemplates(
             self._client, config.index, config.alias, record, refresh_ms=config.refresh_ms, replicas=config.replicas
         )
         self._bulk = BulkWriter(self._client, config.limits, self._patience, recover=self._templates.ensure)
@@ -93,13 +93,13 @@ class Sink:
         """Waits for the server and makes the index template; `write` does it too if it was not done.
 
         Raises:
-            NewnormalError: If the server cannot be used, see `Templates.ensure` and `Patience.insist`.
+            NewnormalError: If the server cannot be used, see `IndexTemplates.ensure` and `Patience.insist`.
         """
         if self._partition is None:
             self._partition = self._patience.insist(self._templates.ensure)
         return self._partition
 
-    def write(self, documents: Iterable[SinkDocument]) -> Outcome:
+    def write(self, documents: Iterable[SinkDocument]) -> SinkOutcome:
         """Stores the documents; returns when each is stored and searchable, superseded, or rejected.
 
         Raises:
@@ -121,7 +121,7 @@ class Sink:
                 newest[action.id] = action
         done = self._bulk.write(newest.values())
         searchable = self._refresher.refresh({action.index for action in done.stored}) if done.stored else None
-        return Outcome(
+        return SinkOutcome(
             indexed=len(done.stored),
             superseded=usable - len(newest) + done.superseded,
             rejected=(*rejected, *done.rejected),

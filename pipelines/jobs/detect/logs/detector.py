@@ -11,9 +11,9 @@ from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.build import build
 from engine.vectorized.ordered import Waiting
 from engine.vectorized.processor import Processor, Results
-from pipelines.contracts.explanations import told
+from pipelines.contracts.explanations import explained
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.control_messages import Notices, split
+from pipelines.jobs.detect.control_messages import ControlMessages, split
 from pipelines.jobs.detect.logs.detection import LogDetection
 from pipelines.jobs.detect.logs.detection_state import METRIC
 from pipelines.jobs.detect.reported import followed
@@ -37,7 +37,7 @@ class LogDetectorProcess(Operator):
 class LogDetectorProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that each is judged once and whole.
 
-    State: those of `Waiting` and `Notices`, and segment ``logs``, what is believed of each machine's log.
+    State: those of `Waiting` and `ControlMessages`, and segment ``logs``, what is believed of each machine's log.
     """
 
     def __init__(self, config: LogDetectorProcess) -> None:
@@ -48,14 +48,14 @@ class LogDetectorProcessor(Processor):
         """Judges all windows that are complete; what comes for one that was judged is late."""
         before, now, late = progress.before, progress.now, None
         features, news = split(batch)
-        notices = Notices(state)
-        notices.take(news, before, before)
+        control = ControlMessages(state)
+        control.take(news, before, before)
         if features.height:
             behind = pl.col("window_end") <= before
             late, features = features.filter(behind), features.filter(~behind)
         ready = Waiting(state).release(features, pl.col("window_end"), now)
-        rules, labels = notices.in_force(), notices.due(before, now)
-        notices.save(now)
+        rules, labels = control.in_force(), control.due(before, now)
+        control.save(now)
         if not ready.height and not labels:
             return Results(pl.DataFrame(), late)
         believed, stored = self.detection.new_state(), state.get("logs")
@@ -71,7 +71,7 @@ class LogDetectorProcessor(Processor):
         state.put("logs", pack(believed.to_frames()))
         if self.emit == "novel" and verdicts.height:
             verdicts = verdicts.filter(reported())
-        return Results(told(verdicts, self.zone) if verdicts.height else verdicts, late)
+        return Results(explained(verdicts, self.zone) if verdicts.height else verdicts, late)
 
 
 build.register(LogDetectorProcess, LogDetectorProcessor)

@@ -10,12 +10,11 @@ import polars as pl
 import pytest
 import yaml
 
-from pipelines.contracts.explanations import explain, told
 from pipelines.contracts.settings import load
 from pipelines.jobs.detect.detection import Detection
 
 STEP, WINDOW_MS = 300_000, 10_000
-TABLE = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text())
+TABLE = yaml.safe_load((Path(__file__).parent / "explanations.yaml").read_text())
 
 
 def instant(text: str | int) -> int:
@@ -48,7 +47,7 @@ def test_no_message_has_jargon_or_numbers_of_machines(case: dict[str, Any]) -> N
 
 
 def test_the_page_of_the_docs_quotes_messages_of_the_table() -> None:
-    page = (Path(__file__).parents[2] / "docs/reading-an-alert.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/reading-an-alert.md").read_text(encoding="utf-8")
     quoted = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]
     assert len(quoted) >= 5
     assert set(quoted) <= {case["message"] for case in TABLE["cases"]}
@@ -67,7 +66,7 @@ def frame(series: dict[str, np.ndarray], step: int = STEP, start: int = 0) -> pl
 def verdicts(windows: pl.DataFrame) -> pl.DataFrame:
     """What the detector says, in words."""
     detection = Detection(load().detector)
-    return told(detection.process(windows, detection.new_state())[0])
+    return explained(detection.process(windows, detection.new_state())[0])
 
 
 def at(said: pl.DataFrame, window: int, metric: str, step: int = STEP, start: int = 0) -> dict[str, Any]:

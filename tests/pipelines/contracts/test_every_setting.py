@@ -204,7 +204,7 @@ def test_variables_of_kubernetes_and_our_own_switches_are_no_settings(
 
 
 def test_each_variable_that_code_tests_or_docs_name_is_known() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     files = [
         root / "README.md",
         *(

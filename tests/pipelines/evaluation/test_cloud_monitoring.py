@@ -11,7 +11,7 @@ from models.detector import Detector
 from pipelines.evaluation import baselines, bootstrap, datasets
 from pipelines.evaluation.vus import period, vus_pr
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "cloud_monitoring"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "cloud_monitoring"
 SHORT = 1_000
 """Longer series are left to `newnormal bench vus`."""
 

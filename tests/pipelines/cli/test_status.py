@@ -18,7 +18,7 @@ from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from pipelines.contracts.settings import load
 from pipelines.runtime.processes import announced, found
-from pipelines.runtime.status import Board
+from pipelines.runtime.status import StatusCollector
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -32,7 +32,7 @@ def test_where_nothing_runs_it_says_so_and_ends_with_3(run: Run) -> None:
 
 
 def test_it_shows_each_job_with_rate_lag_watermark_and_last_error_and_why_it_is_not_well(run: Run) -> None:
-    board = Board(["extractor", "sink"], live_from=0, delay_ms=0)
+    board = StatusCollector(["extractor", "sink"], live_from=0, delay_ms=0)
     stats = Stats(records_in=300, records_out=1, late=2, dead=3, watermark=5_000, state_bytes=100, shard=0)
     board.batch(BatchReport("extractor", 1, (stats,), 0.5))
     board.failed("sink", "Elasticsearch was gone\x1b[2J")

@@ -13,7 +13,7 @@ from elasticsearch import Elasticsearch
 from deploy.embedded.endpoints import Endpoints
 from pipelines.contracts.settings import load
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
-from tests.cli.conftest import Run
+from tests.pipelines.cli.conftest import Run
 
 pytestmark = pytest.mark.servers
 

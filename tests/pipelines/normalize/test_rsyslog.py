@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from engine.spec.decoder import Decoded, Messages
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 
-SAMPLE = Path(__file__).parents[3] / "shared" / "samples" / "rsyslog.json.ndjson"
+SAMPLE = Path(__file__).parents[4] / "shared" / "samples" / "rsyslog.json.ndjson"
 GOOD = {"ts": "2026-11-21T01:00:00+01:00", "host": "a", "severity": 4, "program": "sshd", "msg": " no"}
 ANYTHING = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.none(), max_size=1)

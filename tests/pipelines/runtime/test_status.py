@@ -6,13 +6,13 @@ from dashboards.console.metrics import metrics_text
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from pipelines.contracts.records import Novelty
-from pipelines.jobs.index.document import News, Outcome
+from pipelines.jobs.index.document import News, SinkOutcome
 from pipelines.jobs.index.job import SinkReport
-from pipelines.runtime.status import Board
+from pipelines.runtime.status import StatusCollector
 
 
 def test_keys_windows_timers_and_the_busiest_shard_are_metrics() -> None:
-    board = Board(["extractor", "sink"], live_from=0, delay_ms=0)
+    board = StatusCollector(["extractor", "sink"], live_from=0, delay_ms=0)
     counts = {"records_out": 1, "late": 2, "dead": 3, "watermark": 5000, "state_bytes": 100}
     stats = [
         Stats(records_in=30, **counts, shard=0, keys=7, open=3, timers=2),
@@ -35,12 +35,12 @@ def test_keys_windows_timers_and_the_busiest_shard_are_metrics() -> None:
 
 
 def test_what_a_job_does_not_tell_is_no_metric() -> None:
-    text = metrics_text(lambda: Board(["sink"], 0, 0).status({}, []).to_dict()).decode()
+    text = metrics_text(lambda: StatusCollector(["sink"], 0, 0).status({}, []).to_dict()).decode()
     assert 'newnormal_job_records_in_total{job="sink"} 0.0' in text
     assert 'newnormal_job_state_keys{job="sink"}' not in text
 
 
-def samples(board: Board, name: str) -> dict[str, float]:
+def samples(board: StatusCollector, name: str) -> dict[str, float]:
     """Values of a metric by kind of news."""
     families = text_string_to_metric_families(metrics_text(lambda: board.status({}, ()).to_dict()).decode())
     return {s.labels["kind"]: s.value for family in families for s in family.samples if s.name == name}
@@ -53,11 +53,11 @@ def stored(*news: tuple[str, str, int], revision: int = 0) -> SinkReport:
         place = {"entity": "db-1", "metric": metric, "window_start": time - 10, "window_end": time}
         verdict = Novelty(**place, kind=kind, record_score=90.0, probability=0.1, revision=revision)
         told += [each] if (each := News.of(verdict)) else []
-    return SinkReport(len(news), Outcome(indexed=len(news), news=tuple(told)), 0.1)
+    return SinkReport(len(news), SinkOutcome(indexed=len(news), news=tuple(told)), 0.1)
 
 
 def test_news_is_counted_by_kind_from_nought_and_what_is_not_over_is_a_gauge() -> None:
-    board = Board(["sink"], 0, 0)
+    board = StatusCollector(["sink"], 0, 0)
     assert samples(board, "newnormal_novelties_total")["anomaly"] == 0
     assert "normal" not in samples(board, "newnormal_novelties_total")
     board.sink(
@@ -70,7 +70,7 @@ def test_news_is_counted_by_kind_from_nought_and_what_is_not_over_is_a_gauge() -
 
 
 def test_a_verdict_that_is_taken_back_is_not_open_and_an_older_one_opens_nothing_again() -> None:
-    board = Board(["sink"], 0, 0)
+    board = StatusCollector(["sink"], 0, 0)
     board.sink(stored(("cpu", "anomaly", 100), ("mem", "anomaly", 100)))
     board.sink(stored(("mem", "recovered", 200)))
     board.sink(stored(("cpu", "normal", 100), revision=1))
@@ -79,7 +79,7 @@ def test_a_verdict_that_is_taken_back_is_not_open_and_an_older_one_opens_nothing
 
 
 def test_what_was_open_before_the_start_is_open_and_not_counted_again() -> None:
-    board = Board(["sink"], 0, 0)
+    board = StatusCollector(["sink"], 0, 0)
     board.seed([{"host.name": "db-1", "metric": "cpu", "kind": "absence", "@timestamp": 100}])
     assert samples(board, "newnormal_novelties_open")["absence"] == 1
     assert samples(board, "newnormal_novelties_total")["absence"] == 0

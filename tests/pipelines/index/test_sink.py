@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Features, Novelty
 from pipelines.contracts.records.novelty import JOINED
-from pipelines.jobs.index import Outcome, Sink, SinkConfig, SinkDocument, SinkStoppedError
+from pipelines.jobs.index import Sink, SinkConfig, SinkDocument, SinkOutcome, SinkStoppedError
 from pipelines.jobs.index.bulk import Limits
 from pipelines.jobs.index.identity import document_id
 from pipelines.jobs.index.partition import Partition
@@ -324,7 +324,7 @@ def test_a_field_of_another_type_in_an_index_is_named_in_the_error(client: Elast
         Sink(config).write([novelty("a")])
 
 
-def in_background(work: Callable[[], Outcome]) -> tuple[threading.Thread, list[Any]]:
+def in_background(work: Callable[[], SinkOutcome]) -> tuple[threading.Thread, list[Any]]:
     result: list[Any] = []
 
     def run() -> None:

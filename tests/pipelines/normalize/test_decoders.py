@@ -24,7 +24,7 @@ from pipelines.contracts.records import Telemetry
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 
-SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
+SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 T0 = 1_795_220_820_013
 DECODERS: dict[str, Decoder] = {
     "json": JsonDecoder(Telemetry),

@@ -18,7 +18,7 @@ from engine.testing import Driven
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Label, Rule
 from pipelines.contracts.settings import load
-from pipelines.jobs import detector
+from pipelines.jobs.detect.job import detector
 
 T0, STEP, PARTITIONS = 1_700_000_000_000, 10_000, 4
 STATISTICS = ("mean", "std", "min", "max", "last", "p50", "p95", "p99")

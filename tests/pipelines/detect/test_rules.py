@@ -17,10 +17,10 @@ from engine.spec.errors import NewnormalError
 from engine.state.segments import DictSegments, ShardState
 from pipelines.cli.label import app as label_app
 from pipelines.cli.rule import app as rule_app
-from pipelines.contracts.explanations import told
+from pipelines.contracts.explanations import explained
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.control_messages import NoticeDecoder, Notices, RuleInForce
+from pipelines.jobs.detect.control_messages import ControlMessageDecoder, ControlMessages, RuleInForce
 from pipelines.jobs.detect.detection import Detection
 from pipelines.jobs.detect.labels import tell
 from pipelines.jobs.detect.rules import effects
@@ -149,8 +149,8 @@ def test_rules_that_concern_nothing_cost_nothing() -> None:
     assert effects(in_force(skip_result=True, end=1, start=0), frame({("a", "cpu"): noise(5)}, start=10)) is None
 
 
-def notices(*rules: Rule) -> Notices:
-    kept = Notices(ShardState(DictSegments()))
+def in_state(*rules: Rule) -> ControlMessages:
+    kept = ControlMessages(ShardState(DictSegments()))
     news = pl.DataFrame({"rule": [r.to_json().decode() for r in rules], "label": [None] * len(rules)})
     kept.take(news, NEVER, NEVER)
     return kept
@@ -161,21 +161,21 @@ def test_a_version_ends_the_one_before_from_its_own_start_on() -> None:
     planned = Rule(id="r", time=200, start=500, skip_learning=True)
     gone = Rule(id="r", time=300, active=False)
     other = Rule(id="s", time=50, weekend=True)
-    found = [(v.rule.id, v.start, v.end) for v in notices(planned, first, other).in_force()]
+    found = [(v.rule.id, v.start, v.end) for v in in_state(planned, first, other).in_force()]
     assert found == [("r", 100, 500), ("r", 500, 2**63 - 1), ("s", 50, 2**63 - 1)]
-    assert [(v.rule.id, v.start, v.end) for v in notices(first, planned, gone).in_force()] == [("r", 100, 300)]
+    assert [(v.rule.id, v.start, v.end) for v in in_state(first, planned, gone).in_force()] == [("r", 100, 300)]
 
 
 def test_a_rule_does_not_reach_back_before_it_was_said() -> None:
-    assert notices(Rule(id="r", time=100, start=20, skip_result=True)).in_force()[0].start == 100
+    assert in_state(Rule(id="r", time=100, start=20, skip_result=True)).in_force()[0].start == 100
 
 
 def test_notices_are_kept_as_long_as_they_matter() -> None:
-    kept = notices(Rule(id="r", time=100, end=200, skip_result=True), Rule(id="s", time=100, skip_result=True))
+    kept = in_state(Rule(id="r", time=100, end=200, skip_result=True), Rule(id="s", time=100, skip_result=True))
     kept.save(150)
-    assert len(Notices(kept.state).versions) == 2
+    assert len(ControlMessages(kept.state).versions) == 2
     kept.save(200)
-    assert [rule.id for _, rule in Notices(kept.state).versions] == ["s"]
+    assert [rule.id for _, rule in ControlMessages(kept.state).versions] == ["s"]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_notices_are_kept_as_long_as_they_matter() -> None:
 )
 def test_what_cannot_be_used_is_refused_with_a_stable_code(record: Any, text: bytes, code: str) -> None:
     nothing = np.zeros(1, np.int64)
-    decoded = NoticeDecoder(record).decode(Messages("rules", 0, pa.array([text]), nothing, nothing))
+    decoded = ControlMessageDecoder(record).decode(Messages("rules", 0, pa.array([text]), nothing, nothing))
     assert [(row, found) for row, found, _ in decoded.refused] == [(0, code)]
     assert decoded.records.num_rows == 0
 
@@ -281,7 +281,7 @@ def test_an_alert_of_a_rule_keeps_its_onset_and_ends_with_a_recovery_however_the
         made, state = DETECTION.process(windows, state, rules)
         state = DETECTION.from_tables(state.to_tables())
         parts.append(made)
-    verdicts = told(pl.concat(parts).filter(pl.col("window_start") >= 99 * STEP))
+    verdicts = explained(pl.concat(parts).filter(pl.col("window_start") >= 99 * STEP))
     alert = verdicts.filter(pl.col("reported_by").is_not_null(), pl.col("window_start") < 105 * STEP)
     assert alert["window_start"].to_list() == [i * STEP for i in range(100, 104)]
     assert set(alert["kind"]) == {"anomaly"}

@@ -14,7 +14,7 @@ from pipelines.contracts import settings
 from pipelines.evaluation.score import COLUMNS, score_files
 
 DETECTOR = settings.load().detector
-NAB = Path(__file__).parents[3] / "shared" / "data" / "nab" / "data"
+NAB = Path(__file__).parents[4] / "shared" / "data" / "nab" / "data"
 
 
 def _write(path: Path, columns: dict[str, np.ndarray], order: np.ndarray | None = None) -> Path:

@@ -18,7 +18,7 @@ from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.logs.detector import LogDetectorProcess
-from tests.logs.site import START, WINDOW
+from tests.pipelines.site import START, WINDOW
 
 PROCESSOR = build(LogDetectorProcess(DetectorSettings(), WINDOW))
 RATES = {"get": 20.0, "put": 8.0, "login": 1.0, "slow": 0.1}

@@ -10,7 +10,7 @@ from pipelines.evaluation import baselines, datasets
 from pipelines.evaluation.nab import NabFile, evaluate
 from pipelines.evaluation.vus import vus_pr
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
+DATA = Path(__file__).parents[4] / "shared" / "data"
 PUBLISHED = {"windowedGaussian": 39.65, "numenta": 70.10, "contextOSE": 69.90, "relativeEntropy": 54.64}
 
 

@@ -30,18 +30,18 @@ from pipelines.cli.rule import app as rule_app
 from pipelines.contracts import topics
 from pipelines.contracts.records import Rule
 from pipelines.contracts.settings import DetectorSettings, load
-from pipelines.jobs.detect.control_messages import Notices
+from pipelines.jobs.detect.control_messages import ControlMessages
 from pipelines.jobs.detect.correction_journal import IDENTITY
+from pipelines.jobs.detect.job import control_messages
 from pipelines.jobs.detect.logs.detector import LogDetectorProcess, LogDetectorProcessor
 from pipelines.jobs.detect.operator import DetectorProcess, DetectorProcessor
-from pipelines.jobs.sources import notices
 from pipelines.query.control_topics import checked
-from tests.pipelines.hostile import BEYOND, HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, STEP, T0, label, rule
+from tests.pipelines.detect.hostile import BEYOND, HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, STEP, T0, label, rule
 
 
 def read(topic: str, values: list[bytes | None]) -> tuple[pl.DataFrame, list[DeadLetter]]:
     """What a job gets of messages of a topic, and its dead letters."""
-    source, n = notices(load()), len(values)
+    source, n = control_messages(load()), len(values)
     found = Messages(topic, 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, T0 + STEP))
     table, _, dead = reading.read(source, found, "detector")
     frame = pl.from_arrow(table)
@@ -151,7 +151,7 @@ def test_a_rule_that_an_older_version_kept_in_its_state_and_this_one_refuses_doe
         [T0, rule(id=name, **{"host.name": glob}).decode()] for name, glob in (("p", "?" * 9_999), ("g", "*"))
     )
     state.notes["notices"] = {"rules": [poison, good], "labels": [[T0, label(metric="m" * 9_999).decode()]]}
-    kept = Notices(state)
+    kept = ControlMessages(state)
     assert [version.rule.id for version in kept.in_force()] == ["g"]
     assert kept.labels == []
 
@@ -159,7 +159,7 @@ def test_a_rule_that_an_older_version_kept_in_its_state_and_this_one_refuses_doe
 def test_of_two_jobs_that_read_the_rules_one_writes_the_dead_letters() -> None:
     n = len(HOSTILE_RULES)
     found = Messages(topics.RULES, 0, pa.array(HOSTILE_RULES, pa.binary()), np.arange(n), np.full(n, T0))
-    assert reading.read(notices(load(), refuses=False), found, "log_detector")[2] == []
+    assert reading.read(control_messages(load(), refuses=False), found, "log_detector")[2] == []
 
 
 @hypothesis(deadline=None, max_examples=20)

@@ -14,7 +14,7 @@ from pipelines.cli.docs import docs
 from pipelines.contracts.records import ALL, Log, Novelty
 from pipelines.contracts.schemas import errors_page, mapping, records_page, settings_page, spark_schema
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def leaf(record: type[Record], dotted: str) -> dict[str, Any]:

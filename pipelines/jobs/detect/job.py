@@ -1,0 +1,66 @@
+"""The jobs that judge: features of metrics, and counts of log lines, in; verdicts out.
+
+Both share the topic of verdicts only: neither waits for the other's watermark.
+"""
+
+from __future__ import annotations
+
+from engine.spec.decoder import Decoder
+from engine.spec.duration import duration_ms
+from engine.spec.job import Job
+from engine.spec.output import Output
+from engine.spec.source import Source
+from engine.stream import Stream
+from engine.watermarks import Prompt
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features, Label, LogFeatures, Novelty, Rule
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessageDecoder
+from pipelines.jobs.detect.logs.detector import LogDetectorProcess
+from pipelines.jobs.detect.operator import DetectorProcess
+from pipelines.jobs.sources import bounds, columnar, dead, internal
+
+
+def detector(settings: Settings) -> Job:
+    """`features` → `novelties`: what is novel of each series and machine."""
+    features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
+    stream = features.merge(Stream.read(control_messages(settings))).key_by("entity", "metric")
+    horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
+    novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
+    late = columnar(settings, topics.NOVELTIES_LATE, Features)
+    return stream.process(DetectorProcess(settings.detector, horizon)).write(
+        "detector", novelties, dead(settings), late
+    )
+
+
+def log_detector(settings: Settings) -> Job:
+    """`features.logs` → `novelties`: what is novel of each machine's log."""
+    features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
+    stream = features.merge(Stream.read(control_messages(settings, refuses=False))).key_by("entity", "metric")
+    process = LogDetectorProcess(settings.detector, duration_ms(settings.window.size))
+    novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
+    late = columnar(settings, topics.LOG_NOVELTIES_LATE, LogFeatures)
+    return stream.process(process).write("log_detector", novelties, dead(settings), late)
+
+
+def control_messages(settings: Settings, refuses: bool = True) -> Source:
+    """Rules and labels, to all shards. They are said when they are sent: silence in them holds nothing up.
+
+    Args:
+        settings: The settings.
+        refuses: Whether the job that reads them writes dead letters of what is wrong; one job does.
+    """
+    formats: dict[str, Decoder] = {
+        settings.topic(topics.RULES): ControlMessageDecoder(Rule),
+        settings.topic(topics.LABELS): ControlMessageDecoder(Label),
+    }
+    expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
+    return Source(
+        formats,
+        ControlMessage,
+        "window_end",
+        Prompt(expected=expected),
+        bounds(settings),
+        broadcast=True,
+        reports=refuses,
+    )

@@ -1,0 +1,1 @@
+"""The extractor: statistics of each series in event-time windows."""

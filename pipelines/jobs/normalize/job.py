@@ -1,0 +1,40 @@
+"""The jobs that read what agents write, check it and decide the watermark: one for metrics, one for log lines."""
+
+from __future__ import annotations
+
+from engine.formats.json_decoder import JsonDecoder
+from engine.spec.decoder import Decoder
+from engine.spec.job import Job
+from engine.spec.source import Source
+from engine.stream import Stream
+from pipelines.contracts import topics
+from pipelines.contracts.records import Log, Telemetry
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.normalize.collectd import CollectdDecoder
+from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
+from pipelines.jobs.normalize.telegraf import TelegrafDecoder
+from pipelines.jobs.sources import bounds, columnar, dead, watermark
+
+
+def normalizer(settings: Settings) -> Job:
+    """Agents' formats → `telemetry`; here a wrong clock is caught and the watermark is first decided."""
+    formats: dict[str, Decoder] = {
+        settings.topic(topics.RAW_JSON): JsonDecoder(Telemetry),
+        settings.topic(topics.RAW_TELEGRAF): TelegrafDecoder(),
+        settings.topic(topics.RAW_COLLECTD): CollectdDecoder(),
+    }
+    clock = watermark(settings, *formats)
+    source = Source(formats, Telemetry, "time", clock, bounds(settings), columnar=False)
+    stream = Stream.read(source).key_by("entity")
+    return stream.write("normalizer", columnar(settings, topics.TELEMETRY, Telemetry), dead(settings))
+
+
+def log_normalizer(settings: Settings) -> Job:
+    """Agents' formats → `logs`."""
+    formats: dict[str, Decoder] = {
+        settings.topic(topics.LOGS_JSON): JsonDecoder(Log),
+        settings.topic(topics.LOGS_RSYSLOG): RsyslogDecoder(),
+    }
+    source = Source(formats, Log, "time", watermark(settings, *formats), bounds(settings), columnar=False)
+    stream = Stream.read(source).key_by("entity")
+    return stream.write("log_normalizer", columnar(settings, topics.LOGS, Log), dead(settings))
