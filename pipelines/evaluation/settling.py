@@ -1,6 +1,7 @@
 """How single series settle after a change of state: noticed, accepted as the new normal, recognised, and then quiet.
 
-A machine has many metrics, each a series with a normal of its own; `kinds.IncidentOutcome` judges the machine as a whole.
+A machine has many metrics, and each is a series with a normal of its own. `kinds.IncidentOutcome` judges the machine as
+a whole.
 """
 
 from __future__ import annotations

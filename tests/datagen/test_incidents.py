@@ -7,7 +7,7 @@ import pytest
 
 from datagen.clock import VirtualClock
 from datagen.groundtruth import ANOMALIES, STATE_CHANGES, GroundTruth
-from datagen.simulator import SimulatorConfig, demo, frames, logs, simulate
+from datagen.simulator import InjectedIncident, SimulatorConfig, demo, frames, logs, simulate
 from datagen.simulator.schedule import Schedule
 from datagen.sinks import CollectSink
 

@@ -119,7 +119,7 @@ class Detection:
         """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
 
         An entity with two or more metrics at a window end gets a joined verdict there, metric `JOINED`. A window that
-        was expected and did not come gets a verdict of kind *absence*, once, at the first such window; see `AbsenceWatch`.
+        was expected and did not come gets a verdict of kind *absence*, once, at the first such window (`AbsenceWatch`).
 
         Args:
             frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there

@@ -56,8 +56,8 @@ class DetectorProcess(Operator):
 class DetectorProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that the order of judging is that of event time.
 
-    State: those of `Waiting`, `CorrectionJournal`, `PeersKept` and `ControlMessages`, segment ``models``, what the detector believes, and
-    the note ``silent``: the watermark at which the next machine has been silent for too long.
+    State: those of `Waiting`, `CorrectionJournal`, `PeersKept` and `ControlMessages`; segment ``models``, what the
+    detector believes; and the note ``silent``, the watermark at which the next absence of a machine is certain.
     """
 
     def __init__(self, config: DetectorProcess) -> None:

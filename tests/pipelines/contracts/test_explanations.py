@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import yaml
 
+from pipelines.contracts.explanations import explain, explained
 from pipelines.contracts.settings import load
 from pipelines.jobs.detect.detection import Detection
 
