@@ -22,7 +22,7 @@ LOGS_LATE = "logs.late"
 LOG_FEATURES = "features.logs"
 NOVELTIES = "novelties"
 NOVELTIES_LATE = "novelties.late"
-LOG_NOVELTIES_LATE = "novelties.logs.late"
+LOG_FEATURES_LATE = "features.logs.late"
 RULES = "rules"
 LABELS = "labels"
 DEADLETTER = "deadletter"
@@ -37,7 +37,7 @@ FROM_OPERATORS = (RULES, LABELS)
 
 FROM_JOBS = (
     *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),
-    *(NOVELTIES, NOVELTIES_LATE, LOG_NOVELTIES_LATE),
+    *(NOVELTIES, NOVELTIES_LATE, LOG_FEATURES_LATE),
 )
 """What jobs write, each one or two."""
 

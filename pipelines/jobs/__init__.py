@@ -94,7 +94,7 @@ CHAIN = (
         "log_detector",
         "detect",
         (topics.LOG_FEATURES, topics.RULES, topics.LABELS),
-        (topics.NOVELTIES, topics.LOG_NOVELTIES_LATE),
+        (topics.NOVELTIES, topics.LOG_FEATURES_LATE),
         log_detector,
         "what is novel of each machine's log",
     ),

@@ -39,7 +39,7 @@ def log_detector(settings: Settings) -> Job:
     stream = features.merge(Stream.read(control_messages(settings, refuses=False))).key_by("entity", "metric")
     process = LogDetectorProcess(settings.detector, duration_ms(settings.window.size))
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
-    late = columnar(settings, topics.LOG_NOVELTIES_LATE, LogFeatures)
+    late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
     return stream.process(process).write("log_detector", novelties, dead(settings), late)
 
 
