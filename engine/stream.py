@@ -24,7 +24,7 @@ from engine.spec.inputs import INPUT, schema
 from engine.spec.job import Job
 from engine.spec.operator import Operator
 from engine.spec.output import Output
-from engine.spec.source import Clock, Source
+from engine.spec.source import Source, TimeDomain
 from engine.spec.steps import Apply, Columns, Explode, Step, Where
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.windows import Evictor, Window
@@ -62,7 +62,7 @@ class Stream:
         """The event-time column at this point."""
         return self.processor.result_time(self.source.time)
 
-    def timed(self, clock: Clock, column: str | None = None) -> Stream:
+    def timed(self, clock: TimeDomain, column: str | None = None) -> Stream:
         """Chooses the time that windows, triggers and operators work on; event time if nothing is said.
 
         Args:
@@ -87,7 +87,7 @@ class Stream:
         """Two streams by the key: `IntervalJoin`, `WindowJoin`, `Correlation`, or `Broadcast` of the other one."""
         left, right = self._plain("join"), other._plain("join")
         names = [[name for name in schema(side).names if name != INPUT] for side in (left, right)]
-        right = tuple(replace(source, broadcast=how.wide) for source in right)
+        right = tuple(replace(source, broadcast=how.broadcast) for source in right)
         both = replace(self, sources=(*left, *right))
         return both.process(how.sided(len(left), *names))
 

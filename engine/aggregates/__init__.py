@@ -1,7 +1,7 @@
-"""Mergeable aggregates, vectorised over keys and panes."""
+"""Mergeable aggregates, vectorised over keys and slices."""
 
-from engine.aggregates.base import Aggregate, RowAggregate
-from engine.aggregates.custom import Custom
+from engine.aggregates.aggregate import Aggregate, RowAggregate
+from engine.aggregates.custom import CustomAggregate
 from engine.aggregates.distinct import Distinct
 from engine.aggregates.extremes import Max, Min
 from engine.aggregates.histogram import Histogram
@@ -18,7 +18,7 @@ __all__ = [
     "AnyAggregate",
     "Constant",
     "Count",
-    "Custom",
+    "CustomAggregate",
     "Distinct",
     "First",
     "Histogram",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from engine.aggregates.base import Aggregate, RowAggregate
+from engine.aggregates.aggregate import Aggregate, RowAggregate
 from engine.aggregates.rate import Rate
 from engine.spec.errors import NewnormalError
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.aggregates.base import Aggregate
+from engine.aggregates.aggregate import Aggregate
 
 
 @dataclass(frozen=True, eq=False)
-class Custom(Aggregate):
+class CustomAggregate(Aggregate):
     """A mergeable aggregate given by its parts.
 
     Merging must be associative and commutative: partials of one window are merged in any order and grouping.
@@ -25,7 +25,7 @@ class Custom(Aggregate):
     The geometric mean of positive values:
 
     >>> logs = pl.col("value").log()
-    >>> mean = Custom(
+    >>> mean = CustomAggregate(
     ...     {"geo.logs": logs.sum(), "geo.n": pl.len()},
     ...     {"geo.logs": pl.col("geo.logs").sum(), "geo.n": pl.col("geo.n").sum()},
     ...     (pl.col("geo.logs") / pl.col("geo.n")).exp(),

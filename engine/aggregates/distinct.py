@@ -1,6 +1,6 @@
 """Number of distinct values by HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, AofA 2007), kept as rows.
 
-A register is a row (key, pane, register, rank) and an empty one is no row, so few values take few rows. Values are
+A register is a row (key, slice, register, rank) and an empty one is no row, so few values take few rows. Values are
 hashed by our own code: what lies in the state must mean the same after an upgrade of any library.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates.base import ROOM, RowAggregate, present
+from engine.aggregates.aggregate import ROOM, RowAggregate, present
 from engine.columns.packing import grouped
 
 _PRECISION = 12

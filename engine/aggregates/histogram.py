@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from engine.aggregates.base import ROOM, RowAggregate, numbers, present
+from engine.aggregates.aggregate import ROOM, RowAggregate, numbers, present
 from engine.columns.packing import grouped
 from engine.spec.errors import NewnormalError
 

@@ -11,7 +11,7 @@ from typing import Self
 
 import polars as pl
 
-from engine.aggregates.base import TIME, Aggregate
+from engine.aggregates.aggregate import TIME, Aggregate
 from engine.spec.duration import NEVER
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.aggregates.base import Aggregate, numbers
+from engine.aggregates.aggregate import Aggregate, numbers
 
 
 @dataclass(frozen=True)

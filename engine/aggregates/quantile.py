@@ -1,6 +1,6 @@
 """Quantiles by DDSketch (Masson, Rim, Lee, PVLDB 2019): log buckets of bounded relative error, kept as rows.
 
-A sketch is no object: it is the rows (key, pane, bucket, n) of one table for all keys, so that updating, merging and
+A sketch is no object: it is the rows (key, slice, bucket, n) of one table for all keys, so that updating, merging and
 reading a hundred thousand sketches are three vectorised group-bys.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates.base import ROOM, RowAggregate, numbers, present
+from engine.aggregates.aggregate import ROOM, RowAggregate, numbers, present
 from engine.columns.packing import grouped, ordered, packed
 from engine.spec.errors import NewnormalError
 

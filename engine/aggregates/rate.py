@@ -1,6 +1,6 @@
 """The rate of a counter, resets taken out (as Prometheus' `increase`): exact whatever order the samples come in.
 
-An increase lies between two samples, so the samples of open panes are kept as rows.
+An increase lies between two samples, so the samples of open slices are kept as rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from engine.aggregates.base import TIME
+from engine.aggregates.aggregate import TIME
 from engine.spec.duration import duration_ms
 
 

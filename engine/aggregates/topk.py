@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.aggregates.base import RowAggregate, present
+from engine.aggregates.aggregate import RowAggregate, present
 from engine.columns.packing import grouped
 from engine.spec.errors import NewnormalError
 

@@ -10,7 +10,7 @@ from pydantic import create_model
 
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.reference import Arrival, Silence, Vouched
+from engine.reference import Arrival, Heartbeat, Watermark
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
@@ -54,8 +54,8 @@ def play(job: Job, records: Iterable[Came], every: int = 2000, shards: int = 2) 
     driven = Driven(job, shards)
     came = sorted(records, key=lambda c: (c[0], c[1]))
     for tick, group in groupby(came, lambda c: c[0] // every):
-        heartbeats = [Silence(topic, 0, (tick + 1) * every) for topic in job.topics]
+        heartbeats = [Heartbeat(topic, 0, (tick + 1) * every) for topic in job.topics]
         driven.run([[*(Arrival(topic, 0, at, record) for at, topic, record in group), *heartbeats]])
     newest = max(at for at, _, _ in came) + 86_400_000
-    driven.run([[Vouched(topic, 0, newest, newest) for topic in job.topics]])
+    driven.run([[Watermark(topic, 0, newest, newest) for topic in job.topics]])
     return driven.rows

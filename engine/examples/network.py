@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from engine.aggregates import Count, Max, Sum
 from engine.examples.kit import T0, Came, Row, job, play, record, source
 from engine.stream import Stream
-from engine.triggers import AfterWatermark, Every
+from engine.triggers import AfterProcessingTime, AfterWatermark
 from engine.windows import Session
 
 BURSTS = {"web-1": [(0, 20), (60, 90)], "web-2": [(10, 70)], "db-1": [(5, 15), (40, 45), (80, 110)]}
@@ -37,7 +37,7 @@ def compute() -> Network:
                 row = {"time": time, "host": host, "sent": float(rng.gamma(2, 500))}
                 samples.append((time + int(rng.integers(0, 1500)), "traffic", row))
     traffic = Stream.read(source("traffic", Traffic, "2s")).key_by("host").window(Session("10s"))
-    sessions = traffic.trigger(AfterWatermark(early=Every("5s"))).aggregate(
+    sessions = traffic.trigger(AfterWatermark(early=AfterProcessingTime("5s"))).aggregate(
         samples=Count(), sent=Sum("sent"), peak=Max("sent")
     )
     return Network(samples, play(job(sessions, Burst), samples))

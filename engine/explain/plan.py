@@ -120,7 +120,7 @@ def _windows(config: WindowAggregate) -> Lines:
     lateness = duration_ms(config.allowed_lateness)
     if config.shared:
         kept = _length(WindowProcessor(config).retention)
-        state = f"partials of each key and pane of {_length(config.sliding.pane_ms)}, for {kept} after its start"
+        state = f"partials of each key and slice of {_length(config.sliding.slice_ms)}, for {kept} after its start"
     else:
         state = f"partials of each key and open window, until {_length(lateness)} after its end"
     return [

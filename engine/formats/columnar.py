@@ -1,6 +1,6 @@
 """The columnar log: one Kafka message is one Arrow IPC stream of some thousand records, with its writer's watermark.
 
-The watermark in a message vouches that its writer will send no record older than it after this message, late ones
+The watermark in a message promises that its writer will send no record older than it after this message, late ones
 excepted. A message without rows moves the watermark alone.
 """
 
@@ -24,7 +24,7 @@ def encode(table: pa.Table, watermark: int | None = None) -> bytes:
 
     Args:
         table: The records.
-        watermark: What the writer vouches for; `NEVER` for nothing yet, ``None`` if it does not tell watermarks at all.
+        watermark: The writer's watermark; `NEVER` if it has none yet, ``None`` if it sends no watermarks at all.
 
     >>> table = pa.table({"time": [1, 2]})
     >>> decoded, watermark = decode(encode(table, 5), table.schema)

@@ -14,7 +14,7 @@ HEARTBEAT = b"\0heartbeat"
 """Value of a message that says nothing but that its partition is alive; no text, no JSON and no Arrow begins so."""
 
 
-class Heartbeat:
+class HeartbeatSender:
     """Sends a heartbeat to each partition of some topics at a steady pace, in a thread of its own; a context manager.
 
     Args:

@@ -23,7 +23,7 @@ class Broadcast(TwoSided):
         how: ``left``: a record that no rule concerns is a result too, with nulls.
     """
 
-    wide: ClassVar[bool] = True
+    broadcast: ClassVar[bool] = True
 
     identity: tuple[str, ...]
     on: tuple[str, ...] = ()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.operators.ordered import Ordered
+from engine.operators.ordered import EventTimeOrdered
 from engine.spec.duration import duration_ms
 
 
 @dataclass(frozen=True)
-class Deduplicate(Ordered):
+class Deduplicate(EventTimeOrdered):
     """Lets a record pass if none that agrees with it has passed within the time before it.
 
     Args:

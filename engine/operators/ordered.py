@@ -12,7 +12,7 @@ from engine.spec.operator import Operator
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ordered(Operator):
+class EventTimeOrdered(Operator):
     """An operator in event-time order; the stream that it is put on says the rest.
 
     Args:

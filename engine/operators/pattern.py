@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.operators.ordered import Ordered
+from engine.operators.ordered import EventTimeOrdered
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.steps import expression
@@ -28,7 +28,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Pattern(Ordered):
+class Pattern(EventTimeOrdered):
     """Each record that is the first event starts a run; each run takes the first record that is its next event.
 
     A run ends without a match after `within`, or by a record that should be absent, or by one that is not the `next`

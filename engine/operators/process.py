@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.operators.ordered import Ordered
+from engine.operators.ordered import EventTimeOrdered
 from engine.operators.turn import Logic
 from engine.spec.duration import duration_ms
 
 
 @dataclass(frozen=True)
-class Process(Ordered):
+class Process(EventTimeOrdered):
     """A user's logic over the sequence of each key.
 
     Args:

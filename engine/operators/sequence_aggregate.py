@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine.aggregates import AnyAggregate
-from engine.operators.ordered import Ordered
+from engine.operators.ordered import EventTimeOrdered
 from engine.operators.sequence_windows import SequenceWindows
 
 
 @dataclass(frozen=True)
-class SequenceAggregate(Ordered):
+class SequenceAggregate(EventTimeOrdered):
     """One result a window: the key, ``window_start``, ``window_end``, ``revision`` (always 0) and the aggregates.
 
     Args:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import polars as pl
 
-from engine.operators.ordered import Ordered
+from engine.operators.ordered import EventTimeOrdered
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Key, Row
 
@@ -16,7 +16,7 @@ LEFT_TIME, RIGHT_TIME = "left_time", "right_time"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoSided(Ordered):
+class TwoSided(EventTimeOrdered):
     """An operator on two streams.
 
     A pair has the key, all other columns of the left record, those of the right one (``<name>_right`` where the left
@@ -28,7 +28,7 @@ class TwoSided(Ordered):
         right: Those on the right.
     """
 
-    wide: ClassVar[bool] = False
+    broadcast: ClassVar[bool] = False
     """Whether the right stream goes to all shards."""
 
     split: int = 1

@@ -22,7 +22,7 @@ class WindowAggregate(Operator):
 
     Attributes:
         trigger: When windows fire; without one, at the watermark and for late records. Aligned windows without a
-            trigger share panes and have no columns but ``revision`` to tell their results apart.
+            trigger share slices and have no columns but ``revision`` to tell their results apart.
         panes: How the results of one window relate.
         evict: Which records of a window count; without one, all.
     """
@@ -38,13 +38,13 @@ class WindowAggregate(Operator):
 
     @property
     def shared(self) -> bool:
-        """Whether windows are put together from shared panes: aligned ones that fire at the watermark."""
+        """Whether windows are put together from shared slices: aligned ones that fire at the watermark."""
         plain = self.trigger is None and self.evict is None and self.panes == ACCUMULATING
         return plain and isinstance(self.window, Sliding) and not self.window.offset_ms
 
     @property
     def sliding(self) -> Sliding:
-        """The windows, if they are put together from panes."""
+        """The windows, if they are put together from slices."""
         assert isinstance(self.window, Sliding)
         return self.window
 

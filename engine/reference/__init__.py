@@ -16,13 +16,13 @@ from engine.operators.sequence_aggregate import SequenceAggregate
 from engine.operators.window_join import WindowJoin
 from engine.operators.windows import WindowAggregate
 from engine.reference.aligned_windows import Windows
-from engine.reference.base import Reference
 from engine.reference.broadcast import BroadcastReference
 from engine.reference.chain import ChainReference, PassThroughReference, TransformReference
 from engine.reference.correlation import CorrelationReference
 from engine.reference.deduplicate import DeduplicateReference
-from engine.reference.interpreter import Arrival, Outcome, Silence, Vouched, interpret, step_by_step
+from engine.reference.interpreter import Arrival, Heartbeat, Outcome, Watermark, interpret, step_by_step
 from engine.reference.interval_join import IntervalJoinReference
+from engine.reference.meaning import Reference
 from engine.reference.of import reference
 from engine.reference.pattern import PatternReference
 from engine.reference.process import ProcessReference
@@ -44,4 +44,4 @@ reference.register(Transform, TransformReference)
 reference.register(WindowAggregate, lambda operator: Windows(operator) if operator.shared else Panes(operator))
 reference.register(WindowJoin, WindowJoinReference)
 
-__all__ = ["Arrival", "Outcome", "Reference", "Row", "Silence", "Vouched", "interpret", "reference", "step_by_step"]
+__all__ = ["Arrival", "Heartbeat", "Outcome", "Reference", "Row", "Watermark", "interpret", "reference", "step_by_step"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
-from engine.reference.base import Reference
+from engine.reference.meaning import Reference
 from engine.spec.duration import duration_ms
 from engine.spec.operator import Key, Progress, Row
 
@@ -82,7 +82,7 @@ class Windows(Reference):
 
     def ends_of(self, record: Row) -> list[int]:
         """Ends of the windows in which a record lies, ascending."""
-        return self.window.ends_of(self.window.pane_start(record[self.config.time]))
+        return self.window.ends_of(self.window.slice_start(record[self.config.time]))
 
     def inside(self, end: int, key: Key) -> list[Row]:
         """The records of a window, in event-time order, those of one time by their values."""

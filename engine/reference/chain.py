@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.operators.chain import Chain, PassThrough, Transform
-from engine.reference.base import Reference
+from engine.reference.meaning import Reference
 from engine.reference.of import reference
 from engine.spec.operator import Progress, Row
 from engine.spec.steps import row_by_row

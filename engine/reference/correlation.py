@@ -23,14 +23,14 @@ class CorrelationReference(OrderedReference):
         self.records: list[Row] = []
 
     def due(self, record: Row) -> int:
-        return self.window.pane_start(int(record[self.time])) + self.window.pane_ms
+        return self.window.slice_start(int(record[self.time])) + self.window.slice_ms
 
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         self.records += ready
         slots: dict[Key, dict[int, tuple[list[float], list[float]]]] = {}
         for record in self.records:
             mine = slots.setdefault(self.key_of(record), {})
-            values = mine.setdefault(self.window.pane_start(record[self.time]), ([], []))
+            values = mine.setdefault(self.window.slice_start(record[self.time]), ([], []))
             left = self.sides.is_left(record)
             value = record[self.config.x if left else self.config.y]
             if value is not None:

@@ -32,8 +32,8 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Vouched:
-    """What the writer of a partition vouches for: after this, it sends nothing older than the watermark."""
+class Watermark:
+    """The writer's watermark of a partition: after this, the writer sends no record older than it."""
 
     topic: str
     partition: int
@@ -42,8 +42,8 @@ class Vouched:
 
 
 @dataclass(frozen=True)
-class Silence:
-    """A heartbeat of a partition: it is alive, and has nothing to say."""
+class Heartbeat:
+    """A heartbeat of a partition: the partition is alive and has no record."""
 
     topic: str
     partition: int
@@ -65,7 +65,7 @@ class Outcome:
     watermarks: list[int] = field(default_factory=list)
 
 
-def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Outcome:
+def interpret(job: Job, batches: Iterable[Sequence[Arrival | Watermark | Heartbeat]]) -> Outcome:
     """Runs a job over micro-batches; the records of each are taken by topic and partition, there in order of arrival.
 
     Raises:
@@ -79,7 +79,7 @@ def interpret(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]
     return whole
 
 
-def step_by_step(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Iterator[Outcome]:
+def step_by_step(job: Job, batches: Iterable[Sequence[Arrival | Watermark | Heartbeat]]) -> Iterator[Outcome]:
     """As `interpret`: what the job makes of each micro-batch."""
     logic = reference(job.processor)
     clocks = InputClocks(job.inputs)
@@ -94,8 +94,8 @@ def step_by_step(job: Job, batches: Iterable[Sequence[Arrival | Vouched | Silenc
         yield Outcome(*logic.take(records, progress), [now])
 
 
-def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Marker]:
-    """One marker an entry; nobody can vouch for more than `TimeBounds.max_ahead` beyond the arrival."""
+def _markers(job: Job, batch: Sequence[Arrival | Watermark | Heartbeat]) -> list[Marker]:
+    """One marker an entry; a writer's watermark is cut at `TimeBounds.max_ahead` beyond the arrival."""
     markers = []
     for offset, entry in enumerate(batch):
         source = next(source for source in job.inputs if entry.topic in source.formats)
@@ -107,11 +107,11 @@ def _markers(job: Job, batch: Sequence[Arrival | Vouched | Silence]) -> list[Mar
         ahead, strategy = duration_ms(source.bounds.max_ahead), source.watermark
         records = [entry.record] if isinstance(entry, Arrival) else []
         table = pa.Table.from_pylist(records, schema=source.record.arrow_schema())
-        vouched = strategy.vouches(table, entry.watermark if isinstance(entry, Vouched) else None)
-        vouched = None if vouched is None else min(vouched, entry.arrived + ahead)
+        writer_watermark = strategy.message_watermark(table, entry.watermark if isinstance(entry, Watermark) else None)
+        writer_watermark = None if writer_watermark is None else min(writer_watermark, entry.arrived + ahead)
         times = [record[source.time] for record in records]
         observed = strategy.observes(np.array(times, np.int64))
-        spoke = NEVER if isinstance(entry, Silence) else entry.arrived
+        spoke = NEVER if isinstance(entry, Heartbeat) else entry.arrived
         newest = max(times, default=NEVER)
-        markers.append(Marker(*where, newest, vouched, entry.arrived, entry.arrived, spoke, offset, observed))
+        markers.append(Marker(*where, newest, writer_watermark, entry.arrived, entry.arrived, spoke, offset, observed))
     return markers

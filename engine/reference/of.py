@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from engine.reference.base import Reference
+from engine.reference.meaning import Reference
 from engine.spec.errors import NewnormalError
 from engine.spec.operator import Operator
 

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from engine.operators.ordered import Ordered
-from engine.reference.base import Reference
+from engine.operators.ordered import EventTimeOrdered
+from engine.reference.meaning import Reference
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Key, Progress, Row
 
@@ -15,7 +15,7 @@ from engine.spec.operator import Key, Progress, Row
 class OrderedReference(Reference, ABC):
     """The specification: every record waits in a list until it is due, then they are sorted and applied one by one."""
 
-    def __init__(self, config: Ordered) -> None:
+    def __init__(self, config: EventTimeOrdered) -> None:
         self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
         self.waiting: list[Row] = []
 

@@ -13,7 +13,7 @@ from engine.spec.steps import expression
 
 
 @dataclass
-class Run:
+class PartialMatch:
     """Records taken so far, the first event's first."""
 
     taken: list[Row]
@@ -25,7 +25,7 @@ class PatternReference(OrderedReference):
     def __init__(self, config: Pattern) -> None:
         super().__init__(config)
         self.config = config
-        self.runs: dict[Key, list[Run]] = {}
+        self.runs: dict[Key, list[PartialMatch]] = {}
 
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         matches: list[Row] = []
@@ -47,7 +47,7 @@ class PatternReference(OrderedReference):
     def meet(self, record: Row) -> list[Row]:
         """Leads a key's runs past a record; the oldest run comes first."""
         key, matches = self.key_of(record), []
-        left: list[Run] = []
+        left: list[PartialMatch] = []
         for run in self.runs.get(key, []):
             if any(self.holds(event, record, run) for event in self.config.absent(len(run.taken))):
                 continue
@@ -64,23 +64,23 @@ class PatternReference(OrderedReference):
                 self.runs[key] = []
                 return matches
         self.runs[key] = left
-        if self.holds(self.config.taken[0], record, Run([])):
-            run = Run([record])
+        if self.holds(self.config.taken[0], record, PartialMatch([])):
+            run = PartialMatch([record])
             if len(self.config.events) == 1:
                 matches.append(self.match(run, record[self.time]))
             else:
                 self.runs[key].append(run)
         return matches
 
-    def holds(self, event: Event, record: Row, run: Run) -> bool:
+    def holds(self, event: Event, record: Row, run: PartialMatch) -> bool:
         """Whether a record is an event, as a run sees it."""
         seen = record | self.captured(run)
         return bool(pl.DataFrame([seen], infer_schema_length=None).select(expression(event.where)).item())
 
-    def captured(self, run: Run) -> Row:
+    def captured(self, run: PartialMatch) -> Row:
         names = (self.time, *self.config.columns)
         return {f"{e.name}_{c}": r[c] for e, r in zip(self.config.taken, run.taken, strict=False) for c in names}
 
-    def match(self, run: Run, time: int) -> Row:
+    def match(self, run: PartialMatch, time: int) -> Row:
         key = dict(zip(self.key, self.key_of(run.taken[0]), strict=True))
         return key | {self.time: time} | self.captured(run)

@@ -1,4 +1,4 @@
-"""Triggers in plain Python: a tree of nodes a window, looked at at each moment. See `engine.triggers.base`."""
+"""Triggers in plain Python: a tree of nodes a window, looked at at each moment. See `engine.triggers.trigger`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import Any, Literal
 
 import polars as pl
 
-from engine.triggers import AfterCount, AfterWatermark, AllOf, AnyOf, Custom, Every, InOrder, Never, Trigger, Until
+from engine.triggers import (
+    AfterAll,
+    AfterAny,
+    AfterCount,
+    AfterEach,
+    AfterProcessingTime,
+    AfterWatermark,
+    CustomTrigger,
+    Never,
+    OrFinally,
+    Trigger,
+)
 
 
 @dataclass(frozen=True)
@@ -91,24 +102,24 @@ class Node:
         match self.trigger:
             case AfterCount(n):
                 return since.records >= n
-            case Every(_, aligned) as every if since.opened is not None:
+            case AfterProcessingTime(_, aligned) as every if since.opened is not None:
                 first = since.opened - (since.opened % every.period_ms if aligned else 0)
                 return moment.clock >= first + every.period_ms
             case AfterWatermark():
                 return self._at_watermark(view, moment, since)
-            case AnyOf():
+            case AfterAny():
                 return any(part.ready(view, moment, since) for part in self.parts)
-            case AllOf():
+            case AfterAll():
                 return all(self._were_or_are_ready(view, moment, since))
-            case InOrder():
+            case AfterEach():
                 return self.parts[self.turn].ready(view, moment, since)
-            case Until():
+            case OrFinally():
                 fires, ends = self.parts
                 return not self.over and (fires.ready(view, moment, since) or ends.ready(view, moment, self.since))
-            case Custom() as custom if view.pane.records:
+            case CustomTrigger() as custom if view.pane.records:
                 row = view.row() | {"fresh": view.pane.records, "watermark": moment.now, "clock": moment.clock}
                 return bool(custom.should_fire(pl.DataFrame([row]))[0])
-            case Every() | Never() | Custom():
+            case AfterProcessingTime() | Never() | CustomTrigger():
                 return False
         raise TypeError(f"no trigger: {self.trigger!r}")
 
@@ -131,19 +142,19 @@ class Node:
         return [held or part.ready(view, moment, since) for held, part in parts]
 
     def looked_at(self, view: View, moment: Moment, since: Since, fired: bool) -> None:
-        """Moves on, after a moment at which the window fired or did not; the end of an `Until` never learns of it."""
-        if isinstance(self.trigger, AllOf):
+        """Moves on after a moment. The end of an `OrFinally` never learns that its window fired."""
+        if isinstance(self.trigger, AfterAll):
             held = self._were_or_are_ready(view, moment, since)
             self.held = [not fired and ready for ready in held]
-        if isinstance(self.trigger, InOrder):
+        if isinstance(self.trigger, AfterEach):
             current = self.parts[self.turn]
             fires = fired and current.ready(view, moment, since)
             current.looked_at(view, moment, since, fired)
-            ended = current.over if isinstance(current.trigger, Until) else fires
+            ended = current.over if isinstance(current.trigger, OrFinally) else fires
             if ended and self.turn < len(self.parts) - 1:
                 self.turn += 1
                 self.parts[self.turn].begin()
-        elif isinstance(self.trigger, Until):
+        elif isinstance(self.trigger, OrFinally):
             over = self.parts[1].ready(view, moment, self.since)
             self.parts[0].looked_at(view, moment, since, fired)
             self.parts[1].looked_at(view, moment, self.since, False)

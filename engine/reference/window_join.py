@@ -25,7 +25,7 @@ class WindowJoinReference(OrderedReference):
         return self.ends_of(record)[0]
 
     def ends_of(self, record: Row) -> list[int]:
-        return self.window.ends_of(self.window.pane_start(record[self.time]))
+        return self.window.ends_of(self.window.slice_start(record[self.time]))
 
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         for record in ready:

@@ -5,7 +5,8 @@ A micro-batch is: the clock moves on, the records come one after the other, the 
 * A record lies in each span that its window kind says; spans of a key that overlap are one, if windows merge.
 * A span is gone once the watermark ahead of the batch has passed its end by the allowed lateness. A record with no
   other span is too late.
-* Triggers say when a window fires (`engine.triggers.base`); at its end it fires if it has records that were in no pane.
+* Triggers say when a window fires (`engine.triggers.trigger`); at its end it fires if it has
+  records that were in no pane.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
-from engine.reference.base import Reference
+from engine.reference.meaning import Reference
 from engine.reference.triggers import Moment, Node, Since, View
 from engine.spec.duration import END_OF_TIME, duration_ms
 from engine.spec.operator import Key, Progress, Row
@@ -23,7 +24,7 @@ from engine.triggers import AccumulatingAndRetracting, Discarding
 
 
 @dataclass
-class Held:
+class WindowContent:
     """A window of a key.
 
     Attributes:
@@ -54,7 +55,7 @@ class Held:
         self.since.take(clock)
         self.trigger.take(clock)
 
-    def merge(self, other: Held) -> None:
+    def merge(self, other: WindowContent) -> None:
         """Takes another window in."""
         self.start, self.end = min(self.start, other.start), max(self.end, other.end)
         self.records, self.fresh = self.records + other.records, self.fresh + other.fresh
@@ -70,7 +71,7 @@ class Panes(Reference):
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
         self.lateness = duration_ms(config.allowed_lateness)
-        self.held: list[Held] = []
+        self.held: list[WindowContent] = []
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
         """Takes in one micro-batch."""
@@ -101,10 +102,10 @@ class Panes(Reference):
         """Whether a window is over for good."""
         return watermark == END_OF_TIME or end + self.lateness <= watermark
 
-    def window_of(self, record: Row, start: int, end: int, clock: int) -> Held:
+    def window_of(self, record: Row, start: int, end: int, clock: int) -> WindowContent:
         """Puts a record into its window; other windows may become one with that."""
         key = tuple(record[k] for k in self.config.key)
-        window = Held(key, start, end, Node(self.config.fires))
+        window = WindowContent(key, start, end, Node(self.config.fires))
         for other in [w for w in self.held if w.key == key and self.same(w, start, end)]:
             self.held.remove(other)
             other.merge(window)
@@ -113,13 +114,13 @@ class Panes(Reference):
         self.held.append(window)
         return window
 
-    def same(self, window: Held, start: int, end: int) -> bool:
+    def same(self, window: WindowContent, start: int, end: int) -> bool:
         """Whether a span is a window's, or of a session."""
         if self.config.window.merges:
             return window.start < end and start < window.end
         return (window.start, window.end) == (start, end)
 
-    def look(self, window: Held, moment: Moment) -> list[Row]:
+    def look(self, window: WindowContent, moment: Moment) -> list[Row]:
         """Fires a window if its trigger is ready."""
         view = View(window.end, window.since, lambda: self.results(window))
         ready = window.trigger.ready(view, moment, window.since)
@@ -128,7 +129,7 @@ class Panes(Reference):
         window.trigger.looked_at(view, moment, window.since, fires)
         return self.fire(window, moment) if fires else []
 
-    def fire(self, window: Held, moment: Moment) -> list[Row]:
+    def fire(self, window: WindowContent, moment: Moment) -> list[Row]:
         """A pane, and what it takes back."""
         timing = moment.timing(window.end)
         retracting = isinstance(self.config.panes, AccumulatingAndRetracting)
@@ -142,7 +143,7 @@ class Panes(Reference):
         window.fresh, window.since = [], Since()
         return rows
 
-    def results(self, window: Held) -> Row:
+    def results(self, window: WindowContent) -> Row:
         """The aggregates of a pane as they are now."""
         records = self.ordered(window.fresh if isinstance(self.config.panes, Discarding) else window.records)
         if self.config.evictor:

@@ -54,8 +54,8 @@ def _split(records: pa.Table, job: Job, shards: int) -> Iterator[Blob]:
     records = records.unify_dictionaries()
     everywhere = np.zeros(records.num_rows, bool)
     if any(source.broadcast for source in job.inputs):
-        wide = np.array([source.broadcast for source in job.inputs])
-        everywhere = wide[records.column(INPUT).to_numpy()]
+        broadcast = np.array([source.broadcast for source in job.inputs])
+        everywhere = broadcast[records.column(INPUT).to_numpy()]
     where = slots(records.column(job.key[0]), shards)
     for shard in range(shards):
         mine = (where == shard) | everywhere

@@ -40,10 +40,10 @@ def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker
         return apply(source.steps, _stamped(source, records, messages)), marker, dead
     newest = pc.max(records.column(source.time)).as_py() if records.num_rows else NEVER
     limit = last + duration_ms(source.bounds.max_ahead)
-    vouched = source.watermark.vouches(records, decoded.vouched)
-    vouched = None if vouched is None else min(vouched, limit)
+    writer_watermark = source.watermark.message_watermark(records, decoded.writer_watermark)
+    writer_watermark = None if writer_watermark is None else min(writer_watermark, limit)
     observed = source.watermark.observes(records.column(source.time).to_numpy())
-    marker = Marker(messages.topic, messages.partition, newest, vouched, first, last, spoke, offset, observed)
+    marker = Marker(messages.topic, messages.partition, newest, writer_watermark, first, last, spoke, offset, observed)
     return apply(source.steps, records.drop_columns([ROW])), marker, dead
 
 

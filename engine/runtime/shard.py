@@ -45,7 +45,7 @@ class Stats:
 
     Attributes:
         shard: Its number.
-        keys: Keys held, see `engine.spec.operator.Held`.
+        keys: Keys held, see `engine.vectorized.processor.StateCounts`.
         open: Windows open.
         timers: Timers set.
         hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
@@ -113,10 +113,10 @@ class ShardOperator:
 
     def _late(self, late: pl.DataFrame | None) -> pl.DataFrame | None:
         """What this shard reports as late: of broadcast input, which all shards get, the first one does."""
-        wide = [number for number, source in enumerate(self.job.inputs) if source.broadcast]
-        if late is None or not wide or self.shard == 0 or INPUT not in late.columns:
+        broadcast = [number for number, source in enumerate(self.job.inputs) if source.broadcast]
+        if late is None or not broadcast or self.shard == 0 or INPUT not in late.columns:
             return late
-        return late.filter(~pl.col(INPUT).is_in(wide))
+        return late.filter(~pl.col(INPUT).is_in(broadcast))
 
     def _hot(self, batch: pl.DataFrame) -> list[tuple[str, float]]:
         """The keys that dominate, of evenly spaced records."""
@@ -168,8 +168,8 @@ def encode(
         pieces = max(1, math.ceil(table.num_rows / ROWS_A_MESSAGE))
         for i in range(pieces):
             piece = table.slice(i * ROWS_A_MESSAGE, ROWS_A_MESSAGE)
-            vouched = watermark if i == pieces - 1 else NEVER
-            yield Outgoing.of(output.topic, partition, [columnar.encode(piece, vouched)])
+            writer_watermark = watermark if i == pieces - 1 else NEVER
+            yield Outgoing.of(output.topic, partition, [columnar.encode(piece, writer_watermark)])
 
 
 def _binary(texts: pl.Series) -> pa.Array:

@@ -174,8 +174,8 @@ def _by_partition(rows: DataFrame, job: Job, shards: int) -> DataFrame:
     labels = F.array(*(F.lit(label) for label in shard_labels(rows.sparkSession, shards)))
     rows = rows.coalesce(shards).withColumn("shard", F.col("partition") % shards)
     if job.broadcast:
-        wide, every = F.col("topic").isin(*sorted(job.broadcast)), F.array(*map(F.lit, range(shards)))
-        rows = rows.withColumn("shard", F.explode(F.when(wide, every).otherwise(F.array("shard"))))
+        broadcast, every = F.col("topic").isin(*sorted(job.broadcast)), F.array(*map(F.lit, range(shards)))
+        rows = rows.withColumn("shard", F.explode(F.when(broadcast, every).otherwise(F.array("shard"))))
     return rows.withColumn("slot", F.get(labels, F.col("shard")))
 
 

@@ -36,12 +36,12 @@ class Decoded:
     Attributes:
         records: Columns of the record type and `ROW`.
         refused: Index of the message, code and reason of each that could not be used.
-        vouched: Greatest watermark its writer put into the messages; ``None`` without any.
+        writer_watermark: Greatest watermark its writer put into the messages; ``None`` without any.
     """
 
     records: pa.Table
     refused: list[tuple[int, str, str]] = field(default_factory=list)
-    vouched: int | None = None
+    writer_watermark: int | None = None
 
 
 class Decoder(ABC):

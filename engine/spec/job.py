@@ -8,7 +8,7 @@ from engine.spec import late_topic
 from engine.spec.inputs import checked
 from engine.spec.operator import Operator
 from engine.spec.output import Output
-from engine.spec.source import Clock, Source
+from engine.spec.source import Source, TimeDomain
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Job:
         return self.source.time
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> TimeDomain:
         """Which time that is."""
         return self.source.clock
 

@@ -11,9 +11,9 @@ from engine.spec.decoder import Decoder
 from engine.spec.record import Record
 from engine.spec.steps import Step, apply
 from engine.spec.time_bounds import TimeBounds
-from engine.watermarks import BoundedOutOfOrderness, Ordered, WatermarkStrategy
+from engine.watermarks import AscendingTimestamps, BoundedOutOfOrderness, WatermarkStrategy
 
-Clock = Literal["event", "ingestion", "processing"]
+TimeDomain = Literal["event", "ingestion", "processing"]
 """Which time a job works on: the records' own; their arrival at Kafka; or the shard's clock when it takes them in."""
 
 
@@ -46,9 +46,9 @@ class Source:
     holds: bool = True
     broadcast: bool = False
     reports: bool = True
-    clock: Clock = "event"
+    clock: TimeDomain = "event"
 
-    def timed(self, clock: Clock, column: str) -> Source:
+    def timed(self, clock: TimeDomain, column: str) -> Source:
         """The same on another time, in a column that the records have or get.
 
         By ingestion time the watermark of a partition is its greatest arrival time, heartbeats included: Kafka stamps
@@ -56,7 +56,7 @@ class Source:
         """
         if clock == "event":
             return replace(self, clock=clock, time=column)
-        strategy = Ordered(self.watermark.idle_after, self.watermark.expected)
+        strategy = AscendingTimestamps(self.watermark.idle_after, self.watermark.expected)
         return replace(self, clock=clock, time=column, watermark=strategy)
 
     def direct(self, shards: int) -> bool:

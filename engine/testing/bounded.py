@@ -42,8 +42,8 @@ def bounded(
     frame = frame.sort(time, maintain_order=True)
     latest = frame[time].max() if frame.height else NEVER
     shard = slots(frame[job.key[0]], shards)
-    wide = [number for number, source in enumerate(job.inputs) if source.broadcast]
-    everywhere = frame[INPUT].is_in(wide).to_numpy() if wide else np.zeros(frame.height, bool)
+    broadcast = [number for number, source in enumerate(job.inputs) if source.broadcast]
+    everywhere = frame[INPUT].is_in(broadcast).to_numpy() if broadcast else np.zeros(frame.height, bool)
     size = max(1, -(-frame.height // pieces))
     rows: list[Row] = []
     late: list[Row] = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.reference import Arrival, Silence, Vouched
+from engine.reference import Arrival, Heartbeat, Watermark
 from engine.runtime import map_side as mapside
 from engine.runtime.intake import KAFKA, Intake, read
 from engine.runtime.messages import Message
@@ -33,7 +33,7 @@ class Driven(History):
     def __post_init__(self) -> None:
         self.states = self.states or [DictSegments() for _ in range(self.shards)]
 
-    def run(self, batches: Iterable[Sequence[Arrival | Vouched | Silence]]) -> Driven:
+    def run(self, batches: Iterable[Sequence[Arrival | Watermark | Heartbeat]]) -> Driven:
         """Takes in micro-batches; each partition of each is a map task."""
         for batch in batches:
             tasks = kafka_rows(self.job, batch, self.offset)
@@ -55,8 +55,8 @@ class Driven(History):
         if self.job.direct(self.shards):
             rows = pa.concat_tables(tasks) if tasks else KAFKA.empty_table()
             shard = rows["partition"].to_numpy() % self.shards
-            wide = np.isin(rows["topic"].to_numpy(zero_copy_only=False), sorted(self.job.broadcast))
-            return [read(self.job, [rows.filter(pa.array((shard == s) | wide))], s) for s in range(self.shards)]
+            broadcast = np.isin(rows["topic"].to_numpy(zero_copy_only=False), sorted(self.job.broadcast))
+            return [read(self.job, [rows.filter(pa.array((shard == s) | broadcast))], s) for s in range(self.shards)]
         blobs = [blob for task in tasks for blob in mapside.run(self.job, self.shards, [task])]
         return [
             mapside.joined((blob.kind, blob.value) for blob in blobs if blob.shard == shard)

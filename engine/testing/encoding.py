@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from engine.formats import columnar
 from engine.formats.heartbeat import HEARTBEAT
-from engine.reference import Arrival, Silence, Vouched
+from engine.reference import Arrival, Heartbeat, Watermark
 from engine.runtime.intake import KAFKA
 from engine.spec.job import Job
 
-Entry = Arrival | Vouched | Silence
+Entry = Arrival | Watermark | Heartbeat
 
 
 def kafka_rows(job: Job, entries: Iterable[Entry], offset: int) -> list[pa.Table]:
@@ -41,8 +41,8 @@ def _messages(job: Job, entries: Sequence[Entry], offset: int) -> pa.Table:
     for (kind, arrived), group in groupby(entries, lambda e: (type(e), e.arrived)):
         some = list(group)
         records = [e.record for e in some if isinstance(e, Arrival)]
-        vouched = max((e.watermark for e in some if isinstance(e, Vouched)), default=None)
-        value = columnar.encode(pa.Table.from_pylist(records, schema=schema), vouched)
-        value = HEARTBEAT if kind is Silence else value
+        writer_watermark = max((e.watermark for e in some if isinstance(e, Watermark)), default=None)
+        value = columnar.encode(pa.Table.from_pylist(records, schema=schema), writer_watermark)
+        value = HEARTBEAT if kind is Heartbeat else value
         rows.append((value, some[0].topic, some[0].partition, offset + len(rows), arrived))
     return pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)

@@ -11,7 +11,7 @@ from engine.spec.job import Job
 from engine.state.segments import DictSegments
 from engine.testing.bounded import bounded
 from engine.testing.driver import Driven
-from engine.testing.stream import ABORT, RESTART, TestStream
+from engine.testing.scripted_stream import ABORT, RESTART, TestStream
 from engine.testing.written import History, Written
 
 Row = dict[str, Any]

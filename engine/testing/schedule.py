@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.testing.stream import Batch, Sentinel, TestStream
+from engine.testing.scripted_stream import Batch, Sentinel, TestStream
 
 
 @dataclass
-class Step:
+class ScheduledBatch:
     """One micro-batch of the query.
 
     Attributes:
@@ -21,21 +21,21 @@ class Step:
     then: set[Sentinel] = field(default_factory=set)
 
 
-def schedule(streams: Sequence[TestStream]) -> list[Step]:
+def schedule(streams: Sequence[TestStream]) -> list[ScheduledBatch]:
     """Each stream keeps its order; the n-th crash of all streams is in one step, and no stream crashes more often.
 
-    >>> from engine.testing.stream import ABORT
+    >>> from engine.testing.scripted_stream import ABORT
     >>> a = TestStream().add({"x": 1}, ABORT, {"x": 2})
     >>> b = TestStream().add({"x": 1}).add({"x": 2}).add({"x": 3}, ABORT)
     >>> [(sorted(step.parts), *(s.value for s in step.then)) for step in schedule([a, b])]
     [([1],), ([1],), ([0, 1],), ([0, 1], 'abort'), ([0],)]
     """
     pieces = [_cut(stream.batches) for stream in streams]
-    steps: list[Step] = []
+    steps: list[ScheduledBatch] = []
     for nth in range(max(map(len, pieces), default=0)):
         some = {number: piece[nth] for number, piece in enumerate(pieces) if nth < len(piece)}
         length = max(map(len, some.values()))
-        these = [Step() for _ in range(length)]
+        these = [ScheduledBatch() for _ in range(length)]
         for number, batches in some.items():
             for step, batch in zip(these[length - len(batches) :], batches, strict=True):
                 step.parts[number] = batch

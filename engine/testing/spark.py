@@ -24,9 +24,9 @@ from engine.runtime.messages import Message
 from engine.spark.session import spark_session
 from engine.spec.job import Job
 from engine.testing.encoding import kafka_rows
-from engine.testing.schedule import Step, schedule
-from engine.testing.stream import ABORT, TestStream
-from engine.testing.together import JOB, plan, told_apart
+from engine.testing.many_jobs import JOB, plan, told_apart
+from engine.testing.schedule import ScheduledBatch, schedule
+from engine.testing.scripted_stream import ABORT, TestStream
 from engine.testing.written import Written
 
 COLUMNS = "value binary, topic string, partition int, offset bigint, arrived bigint, job int"
@@ -82,7 +82,7 @@ class _Query:
                 written[case].append(some)
         return written
 
-    def _place(self, number: int, step: Step) -> None:
+    def _place(self, number: int, step: ScheduledBatch) -> None:
         """Writes the files of a micro-batch; their age is their order."""
         tasks = []
         for case, batch in step.parts.items():

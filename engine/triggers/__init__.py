@@ -1,24 +1,29 @@
-"""When a window gives a result, and what its results after the first one are."""
+"""When a window gives a result, and what its results after the first one are.
+
+The names are those of Apache Beam, with one difference: here a trigger fires again and again, as if each were wrapped
+in Beam's ``Repeatedly``, which therefore does not exist. `AfterEach` lets each of its triggers fire once; `OrFinally`
+ends a trigger.
+"""
 
 from engine.triggers.accumulation import ACCUMULATING, Accumulating, AccumulatingAndRetracting, Accumulation, Discarding
-from engine.triggers.atoms import AfterCount, AfterWatermark, Every, Never
-from engine.triggers.base import Custom, Trigger
-from engine.triggers.composite import AllOf, AnyOf, InOrder, Until
+from engine.triggers.atoms import AfterCount, AfterProcessingTime, AfterWatermark, Never
+from engine.triggers.composite import AfterAll, AfterAny, AfterEach, OrFinally
+from engine.triggers.trigger import CustomTrigger, Trigger
 
 __all__ = [
     "ACCUMULATING",
     "Accumulating",
     "AccumulatingAndRetracting",
     "Accumulation",
+    "AfterAll",
+    "AfterAny",
     "AfterCount",
+    "AfterEach",
+    "AfterProcessingTime",
     "AfterWatermark",
-    "AllOf",
-    "AnyOf",
-    "Custom",
+    "CustomTrigger",
     "Discarding",
-    "Every",
-    "InOrder",
     "Never",
+    "OrFinally",
     "Trigger",
-    "Until",
 ]

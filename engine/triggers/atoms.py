@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
-from engine.triggers.base import Trigger
+from engine.triggers.trigger import Trigger
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class AfterWatermark(Trigger):
 
 
 @dataclass(frozen=True)
-class Every(Trigger):
+class AfterProcessingTime(Trigger):
     """In processing time, at each multiple of ``period``; not if there was no record since the last one.
 
     Args:

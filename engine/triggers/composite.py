@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.spec.errors import NewnormalError
-from engine.triggers.base import Trigger
+from engine.triggers.trigger import Trigger
 
 
 @dataclass(frozen=True)
-class Several(Trigger):
+class CompositeTrigger(Trigger):
     """Some triggers together.
 
     Raises:
@@ -29,29 +29,29 @@ class Several(Trigger):
         return self.triggers
 
 
-class AnyOf(Several):
+class AfterAny(CompositeTrigger):
     """When one of them is ready."""
 
 
-class AllOf(Several):
+class AfterAll(CompositeTrigger):
     """When all of them are ready; one that was ready stays so until the window fires.
 
-    As the end of an `Until`, whose counts go on when the window fires, it stays so for good.
+    As the end of an `OrFinally`, whose counts go on when the window fires, it stays so for good.
     """
 
 
-class InOrder(Several):
+class AfterEach(CompositeTrigger):
     """The first one, once it has fired the second one, and so on; the last one stays for the life of the window.
 
-    An `Until` has its turn until its end, all others until they have fired once.
+    An `OrFinally` has its turn until its end, all others until they have fired once.
     """
 
 
 @dataclass(frozen=True)
-class Until(Trigger):
+class OrFinally(Trigger):
     """Fires as ``trigger`` does and, for the last time, when ``end`` is ready; after that no more.
 
-    ``end`` counts and times from when the `Until` began, not from when the window last fired.
+    ``end`` counts and times from when the `OrFinally` began, not from when the window last fired.
     """
 
     trigger: Trigger

@@ -18,7 +18,7 @@ from engine.vectorized.deduplicate import DeduplicateProcessor
 from engine.vectorized.interval_join import IntervalJoinProcessor
 from engine.vectorized.pattern import PatternProcessor
 from engine.vectorized.process import ProcessProcessor
-from engine.vectorized.processor import Held, Processor, Results
+from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.sequence_aggregate import SequenceAggregateProcessor
 from engine.vectorized.window_join import WindowJoinProcessor
 from engine.vectorized.windows import window_processor
@@ -36,4 +36,4 @@ build.register(Transform, TransformProcessor)
 build.register(WindowAggregate, window_processor)
 build.register(WindowJoin, WindowJoinProcessor)
 
-__all__ = ["Held", "Processor", "Results", "build"]
+__all__ = ["Processor", "Results", "StateCounts", "build"]

@@ -11,7 +11,7 @@ from engine.spec.operator import Progress
 from engine.spec.steps import expression
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import together
+from engine.vectorized.two_sided import stacked
 
 _UNTIL, _LEFT = "__until", "__left"
 
@@ -35,7 +35,7 @@ class BroadcastProcessor(OrderedProcessor):
         stored = state.get("rules")
         rules = unpack(stored)["rules"] if stored else pl.DataFrame()
         if news.height:
-            rules = self._versions(together(rules.drop(_UNTIL, strict=False), news))
+            rules = self._versions(stacked(rules.drop(_UNTIL, strict=False), news))
             kept = rules.filter(pl.col(_UNTIL) > progress.now)
             state.put("rules", pack({"rules": kept}))
         return self._pairs(records, rules) if records.height else pl.DataFrame()
@@ -59,7 +59,7 @@ class BroadcastProcessor(OrderedProcessor):
                 pairs = pairs.filter(expression(self.config.where))
         if self.config.how == "left":
             alone = records.join(pairs.select(_LEFT), on=_LEFT, how="anti") if pairs.height else records
-            pairs = together(pairs, alone)
+            pairs = stacked(pairs, alone)
         if not pairs.height:
             return pl.DataFrame()
         names = {**dict.fromkeys(self.sides.left_names.values()), **dict.fromkeys(self.sides.right_names.values())}

@@ -9,7 +9,7 @@ from engine.spec.operator import Progress
 from engine.spec.steps import applied
 from engine.state.segments import ShardState
 from engine.vectorized.build import build
-from engine.vectorized.processor import Held, Processor, Results
+from engine.vectorized.processor import Processor, Results, StateCounts
 
 
 class PassThroughProcessor(Processor):
@@ -45,4 +45,4 @@ class ChainedProcessors(Processor):
             batch = results.records
             late += [results.late] if results.late is not None and results.late.height else []
             held.append(results.held)
-        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, Held.together(held))
+        return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, StateCounts.combined(held))

@@ -12,7 +12,7 @@ from engine.operators.window_join import END
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import together
+from engine.vectorized.two_sided import stacked
 from engine.vectorized.window_join import ends
 
 
@@ -30,12 +30,12 @@ class CorrelationProcessor(OrderedProcessor):
 
     def due(self) -> pl.Expr:
         """The end of a record's slot."""
-        return self.window.pane_start(pl.col(self.time)) + self.window.pane_ms
+        return self.window.slice_start(pl.col(self.time)) + self.window.slice_ms
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The correlations of the windows that the watermark passes."""
         stored = state.get("pairs")
-        pairs = together(unpack(stored)["pairs"] if stored else pl.DataFrame(), self._pairs(ready))
+        pairs = stacked(unpack(stored)["pairs"] if stored else pl.DataFrame(), self._pairs(ready))
         if not pairs.height:
             return pairs
         by = [*self.key, "window_start", END]
@@ -67,6 +67,6 @@ class CorrelationProcessor(OrderedProcessor):
         return x.join(y, on=[*self.key, "slot"])
 
     def _means(self, frame: pl.DataFrame, time: str, column: str, name: str) -> pl.DataFrame:
-        slot = self.window.pane_start(pl.col(time)).alias("slot")
+        slot = self.window.slice_start(pl.col(time)).alias("slot")
         values = frame.select(*self.key, slot, pl.col(column).cast(pl.Float64).alias(name)).drop_nulls(name)
         return values.sort(name).group_by(*self.key, "slot", maintain_order=True).agg(pl.col(name).mean())

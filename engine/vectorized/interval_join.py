@@ -9,7 +9,7 @@ from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import load, save, together
+from engine.vectorized.two_sided import load, save, stacked
 
 _BUCKET, _LEFT, _MATCHED = "__bucket", "__left", "__matched"
 
@@ -34,10 +34,10 @@ class IntervalJoinProcessor(OrderedProcessor):
             return pl.DataFrame()
         if new_left.height:
             new_left = new_left.with_columns(pl.lit(False).alias(_MATCHED))
-        left = together(old_left, new_left)
+        left = stacked(old_left, new_left)
         left = left.with_row_index(_LEFT) if left.height else left
-        pairs = together(
-            self._pairs(left[old_left.height :], together(old_right, new_right)),
+        pairs = stacked(
+            self._pairs(left[old_left.height :], stacked(old_right, new_right)),
             self._pairs(left[: old_left.height], new_right),
         )
         results = pairs
@@ -46,9 +46,9 @@ class IntervalJoinProcessor(OrderedProcessor):
             left = left.with_columns((pl.col(_MATCHED) | hit).alias(_MATCHED))
             alone = left.filter(~pl.col(_MATCHED) & (self._end() < progress.now))
             if self.outer and alone.height:
-                results = together(pairs, alone.with_columns(self._end().alias(self.time)))
+                results = stacked(pairs, alone.with_columns(self._end().alias(self.time)))
             left = left.filter(pl.col(LEFT_TIME) + self.upper >= progress.now).drop(_LEFT)
-        right = together(old_right, new_right)
+        right = stacked(old_right, new_right)
         right = right.filter(pl.col(RIGHT_TIME) - self.lower >= progress.now) if right.height else right
         save(state, "sides", left, right)
         return self._columns(results)

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import polars as pl
 
-from engine.operators.ordered import Ordered
+from engine.operators.ordered import EventTimeOrdered
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState, pack, unpack
-from engine.vectorized.processor import Held, Processor, Results
+from engine.vectorized.processor import Processor, Results, StateCounts
 
 DUE = "__due"
 
@@ -80,9 +80,9 @@ def _concat(tables: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 class OrderedProcessor(Processor):
-    """The logic of an `Ordered`: what is ready is applied once, when the watermark has passed it."""
+    """The logic of an `EventTimeOrdered`: what is ready is applied once, when the watermark has passed it."""
 
-    def __init__(self, config: Ordered) -> None:
+    def __init__(self, config: EventTimeOrdered) -> None:
         self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
 
     instant: ClassVar[bool] = True
@@ -112,4 +112,4 @@ class OrderedProcessor(Processor):
         if looped is not None and looped.height:
             ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped
         records = self.apply(ready, state, progress)
-        return Results(records, late, Held(keys=state.notes.get("keys"), timers=state.notes.get("timers")))
+        return Results(records, late, StateCounts(keys=state.notes.get("keys"), timers=state.notes.get("timers")))

@@ -13,7 +13,7 @@ from engine.spec.operator import Progress
 from engine.spec.steps import expression
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import together
+from engine.vectorized.two_sided import stacked
 
 _CODE, _STAGE, _START, _SEQ, _BEGINS, _HIT = "__code", "__stage", "__start", "__seq", "__begins", "__hit"
 
@@ -50,7 +50,7 @@ class PatternProcessor(OrderedProcessor):
             state.put("runs", pack({"runs": runs.drop(_CODE, strict=False)}))
         else:
             state.remove("runs")
-        found = together(*matches)
+        found = stacked(*matches)
         return found.select(*self.key, self.time, *self.captured) if found.height else found
 
     def _advance(self, runs: pl.DataFrame, ready: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
@@ -94,11 +94,11 @@ class PatternProcessor(OrderedProcessor):
                 matches.append(done)
                 if not self.config.ends_in_absence:
                     met = met.filter(pl.col(_STAGE) < len(self.taken))
-            runs = together(rest, met.select(runs.columns))
+            runs = stacked(rest, met.select(runs.columns))
         begun = self._begin(records.filter(_BEGINS))
         if begun.height and len(self.config.events) == 1:
             return runs, [*matches, begun.with_columns(pl.col(_START).alias(self.time))]
-        return together(runs, begun), matches
+        return stacked(runs, begun), matches
 
     def _meet(self, met: pl.DataFrame) -> pl.DataFrame:
         """Runs after the record that each has met, without those that it ends."""

@@ -13,11 +13,11 @@ from engine.state.segments import ShardState
 
 
 @dataclass(frozen=True)
-class Held:
+class StateCounts:
     """What a processor holds in its state; ``None`` where it does not tell.
 
     Attributes:
-        keys: Keys; of windows made of panes, the most in one pane.
+        keys: Keys; of windows made of slices, the most in one slice.
         open: Windows, of any key, that have not ended.
         timers: Timers that have not fired.
     """
@@ -27,7 +27,7 @@ class Held:
     timers: int | None = None
 
     @classmethod
-    def together(cls, parts: Sequence[Held]) -> Held:
+    def combined(cls, parts: Sequence[StateCounts]) -> StateCounts:
         """What operators one after the other hold: the most keys of one of them, all windows, all timers."""
 
         def known(name: str) -> list[int]:
@@ -43,7 +43,7 @@ class Results:
 
     records: pl.DataFrame
     late: pl.DataFrame | None = None
-    held: Held = Held()
+    held: StateCounts = StateCounts()
 
 
 class Processor(ABC):

@@ -12,7 +12,7 @@ from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.sequence_windows import Assign
 from engine.vectorized.sequences import Sequences
-from engine.vectorized.windows.folds import PANE, SUMS, Folds, together
+from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 
 
 class SequenceAggregateProcessor(OrderedProcessor):
@@ -24,7 +24,7 @@ class SequenceAggregateProcessor(OrderedProcessor):
     def __init__(self, config: SequenceAggregate) -> None:
         super().__init__(config)
         self.sequences = Sequences(Assign(config.windows), config.key, config.time)
-        self.folds, self.by = Folds(config.aggregates), [*config.key, PANE]
+        self.folds, self.by = Folds(config.aggregates), [*config.key, PARTIAL]
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The windows that close."""
@@ -47,7 +47,7 @@ class SequenceAggregateProcessor(OrderedProcessor):
             state.remove("open")
         done = {name: t.filter(over[name]) for name, t in tables.items()}
         spans = closed.select(*by, "window_start", "window_end", pl.lit(0, pl.Int64).alias("revision"))
-        return spans.join(self._finished(done), on=by, how="left", nulls_equal=True).drop(PANE)
+        return spans.join(self._finished(done), on=by, how="left", nulls_equal=True).drop(PARTIAL)
 
     def _among(self, tables: Tables, closed: pl.DataFrame) -> dict[str, pl.Series]:
         """Which rows of some tables belong to windows that have closed."""
@@ -56,7 +56,7 @@ class SequenceAggregateProcessor(OrderedProcessor):
 
     def _merged(self, parts: list[Tables]) -> Tables:
         merged = {}
-        for name, tables in together(parts):
+        for name, tables in tables_by_name(parts):
             rows = pl.concat(tables, how="diagonal_relaxed")
             merged[name] = self.folds.merge(name, rows, self.by) if len(tables) > 1 else rows
         return merged

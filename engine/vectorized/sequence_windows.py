@@ -10,7 +10,7 @@ import numpy as np
 from engine.columns.arrays import Ints
 from engine.operators.turn import NO_TIMER, Logic, Turn
 from engine.spec.duration import END_OF_TIME
-from engine.vectorized.windows.folds import PANE
+from engine.vectorized.windows.folds import PARTIAL
 
 if TYPE_CHECKING:
     pass
@@ -19,7 +19,7 @@ from engine.operators.sequence_windows import Mask, SequenceWindows
 
 @dataclass(frozen=True)
 class Assign(Logic):
-    """Forwards each record with the number of its window in `PANE`, and emits each window that closes."""
+    """Forwards each record with the number of its window in `PARTIAL`, and emits each window that closes."""
 
     windows: SequenceWindows
 
@@ -38,7 +38,7 @@ class Assign(Logic):
         state["n"] += 1
         state["last"] = turn.time.copy()
         state["first"] = np.where(np.isnan(state["first"]), self.windows.value(turn), state["first"])
-        turn.forward(**{PANE: state["number"]})
+        turn.forward(**{PARTIAL: state["number"]})
         full = self.windows.full(state["n"])
         self._close(turn, full, turn.time + 1)
         turn.timer[full] = NO_TIMER
@@ -49,5 +49,5 @@ class Assign(Logic):
 
     def _close(self, turn: Turn, where: Mask, end: Ints) -> None:
         state = turn.state
-        turn.emit({PANE: state["number"], "window_start": state["start"], "window_end": end}, where)
+        turn.emit({PARTIAL: state["number"], "window_start": state["start"], "window_end": end}, where)
         state["open"][where] = False

@@ -23,7 +23,7 @@ def save(state: ShardState, name: str, left: pl.DataFrame, right: pl.DataFrame) 
         state.remove(name)
 
 
-def together(*tables: pl.DataFrame) -> pl.DataFrame:
+def stacked(*tables: pl.DataFrame) -> pl.DataFrame:
     """Tables one below the other; those without rows do not matter."""
     some = [table for table in tables if table.height]
     return pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()

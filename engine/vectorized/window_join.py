@@ -11,7 +11,7 @@ from engine.operators.window_join import END, WindowJoin
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
-from engine.vectorized.two_sided import load, save, together
+from engine.vectorized.two_sided import load, save, stacked
 from engine.windows import Sliding
 
 
@@ -19,8 +19,8 @@ def ends(frame: pl.DataFrame, time: str, window: Sliding, before: int, now: int)
     """One row a window over each row's time that the watermark passes: ends after ``before``, up to ``now``."""
     if not frame.height:
         return frame
-    pane = window.pane_start(pl.col(time))
-    spans = [(pane + (i + 1) * window.pane_ms).alias(END) for i in range(window.panes_per_window)]
+    start = window.slice_start(pl.col(time))
+    spans = [(start + (i + 1) * window.slice_ms).alias(END) for i in range(window.slices_per_window)]
     rows = pl.concat([frame.with_columns(span).filter((pl.col(END) > before) & (pl.col(END) <= now)) for span in spans])
     return rows.with_columns((pl.col(END) - window.size_ms).alias("window_start"))
 
@@ -39,12 +39,12 @@ class WindowJoinProcessor(OrderedProcessor):
 
     def due(self) -> pl.Expr:
         """The end of a record's first window."""
-        return self.window.pane_start(pl.col(self.time)) + self.window.pane_ms
+        return self.window.slice_start(pl.col(self.time)) + self.window.slice_ms
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The pairs of the windows that the watermark passes."""
         new, kept = self.sides.cut(ready), load(state, "sides")
-        left, right = together(kept[0], new[0]), together(kept[1], new[1])
+        left, right = stacked(kept[0], new[0]), stacked(kept[1], new[1])
         if not left.height and not right.height:
             return pl.DataFrame()
         results = pl.DataFrame()
@@ -56,5 +56,5 @@ class WindowJoinProcessor(OrderedProcessor):
         return results
 
     def _open(self, frame: pl.DataFrame, time: str, now: int) -> pl.DataFrame:
-        last = self.window.pane_start(pl.col(time)) + self.window.size_ms
+        last = self.window.slice_start(pl.col(time)) + self.window.size_ms
         return frame.filter(last > now) if frame.height else frame

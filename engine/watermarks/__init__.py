@@ -5,19 +5,19 @@ partition that lags, after an outage say, loses nothing when it catches up. Conf
 what a job declares, the tracker a table of partitions that lives in the operator's state.
 """
 
-from engine.watermarks.clock import Clock
+from engine.watermarks.clock import PartitionClock
 from engine.watermarks.learned import LearnedLateness
 from engine.watermarks.marker import Marker
 from engine.watermarks.punctuated import Punctuated
-from engine.watermarks.strategy import BoundedOutOfOrderness, Ordered, Prompt, WatermarkStrategy
+from engine.watermarks.strategy import AscendingTimestamps, BoundedOutOfOrderness, Prompt, WatermarkStrategy
 from engine.watermarks.tracker import WatermarkTracker
 
 __all__ = [
+    "AscendingTimestamps",
     "BoundedOutOfOrderness",
-    "Clock",
     "LearnedLateness",
     "Marker",
-    "Ordered",
+    "PartitionClock",
     "Prompt",
     "Punctuated",
     "WatermarkStrategy",

@@ -9,7 +9,7 @@ from engine.watermarks.marker import Marker
 
 
 @dataclass
-class Clock:
+class PartitionClock:
     """How far one source partition has come: of each field of `Marker` the greatest; until it spoke, its beginning.
 
     Attributes:
@@ -17,7 +17,7 @@ class Clock:
     """
 
     max_time: int = NEVER
-    vouched: int | None = None
+    writer_watermark: int | None = None
     last: int = NEVER
     spoke: int = NEVER
     lateness: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -25,7 +25,8 @@ class Clock:
     def take(self, marker: Marker) -> None:
         """Takes in what a marker tells."""
         self.max_time = max(self.max_time, marker.max_time)
-        if marker.vouched is not None:
-            self.vouched = marker.vouched if self.vouched is None else max(self.vouched, marker.vouched)
+        if marker.writer_watermark is not None:
+            known = NEVER if self.writer_watermark is None else self.writer_watermark
+            self.writer_watermark = max(known, marker.writer_watermark)
         self.last = max(self.last, marker.last)
         self.spoke = max(marker.first if self.spoke == NEVER else self.spoke, marker.spoke)

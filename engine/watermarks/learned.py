@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from engine.spec.duration import NEVER, duration_ms
 from engine.spec.errors import NewnormalError
-from engine.watermarks.clock import Clock
+from engine.watermarks.clock import PartitionClock
 from engine.watermarks.marker import Observed
 from engine.watermarks.strategy import WatermarkStrategy
 
@@ -67,7 +67,7 @@ class LearnedLateness(WatermarkStrategy):
         pairs, counts = np.unique(np.stack([newest, late]), axis=1, return_counts=True)
         return tuple((int(n), int(b), int(c)) for n, b, c in zip(*pairs, counts, strict=True))
 
-    def learns(self, clock: Clock, observed: Observed) -> None:
+    def learns(self, clock: PartitionClock, observed: Observed) -> None:
         """Adds to the blocks: by the newest time, that of the messages before included, how many were how late."""
         known = clock.max_time // self.resolution if clock.max_time > NEVER else None
         block_length = max(1, duration_ms(self.history) // _BLOCKS // self.resolution)
@@ -80,7 +80,7 @@ class LearnedLateness(WatermarkStrategy):
             oldest = max(map(int, clock.lateness)) - _BLOCKS
             clock.lateness = {name: block for name, block in clock.lateness.items() if int(name) >= oldest}
 
-    def trails(self, clock: Clock) -> int:
+    def trails(self, clock: PartitionClock) -> int:
         counts = np.zeros(_STEPS + 1, np.int64)
         for block in clock.lateness.values():
             for late, count in block.items():

@@ -16,7 +16,7 @@ class Marker:
 
     Attributes:
         max_time: Greatest event time of the records; `NEVER` without records.
-        vouched: The writer's watermark of the last message; ``None`` where the log carries none.
+        writer_watermark: The writer's watermark of the last message; ``None`` where the log carries none.
         first: Arrival time at Kafka of the first message, heartbeats included.
         last: That of the last one.
         spoke: That of the last one that is no heartbeat; `NEVER` without.
@@ -27,7 +27,7 @@ class Marker:
     topic: str
     partition: int
     max_time: int
-    vouched: int | None
+    writer_watermark: int | None
     first: int
     last: int
     spoke: int

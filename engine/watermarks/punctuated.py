@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.spec.duration import NEVER, duration_ms
-from engine.watermarks.clock import Clock
+from engine.watermarks.clock import PartitionClock
 from engine.watermarks.strategy import WatermarkStrategy
 
 
@@ -16,7 +16,7 @@ from engine.watermarks.strategy import WatermarkStrategy
 class Punctuated(WatermarkStrategy):
     """Some records say how far event time has come in their partition; without one yet it is waited for.
 
-    What writers of a columnar log vouch for is not looked at. A partition that falls silent is idle as with
+    The watermarks that writers of a columnar log send are not looked at. A partition that falls silent is idle as with
     `BoundedOutOfOrderness`.
 
     Args:
@@ -28,7 +28,7 @@ class Punctuated(WatermarkStrategy):
     Records of kind "end of minute" punctuate by their own event time:
 
     >>> minutes = Punctuated("time", where=("kind", "end of minute"))
-    >>> minutes.vouches(pa.table({"time": [5, 60, 61], "kind": ["sample", "end of minute", "sample"]}), None)
+    >>> minutes.message_watermark(pa.table({"time": [5, 60, 61], "kind": ["sample", "end of minute", "sample"]}), None)
     60
     """
 
@@ -37,16 +37,16 @@ class Punctuated(WatermarkStrategy):
     idle_after: str = "10s"
     expected: tuple[tuple[str, int], ...] = ()
 
-    def trails(self, clock: Clock) -> int:
+    def trails(self, clock: PartitionClock) -> int:
         return 0
 
-    def says(self, clock: Clock) -> int:
-        return NEVER if clock.vouched is None else clock.vouched
+    def says(self, clock: PartitionClock) -> int:
+        return NEVER if clock.writer_watermark is None else clock.writer_watermark
 
-    def awake(self, clock: Clock) -> bool:
+    def awake(self, clock: PartitionClock) -> bool:
         return clock.last - clock.spoke < duration_ms(self.idle_after)
 
-    def vouches(self, records: pa.Table, written: int | None) -> int | None:
+    def message_watermark(self, records: pa.Table, written: int | None) -> int | None:
         said = records.column(self.column)
         if self.where is not None:
             column, value = self.where

@@ -1,7 +1,7 @@
 """Watermark strategies: what a job declares of how its input is ordered.
 
 Whatever the strategy, a wrong clock moves the watermark by a bound at most (`engine.spec.time_bounds.TimeBounds`):
-records too far ahead of their arrival are dead letters, and what is vouched for, or punctuated, is cut there.
+records too far ahead of their arrival are dead letters, and a writer's watermark, or a punctuation, is cut there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.spec.duration import NEVER, duration_ms
-from engine.watermarks.clock import Clock
+from engine.watermarks.clock import PartitionClock
 from engine.watermarks.marker import Observed
 
 
@@ -31,34 +31,34 @@ class WatermarkStrategy(ABC):
     expected: tuple[tuple[str, int], ...]
 
     @abstractmethod
-    def trails(self, clock: Clock) -> int:
+    def trails(self, clock: PartitionClock) -> int:
         """By how many milliseconds the watermark trails the greatest event time of a partition."""
 
-    def says(self, clock: Clock) -> int:
+    def says(self, clock: PartitionClock) -> int:
         """The partition's own watermark; `NEVER` if it has said nothing of event time."""
-        if clock.vouched is not None:
-            return clock.vouched
+        if clock.writer_watermark is not None:
+            return clock.writer_watermark
         return clock.max_time - self.trails(clock) if clock.max_time > NEVER else NEVER
 
-    def awake(self, clock: Clock) -> bool:
-        """Whether the partition holds the watermark back; a writer that vouches says itself how far it is."""
-        return clock.vouched is not None or clock.last - clock.spoke < duration_ms(self.idle_after)
+    def awake(self, clock: PartitionClock) -> bool:
+        """Whether the partition holds the watermark back; a writer that sends watermarks says itself how far it is."""
+        return clock.writer_watermark is not None or clock.last - clock.spoke < duration_ms(self.idle_after)
 
-    def vouches(self, records: pa.Table, written: int | None) -> int | None:
-        """What messages vouch for: what their writer wrote into them, or what the records themselves say."""
+    def message_watermark(self, records: pa.Table, written: int | None) -> int | None:
+        """The watermark that messages carry: written into them by their writer, or given by the records themselves."""
         return written
 
     def observes(self, times: npt.NDArray[np.int64]) -> Observed:
         """What is to be learned from the event times of some records, in the order of the log."""
         return ()
 
-    def learns(self, clock: Clock, observed: Observed) -> None:  # noqa: B027
+    def learns(self, clock: PartitionClock, observed: Observed) -> None:  # noqa: B027
         """Takes in what was observed; the clock still is as it was ahead of it."""
 
 
 @dataclass(frozen=True)
 class BoundedOutOfOrderness(WatermarkStrategy):
-    """A partition's watermark trails its greatest event time by ``bound``; or is what its writer vouched for.
+    """A partition's watermark trails its greatest event time by ``bound``; or is the watermark of its writer.
 
     The columnar log carries its writer's watermark in each message ("in band", as in Flink); where there is one, it
     holds, and neither ``bound`` nor silence matters. Elsewhere silence is told by the partition's own log: a partition
@@ -75,12 +75,12 @@ class BoundedOutOfOrderness(WatermarkStrategy):
     idle_after: str = "10s"
     expected: tuple[tuple[str, int], ...] = ()
 
-    def trails(self, clock: Clock) -> int:
+    def trails(self, clock: PartitionClock) -> int:
         return duration_ms(self.bound)
 
 
 @dataclass(frozen=True)
-class Ordered(WatermarkStrategy):
+class AscendingTimestamps(WatermarkStrategy):
     """The records of each partition come in order of event time: the watermark is the greatest one.
 
     A record that breaks the order is late, as with any strategy.
@@ -89,7 +89,7 @@ class Ordered(WatermarkStrategy):
     idle_after: str = "10s"
     expected: tuple[tuple[str, int], ...] = ()
 
-    def trails(self, clock: Clock) -> int:
+    def trails(self, clock: PartitionClock) -> int:
         return 0
 
 
@@ -110,11 +110,11 @@ class Prompt(WatermarkStrategy):
     idle_after: str = "10s"
     expected: tuple[tuple[str, int], ...] = ()
 
-    def trails(self, clock: Clock) -> int:
+    def trails(self, clock: PartitionClock) -> int:
         return duration_ms(self.bound)
 
-    def says(self, clock: Clock) -> int:
+    def says(self, clock: PartitionClock) -> int:
         return clock.last - duration_ms(self.bound) if clock.last > NEVER else NEVER
 
-    def awake(self, clock: Clock) -> bool:
+    def awake(self, clock: PartitionClock) -> bool:
         return True

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from engine.spec.duration import NEVER
-from engine.watermarks.clock import Clock
+from engine.watermarks.clock import PartitionClock
 from engine.watermarks.marker import Marker
 from engine.watermarks.strategy import WatermarkStrategy
 
@@ -30,14 +30,14 @@ class WatermarkTracker:
     """
 
     config: WatermarkStrategy
-    clocks: dict[tuple[str, int], Clock] = field(default_factory=dict)
+    clocks: dict[tuple[str, int], PartitionClock] = field(default_factory=dict)
     watermark: int = NEVER
     silent: bool = False
 
     def advance(self, markers: Iterable[Marker]) -> int:
         """Takes in what a micro-batch tells and returns the watermark after it."""
         for marker in sorted(markers, key=_in_log_order):
-            clock = self.clocks.setdefault((marker.topic, marker.partition), Clock())
+            clock = self.clocks.setdefault((marker.topic, marker.partition), PartitionClock())
             if marker.observed:
                 self.config.learns(clock, marker.observed)
             clock.take(marker)
@@ -63,7 +63,7 @@ class WatermarkTracker:
     @classmethod
     def restore(cls, config: WatermarkStrategy, snapshot: dict[str, Any]) -> WatermarkTracker:
         """Inverse of `snapshot`."""
-        clocks = {(topic, p): Clock(*rest) for topic, p, *rest in snapshot.get("clocks", [])}
+        clocks = {(topic, p): PartitionClock(*rest) for topic, p, *rest in snapshot.get("clocks", [])}
         return cls(config, clocks, snapshot.get("watermark", NEVER), snapshot.get("silent", False))
 
 

@@ -1,11 +1,11 @@
 """Event-time windows: which spans of time a record lies in. A window is [start, end) in epoch milliseconds."""
 
 from engine.windows.aligned import Sliding, Tumbling
-from engine.windows.base import Spans, Window
 from engine.windows.calendar import Calendar
 from engine.windows.evictors import Evictor, KeepLast, KeepRecent
 from engine.windows.policy import Policy
-from engine.windows.session import Global, Session
+from engine.windows.sessions import Global, Session
+from engine.windows.window import Spans, Window
 
 __all__ = [
     "Calendar",

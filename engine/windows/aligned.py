@@ -1,7 +1,7 @@
-"""Windows of one length at even distances, and the panes they share.
+"""Windows of one length at even distances, and the slices they share.
 
-Sliding windows are unions of panes, one slide long: a record is aggregated into its one pane, and each window is put
-together from the panes below it.
+Sliding windows are unions of slices, one slide long: a record is aggregated into its one slice, and each window is put
+together from the slices below it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import polars as pl
 
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
-from engine.windows.base import Spans, Times, Window
+from engine.windows.window import Spans, Times, Window
 
 Instants = TypeVar("Instants", int, Times, pl.Expr)
 
@@ -26,7 +26,7 @@ class Sliding(Window):
     Raises:
         NewnormalError: ``WINDOW_INVALID`` if ``size`` is no multiple of ``every``.
 
-    >>> Sliding("60s", every="10s").panes_per_window
+    >>> Sliding("60s", every="10s").slices_per_window
     6
     """
 
@@ -35,7 +35,7 @@ class Sliding(Window):
     offset: str = "0s"
 
     def __post_init__(self) -> None:
-        if self.pane_ms <= 0 or self.size_ms <= 0 or self.size_ms % self.pane_ms:
+        if self.slice_ms <= 0 or self.size_ms <= 0 or self.size_ms % self.slice_ms:
             raise NewnormalError(
                 "WINDOW_INVALID",
                 f"size {self.size} is no multiple of every {self.every}",
@@ -47,8 +47,8 @@ class Sliding(Window):
 
     def spans(self, times: Times) -> Spans:
         """The spans of each of some records."""
-        n, every = self.panes_per_window, self.pane_ms
-        first = self.pane_start(times) - (n - 1) * every
+        n, every = self.slices_per_window, self.slice_ms
+        first = self.slice_start(times) - (n - 1) * every
         starts = (first[:, None] + np.arange(n) * every).ravel()
         return Spans(np.repeat(np.arange(len(times)), n), starts, starts + self.size_ms)
 
@@ -58,14 +58,14 @@ class Sliding(Window):
         >>> Sliding("20s", every="10s", offset="3s").spans_of(25_000)
         [(13000, 33000), (23000, 43000)]
         """
-        last = self.pane_start(time)
-        starts = range(last - self.size_ms + self.pane_ms, last + 1, self.pane_ms)
+        last = self.slice_start(time)
+        starts = range(last - self.size_ms + self.slice_ms, last + 1, self.slice_ms)
         return [(start, start + self.size_ms) for start in starts]
 
     @property
     def offset_ms(self) -> int:
         """Where windows begin, milliseconds after a multiple of ``every``."""
-        return duration_ms(self.offset) % self.pane_ms
+        return duration_ms(self.offset) % self.slice_ms
 
     @property
     def size_ms(self) -> int:
@@ -73,26 +73,26 @@ class Sliding(Window):
         return duration_ms(self.size, "window.size")
 
     @property
-    def pane_ms(self) -> int:
-        """Length of a pane, milliseconds."""
+    def slice_ms(self) -> int:
+        """Length of a slice, milliseconds."""
         return duration_ms(self.every, "window.every")
 
     @property
-    def panes_per_window(self) -> int:
-        """How many panes make a window."""
-        return self.size_ms // self.pane_ms
+    def slices_per_window(self) -> int:
+        """How many slices make a window."""
+        return self.size_ms // self.slice_ms
 
-    def pane_start(self, time: Instants) -> Instants:
-        """First instant of the pane in which ``time`` lies: an integer, an array or an expression.
+    def slice_start(self, time: Instants) -> Instants:
+        """First instant of the slice in which ``time`` lies: an integer, an array or an expression.
 
-        >>> Sliding("20s", every="10s", offset="3s").pane_start(25_000)
+        >>> Sliding("20s", every="10s", offset="3s").slice_start(25_000)
         23000
         """
-        return time - (time - self.offset_ms) % self.pane_ms
+        return time - (time - self.offset_ms) % self.slice_ms
 
-    def ends_of(self, pane_start: int) -> list[int]:
-        """Ends of all windows that contain the pane, ascending."""
-        return [pane_start + (i + 1) * self.pane_ms for i in range(self.panes_per_window)]
+    def ends_of(self, slice_start: int) -> list[int]:
+        """Ends of all windows that contain the slice, ascending."""
+        return [slice_start + (i + 1) * self.slice_ms for i in range(self.slices_per_window)]
 
 
 class Tumbling(Sliding):

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
-from engine.windows.base import Spans, Times, Window
+from engine.windows.window import Spans, Times, Window
 
 Unit = Literal["day", "week", "month", "quarter", "year"]
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}

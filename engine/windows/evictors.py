@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from engine.spec.errors import NewnormalError
-from engine.windows.base import positive
+from engine.windows.window import positive
 
 FROM_END, NEWEST = "from_end", "newest"
 """Columns beside the record's own: its rank from the end (0 the newest), and the window's greatest event time."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.triggers import Trigger
 from engine.windows.evictors import Evictor
-from engine.windows.session import Global
+from engine.windows.sessions import Global
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from pipelines.contracts.setting_types import (
     Whole,
 )
 
-_MOST_PANES = 1_000
+_MOST_SLICES = 1_000
 """Windows that one record is in, at most: each holds a state of its own."""
 
 _NO_NAMESPACE = "default"
@@ -221,9 +221,9 @@ def _check(settings: Settings, given: dict[str, Any]) -> None:
         what = f"kafka.partitions = {kafka.partitions}, no multiple of engine.shards = {shards}"
         wrong["kafka.partitions"] = (what, "a multiple: each topic partition is written by one shard")
     size, every = duration_ms(window.size), duration_ms(window.every or window.size)
-    if size % every or size // every > _MOST_PANES:
+    if size % every or size // every > _MOST_SLICES:
         what = f"window.every = {window.every!r}, but window.size = {window.size!r}"
-        wrong["window.every"] = (what, f"what divides the size, into {_MOST_PANES} parts at most")
+        wrong["window.every"] = (what, f"what divides the size, into {_MOST_SLICES} parts at most")
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     if wrong:

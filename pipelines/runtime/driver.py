@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from deploy.artifacts import spark_jars
 from deploy.java import java_home
-from engine.formats.heartbeat import Heartbeat
+from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation
 from engine.kafka.admin import ensure_topics
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
@@ -44,7 +44,7 @@ _STALL_SECONDS = 60.0
 _SLOW_SECONDS = 120.0
 _START_SECONDS = 12.0
 _STOP_SECONDS = 5.0
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 """Raised when state of older checkpoints cannot be read any more."""
 log = structlog.get_logger()
 
@@ -142,7 +142,7 @@ class Driver:
         read = {topic for name in self.names for topic in LINKS[name].inputs}
         beating = [settings.topic(topic) for topic in sorted(read & from_outside)]
         if beating:
-            self.heartbeats.enter_context(Heartbeat(self.runtime.bootstrap, beating))
+            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
         self.ownership.check_others()
         for name in self.names:
             self.interrupts.check()

@@ -14,7 +14,7 @@ from dashboards.status import JobStatus, PipelineStatus
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import NEVER
-from engine.vectorized.processor import Held
+from engine.vectorized.processor import StateCounts
 from pipelines.jobs.index.document import News
 from pipelines.jobs.index.job import SinkReport
 from pipelines.runtime.news_counts import NewsCounts
@@ -22,14 +22,14 @@ from pipelines.runtime.news_counts import NewsCounts
 _RATE_SECONDS = 10.0
 
 
-def _sum(stats: Sequence[Stats]) -> Held:
+def _sum(stats: Sequence[Stats]) -> StateCounts:
     """What all shards hold: keys and timers lie in one shard each, windows are open in all."""
 
     def known(name: str) -> list[int]:
         return [value for each in stats if (value := getattr(each, name)) is not None]
 
     keys, opened, timers = known("keys"), known("open"), known("timers")
-    return Held(sum(keys) if keys else None, max(opened, default=None), sum(timers) if timers else None)
+    return StateCounts(sum(keys) if keys else None, max(opened, default=None), sum(timers) if timers else None)
 
 
 class _Tally:
@@ -41,7 +41,7 @@ class _Tally:
         self.watermark: int | None = None
         self.batch_ms = 0.0
         self.last_error: str | None = None
-        self.held = Held()
+        self.held = StateCounts()
         self.busiest_share: float | None = None
         self.recent: deque[tuple[float, int]] = deque()
 

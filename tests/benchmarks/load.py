@@ -90,7 +90,7 @@ class Chunks(Protocol):
 
 
 def write_columnar(bootstrap: str, topic: str, partitions: int, load: Chunks, record: type[Record] = Telemetry) -> None:
-    """Record batches in the partition of their key, each vouching that its partition holds nothing older to come."""
+    """Record batches in the partition of their key, each with the watermark of its partition."""
     producer = Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 15_000_000, "log_level": 0})
     waiting: dict[int, list[pl.DataFrame]] = {p: [] for p in range(partitions)}
 

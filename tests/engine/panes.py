@@ -10,7 +10,7 @@ from engine.formats.dead_letters import DeadLetter
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import Clock, Source
+from engine.spec.source import Source, TimeDomain
 from engine.spec.time_bounds import TimeBounds
 from engine.stream import Stream
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
@@ -53,7 +53,7 @@ def job(
     panes: Accumulation = ACCUMULATING,
     lateness: str = "0s",
     evict: Evictor | None = None,
-    clock: Clock = "event",
+    clock: TimeDomain = "event",
 ) -> Job:
     source = Source({"t": ColumnarDecoder(Event)}, Event, bounds=TimeBounds(max_ahead="3650d"))
     stream = Stream.read(source).timed(clock).key_by("key").window(window, lateness)

@@ -18,7 +18,7 @@ from engine.aggregates import (
     Aggregate,
     AnyAggregate,
     Count,
-    Custom,
+    CustomAggregate,
     Distinct,
     First,
     Histogram,
@@ -38,20 +38,20 @@ from engine.aggregates.distinct import STANDARD_ERROR
 from engine.columns.packing import grouped
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.reference import Arrival, Vouched, interpret
+from engine.reference import Arrival, Watermark, interpret
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Finite, Keyword, Record
 from engine.spec.source import Source
 from engine.stream import Stream
-from engine.vectorized.windows.folds import PANE, SUMS, Folds
+from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds
 from engine.windows import Sliding
 from pipelines.contracts.records import Telemetry
 
 T0 = 1_700_000_000_000
 KEY = ["entity"]
-GEOMETRIC = Custom(
+GEOMETRIC = CustomAggregate(
     {"geo.logs": (pl.col("value").abs() + 1).log().sum(), "geo.n": pl.len().cast(pl.Int64)},
     {"geo.logs": pl.col("geo.logs").sum(), "geo.n": pl.col("geo.n").sum()},
     (pl.col("geo.logs") / pl.col("geo.n")).exp(),
@@ -82,7 +82,7 @@ Rows = list[dict[str, Any]]
 
 def frame(rows: Rows) -> pl.DataFrame:
     kinds = {"entity": pl.Categorical, "metric": pl.Categorical, "time": pl.Int64, "value": pl.Float64}
-    return pl.DataFrame(rows, schema=kinds).with_columns(pl.lit(0, pl.Int64).alias(PANE))
+    return pl.DataFrame(rows, schema=kinds).with_columns(pl.lit(0, pl.Int64).alias(PARTIAL))
 
 
 def merged(parts: list[pl.DataFrame], aggregate: AnyAggregate) -> pl.DataFrame:
@@ -90,11 +90,11 @@ def merged(parts: list[pl.DataFrame], aggregate: AnyAggregate) -> pl.DataFrame:
     tables = [Folds({"it": aggregate}).lift(part, KEY) for part in parts]
     if isinstance(aggregate, Aggregate):
         both = Count().merge() | aggregate.merge()
-        rows = [t[SUMS].drop(PANE) for t in tables]
+        rows = [t[SUMS].drop(PARTIAL) for t in tables]
         whole = reduce(lambda a, b: grouped(pl.concat([a, b]), KEY, both), rows)
         return whole.select(*KEY, aggregate.finish().alias("result"))
     assert isinstance(aggregate, RowAggregate)
-    rows = [t[aggregate.table].drop(PANE) for t in tables]
+    rows = [t[aggregate.table].drop(PARTIAL) for t in tables]
     whole = reduce(lambda a, b: aggregate.merge(pl.concat([a, b]), KEY), rows)
     return aggregate.finish(whole, KEY, {"result": aggregate})
 
@@ -145,7 +145,7 @@ def test_what_an_older_version_kept_of_an_open_window_still_counts() -> None:
     older = folds.lift(frame(rows[:2]), KEY)[SUMS].drop("value.n", "value.first_time", "value.last_time")
     both = pl.concat([older, folds.lift(frame(rows[2:]), KEY)[SUMS]], how="diagonal_relaxed")
     for sums, wanted in ((older, (2.0, math.sqrt(2), 1.0, 3.0)), (both, (4.0, math.sqrt(13), 1.0, 8.0))):
-        got = folds.merge(SUMS, sums, [*KEY, PANE]).select(folds.finished()).row(0)
+        got = folds.merge(SUMS, sums, [*KEY, PARTIAL]).select(folds.finished()).row(0)
         assert got == pytest.approx(wanted)
         if sums is older:
             assert folds.complete(sums).select(folds.finished()).row(0) == pytest.approx(wanted)
@@ -158,10 +158,10 @@ SIZES = [1, 2, 10, 100, 1000, 30_000, 300_000]
 def test_distinct_values_are_counted_to_four_standard_errors(kind: str, n: int) -> None:
     numbers = np.random.default_rng(n).permutation(n)
     values = {"integers": numbers, "floats": numbers / 7, "texts": [f"user-{i}" for i in numbers]}[kind]
-    rows = pl.DataFrame({"time": T0, "entity": "a", "user": values, PANE: 0})
+    rows = pl.DataFrame({"time": T0, "entity": "a", "user": values, PARTIAL: 0})
     aggregate = Distinct("user")
     parts = [rows[: n // 2 + 1], rows[n // 3 :]]
-    tables = [Folds({"it": aggregate}).lift(part, KEY)[aggregate.table].drop(PANE) for part in parts]
+    tables = [Folds({"it": aggregate}).lift(part, KEY)[aggregate.table].drop(PARTIAL) for part in parts]
     whole = aggregate.merge(pl.concat(tables), KEY)
     estimate = aggregate.finish(whole, KEY, {"users": aggregate})["users"].item()
     assert abs(estimate - n) <= max(1, 4 * STANDARD_ERROR * n)
@@ -171,7 +171,7 @@ def test_distinct_values_are_counted_to_four_standard_errors(kind: str, n: int) 
 def test_the_error_of_distinct_is_as_stated_over_many_keys() -> None:
     keys, n = 100, 2000
     users = np.random.default_rng(5).permuted(np.tile(np.arange(n), (keys, 1)), axis=1) + np.arange(keys)[:, None] * n
-    rows = pl.DataFrame({"entity": np.repeat(np.arange(keys), n), "user": users.ravel(), "time": T0, PANE: 0})
+    rows = pl.DataFrame({"entity": np.repeat(np.arange(keys), n), "user": users.ravel(), "time": T0, PARTIAL: 0})
     aggregate = Distinct("user")
     table = Folds({"it": aggregate}).lift(rows, KEY)[aggregate.table]
     errors = aggregate.finish(table, KEY, {"users": aggregate})["users"].to_numpy() / n - 1
@@ -181,7 +181,7 @@ def test_the_error_of_distinct_is_as_stated_over_many_keys() -> None:
 
 def test_a_hash_is_the_same_for_ever() -> None:
     """What lies in the state of a job must mean the same after an upgrade."""
-    rows = pl.DataFrame({"entity": "a", "user": ["x", "y", "z"], "time": T0, PANE: 0})
+    rows = pl.DataFrame({"entity": "a", "user": ["x", "y", "z"], "time": T0, PARTIAL: 0})
     registers = Folds({"it": Distinct("user")}).lift(rows, KEY)["distinct:user"].sort("register")
     assert registers.select("register", "rank").rows() == [(1918, 1), (1984, 1), (3761, 1)]
 
@@ -190,9 +190,9 @@ def test_a_hash_is_the_same_for_ever() -> None:
 @given(items=st.lists(st.integers(0, 12), min_size=1, max_size=120), size=st.integers(1, 40))
 def test_top_k_beyond_its_capacity_is_as_wrong_as_stated_and_no_more(items: list[int], size: int) -> None:
     aggregate = TopK("item", 4, capacity=4)
-    rows = pl.DataFrame({"entity": "a", "item": items, "time": T0, PANE: 0})
+    rows = pl.DataFrame({"entity": "a", "item": items, "time": T0, PARTIAL: 0})
     parts = [rows[list(part)] for part in (range(i, min(i + size, len(items))) for i in range(0, len(items), size))]
-    tables = [Folds({"it": aggregate}).lift(part, KEY)[aggregate.table].drop(PANE) for part in parts]
+    tables = [Folds({"it": aggregate}).lift(part, KEY)[aggregate.table].drop(PARTIAL) for part in parts]
     whole = reduce(lambda a, b: aggregate.merge(pl.concat([a, b]), KEY), tables)
     assert whole.height <= 4
     kept = dict(whole.select(pl.col("item"), pl.col("n")).iter_rows())
@@ -246,7 +246,7 @@ def test_all_kinds_of_results_are_those_of_the_reference_in_sliding_and_revised_
             rng.choice(["a", "b"], 60), rng.integers(0, 50_000, 60), rng.integers(-3, 9, 60), strict=True
         )
     ]
-    end = Vouched("t", 0, T0 + 86_400_000, T0 + 60_000)
+    end = Watermark("t", 0, T0 + 86_400_000, T0 + 60_000)
     input = [arrivals[:30], [*arrivals[30:45], end], arrivals[45:]]
     run, outcome = driven(everything(), shards).run(input), interpret(everything(), input)
 
@@ -275,7 +275,7 @@ def test_a_second_rate_is_refused() -> None:
 
 def test_two_meanings_of_one_partial_column_are_refused() -> None:
     stream = Stream.read(Source({"t": ColumnarDecoder(Telemetry)}, Telemetry)).key_by("entity")
-    mine = Custom({"n": pl.col("value").max()}, {"n": pl.col("n").max()}, pl.col("n"))
+    mine = CustomAggregate({"n": pl.col("value").max()}, {"n": pl.col("n").max()}, pl.col("n"))
     with pytest.raises(NewnormalError, match="PARTIAL_CLASH"):
         stream.window(Sliding("20s", every="10s")).aggregate(count=Count(), mine=mine)
 

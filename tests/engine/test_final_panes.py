@@ -15,9 +15,9 @@ from engine.triggers import (
     AccumulatingAndRetracting,
     Accumulation,
     AfterCount,
+    AfterProcessingTime,
     AfterWatermark,
     Discarding,
-    Every,
     Never,
     Trigger,
 )
@@ -35,7 +35,7 @@ WINDOWS: dict[str, Window] = {
 TRIGGERS: list[Trigger] = [
     AfterWatermark(),
     AfterWatermark(early=AfterCount(2), late=AfterCount(3)),
-    AfterWatermark(early=Every("3s"), late=Every("5s")),
+    AfterWatermark(early=AfterProcessingTime("3s"), late=AfterProcessingTime("5s")),
     Never(),
 ]
 few = settings(
@@ -65,7 +65,7 @@ def histories(draw: st.DrawFn, behind: int = LATENESS) -> TestStream:
             oldest = min(r["time"] for r in waiting) - T0
             watermark = max(watermark, oldest + draw(st.integers(0, behind)) - 1)
             stream = stream.advance_watermark(watermark)
-            stream = stream.together(2) if draw(st.booleans()) else stream
+            stream = stream.as_one_batch(2) if draw(st.booleans()) else stream
         if draw(st.integers(0, 3)) == 0:
             stream = stream.advance_clock(draw(st.integers(1, 9)) * 1000)
     return stream.advance_watermark("7d")

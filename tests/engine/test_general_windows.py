@@ -15,17 +15,17 @@ from engine.triggers import (
     ACCUMULATING,
     AccumulatingAndRetracting,
     Accumulation,
+    AfterAll,
+    AfterAny,
     AfterCount,
+    AfterEach,
+    AfterProcessingTime,
     AfterWatermark,
-    AllOf,
-    AnyOf,
-    Custom,
+    CustomTrigger,
     Discarding,
-    Every,
-    InOrder,
     Never,
+    OrFinally,
     Trigger,
-    Until,
 )
 from engine.windows import Calendar, Evictor, Global, KeepLast, KeepRecent, Policy, Session, Sliding, Tumbling, Window
 from tests.engine.panes import event, job
@@ -34,7 +34,7 @@ T0 = 1_700_000_000_000
 LATENESS = 15_000
 
 
-class Above(Custom):
+class Above(CustomTrigger):
     """As soon as the sum is above 10."""
 
     def should_fire(self, windows: pl.DataFrame) -> pl.Series:
@@ -51,26 +51,30 @@ WINDOWS: dict[str, Window] = {
 }
 TRIGGERS: dict[str, Trigger] = {
     "watermark": AfterWatermark(),
-    "early and late": AfterWatermark(early=Every("5s"), late=AfterCount(2)),
+    "early and late": AfterWatermark(early=AfterProcessingTime("5s"), late=AfterCount(2)),
     "early counts": AfterWatermark(early=AfterCount(2), late=AfterCount(1)),
-    "late times": AfterWatermark(late=Every("4s", aligned=False)),
+    "late times": AfterWatermark(late=AfterProcessingTime("4s", aligned=False)),
     "count": AfterCount(3),
-    "every": Every("5s"),
-    "any": AnyOf(AfterCount(3), Every("7s"), AfterWatermark()),
-    "all": AllOf(AfterCount(2), Every("3s", aligned=False)),
-    "all at watermark": AllOf(AfterWatermark(), AfterCount(3)),
-    "all, once at the watermark": AllOf(AfterWatermark(late=Never()), AfterCount(2)),
-    "all, one of them own": AllOf(Above(), AfterCount(3), AnyOf(AfterWatermark(late=Never()), Every("9s"))),
-    "count or all": AnyOf(AfterCount(6), AllOf(AfterWatermark(late=Never()), Every("2s"))),
-    "until all": Until(AfterCount(2), AllOf(AfterWatermark(late=Never()), AfterCount(4))),
-    "all in order": InOrder(AllOf(AfterWatermark(late=Never()), AfterCount(2)), AllOf(AfterCount(1), Above())),
-    "in order": InOrder(AfterCount(1), AfterCount(2), AfterWatermark()),
-    "paper": InOrder(Until(Every("5s"), AfterWatermark()), AfterWatermark()),
-    "until": Until(AfterCount(2), AfterCount(5)),
-    "nested": AfterWatermark(early=InOrder(Until(AfterCount(1), AfterCount(2)), Until(Every("3s"), AfterCount(3)))),
+    "every": AfterProcessingTime("5s"),
+    "any": AfterAny(AfterCount(3), AfterProcessingTime("7s"), AfterWatermark()),
+    "all": AfterAll(AfterCount(2), AfterProcessingTime("3s", aligned=False)),
+    "all at watermark": AfterAll(AfterWatermark(), AfterCount(3)),
+    "all, once at the watermark": AfterAll(AfterWatermark(late=Never()), AfterCount(2)),
+    "all, one of them own": AfterAll(
+        Above(), AfterCount(3), AfterAny(AfterWatermark(late=Never()), AfterProcessingTime("9s"))
+    ),
+    "count or all": AfterAny(AfterCount(6), AfterAll(AfterWatermark(late=Never()), AfterProcessingTime("2s"))),
+    "until all": OrFinally(AfterCount(2), AfterAll(AfterWatermark(late=Never()), AfterCount(4))),
+    "all in order": AfterEach(AfterAll(AfterWatermark(late=Never()), AfterCount(2)), AfterAll(AfterCount(1), Above())),
+    "in order": AfterEach(AfterCount(1), AfterCount(2), AfterWatermark()),
+    "paper": AfterEach(OrFinally(AfterProcessingTime("5s"), AfterWatermark()), AfterWatermark()),
+    "until": OrFinally(AfterCount(2), AfterCount(5)),
+    "nested": AfterWatermark(
+        early=AfterEach(OrFinally(AfterCount(1), AfterCount(2)), OrFinally(AfterProcessingTime("3s"), AfterCount(3)))
+    ),
     "never": Never(),
     "own": Above(),
-    "own or watermark": AnyOf(Above(), AfterWatermark()),
+    "own or watermark": AfterAny(Above(), AfterWatermark()),
 }
 PANES: list[Accumulation] = [ACCUMULATING, Discarding(), AccumulatingAndRetracting()]
 
@@ -104,7 +108,7 @@ def streams(draw: st.DrawFn, behind: int = 40_000) -> TestStream:
         else:
             stream = stream.advance_clock(draw(st.integers(1, 12)) * 1000)
         if len(stream.batches) > 2 and draw(st.integers(0, 3)) == 0:
-            stream = stream.together(2)
+            stream = stream.as_one_batch(2)
     return stream.advance_watermark(event_time + draw(st.sampled_from([0, 200_000])))
 
 

@@ -108,7 +108,7 @@ def test_what_has_no_result_is_in_the_late_topic(name: str, data: st.DataObject,
 @pytest.mark.parametrize("window", [Tumbling("10s"), Sliding("20s", every="5s")], ids=["tumbling", "sliding"])
 @some_examples
 @given(data=st.data(), shards=st.sampled_from([1, 2, 4]))
-def test_shared_panes_give_the_same_wherever_the_job_is_killed(
+def test_shared_slices_give_the_same_wherever_the_job_is_killed(
     window: Sliding, data: st.DataObject, shards: int
 ) -> None:
     job = aligned.extractor(window, lateness="2m")

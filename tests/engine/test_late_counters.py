@@ -11,7 +11,7 @@ import pytest
 from engine.aggregates import Count, Last, Max, Mean, Quantile, Rate
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.reference import Arrival, Vouched, interpret
+from engine.reference import Arrival, Watermark, interpret
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from engine.spec.operator import Operator
@@ -56,8 +56,8 @@ def at(second: float, value: float, metric: str = "m") -> Arrival:
     return Arrival("t", 0, ARRIVED, record)
 
 
-def watermark(second: float) -> Vouched:
-    return Vouched("t", 0, ARRIVED, T0 + round(second * 1000))
+def watermark(second: float) -> Watermark:
+    return Watermark("t", 0, ARRIVED, T0 + round(second * 1000))
 
 
 def rates(rows: list[dict[str, Any]]) -> list[tuple[int, int, Any]]:
@@ -81,7 +81,7 @@ def test_a_late_sample_revises_no_window_ahead_of_it(driven: Callable[..., Any])
     assert [end for end, revision, _ in rates(run.rows) if revision] == [90, 100]
 
 
-def test_a_lookback_of_no_whole_panes_finds_the_sample_before(driven: Callable[..., Any]) -> None:
+def test_a_lookback_of_no_whole_slices_finds_the_sample_before(driven: Callable[..., Any]) -> None:
     counter = job(Tumbling("7s"), "10m", count=Count(), rate=Rate("value", lookback="10s"))
     late = T0 - T0 % 7000 + 70_000 - T0
     input = [[at(late / 1000 - 9.5, 1), at(late / 1000 + 30, 5), watermark(120)], [at(late / 1000, 20)]]
@@ -141,9 +141,9 @@ def test_a_job_with_fewer_aggregates_goes_on_from_the_state_of_the_old_one(drive
 def test_state_is_forgotten_once_nothing_can_revise_it(driven: Callable[..., Any]) -> None:
     counting = job(Sliding("20s", every="10s"), "30s", count=Count(), rate=Rate("value", lookback="1m"))
     run = driven(counting).run([[at(t, 1), watermark(t)] for t in range(0, 2000, 25)])
-    assert len([name for name in run.states[0].values if name.startswith("pane/")]) < 20
+    assert len([name for name in run.states[0].values if name.startswith("slice/")]) < 20
     run.run([[watermark(9000)]])
-    assert not [name for name in run.states[0].values if name.startswith(("pane/", "late/"))]
+    assert not [name for name in run.states[0].values if name.startswith(("slice/", "late/"))]
 
 
 class Unspecified(Operator):

@@ -106,8 +106,8 @@ AGGREGATES: dict[str, AnyAggregate] = {
     "rate": Rate("value"),
 }
 WINDOWS: dict[str, Window | CountWindows] = {
-    "panes": Tumbling("10s"),
-    "several panes": Sliding("10s", every="2s"),
+    "slices": Tumbling("10s"),
+    "several slices": Sliding("10s", every="2s"),
     "a trigger": Tumbling("10s"),
     "sessions": Session("1h"),
     "counts": CountWindows(1000, timeout="10s"),
@@ -181,7 +181,7 @@ def first_window(name: str, batches: list[Rows], on: str, passed: int = 99) -> d
         stream = stream.advance_watermark(LENGTH) if number == passed else stream
         stream = stream.add(*batch)
     rows = run(job(name), stream.advance_watermark("3h"), on).rows
-    if name in ("panes", "several panes", "a trigger"):
+    if name in ("slices", "several slices", "a trigger"):
         rows = [row for row in rows if row["window_start"] == T0]
     return {row["key"]: row for row in sorted(rows, key=lambda row: row["revision"])}
 
@@ -214,7 +214,7 @@ def test_results_that_are_missing_can_be_asked_about_further_on(name: str) -> No
     stream = stream.aggregate(**asked_for(name)).filter("p50 IS NULL AND distinct IS NULL AND histogram IS NULL")
     asking = stream.write("job", Output("out", Summary, partitions=1), Output("dead", DeadLetter, "json"))
     rows = run(asking, TestStream(T0).add(reading("a", 1000, None)).advance_watermark("3h")).rows
-    assert len(rows) == (5 if name == "several panes" else 1)
+    assert len(rows) == (5 if name == "several slices" else 1)
     assert {row["count"] for row in rows} == {1}
 
 

@@ -88,9 +88,9 @@ def test_a_message_of_nothing_is_a_dead_letter() -> None:
     assert [letter.offset for letter in dead] == [100, 101]
 
 
-@pytest.mark.parametrize("vouched", [10**29, -(10**29), 2**63 - 1])
-def test_a_watermark_beyond_all_bounds_is_cut(vouched: int) -> None:
-    assert read(message(row(), watermark=vouched))[1].vouched <= T0 + 1000 + 60_000
+@pytest.mark.parametrize("watermark", [10**29, -(10**29), 2**63 - 1])
+def test_a_watermark_beyond_all_bounds_is_cut(watermark: int) -> None:
+    assert read(message(row(), watermark=watermark))[1].writer_watermark <= T0 + 1000 + 60_000
 
 
 def test_dead_letters_reach_the_dead_letter_topic_once(driven: Callable[..., Any]) -> None:
@@ -146,8 +146,8 @@ def test_each_partition_is_written_by_the_shard_that_it_is_congruent_to(
 @pytest.mark.parametrize("shards", [1, 2, 4])
 def test_every_partition_gets_a_heartbeat_when_the_watermark_moves(driven: Callable[..., Any], shards: int) -> None:
     run = driven(passed_on(), shards).run([[Arrival("telemetry", 0, T0, row())]])
-    vouched = {m.partition: columnar.decode(m.value, Telemetry.arrow_schema())[1] for _, m in run.messages}
-    assert vouched == dict.fromkeys(range(4), T0)
+    writer_watermark = {m.partition: columnar.decode(m.value, Telemetry.arrow_schema())[1] for _, m in run.messages}
+    assert writer_watermark == dict.fromkeys(range(4), T0)
     before = len(run.messages)
     run.run([[]])
     assert len(run.messages) == before, "nothing new, no heartbeat"

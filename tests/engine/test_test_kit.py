@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 import pytest
 
-from engine.reference.base import Reference
+from engine.reference.meaning import Reference
 from engine.reference.of import reference
 from engine.spec.operator import Operator, Progress, Row
 from engine.state.segments import ShardState
@@ -70,7 +70,7 @@ def test_a_crash_between_two_records_changes_nothing_of_what_is_in_state(sentine
 def test_an_abort_repeats_the_batch_and_shows_what_was_kept_in_memory() -> None:
     stream = TestStream(T0).add(event("a", T0, 1), ABORT, event("a", T0 + 1, 2))
     assert numbers(False, stream, "operator") == [1, 2]
-    assert Forgetful.seen == [0, 1, 1, 1], "the first batch only vouches for nothing yet"
+    assert Forgetful.seen == [0, 1, 1, 1], "the first batch only says that there is no watermark yet"
 
 
 def test_a_watermark_is_the_least_of_the_partitions() -> None:

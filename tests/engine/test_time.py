@@ -13,13 +13,13 @@ from engine.explain import explain
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.operators import Broadcast, Deduplicate
-from engine.reference import Arrival, Silence
+from engine.reference import Arrival, Heartbeat
 from engine.runtime.input_clocks import InputClocks
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
-from engine.spec.source import Clock, Source
+from engine.spec.source import Source, TimeDomain
 from engine.stream import Stream
 from engine.testing import Batch, TestStream, run
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
@@ -29,7 +29,7 @@ from tests.engine.panes import event, job
 from tests.engine.test_general_windows import PANES, TRIGGERS, WINDOWS, few, panes, streams
 
 T0 = 1_700_000_000_000 // 60_000 * 60_000
-CLOCKS: list[Clock] = ["ingestion", "processing"]
+CLOCKS: list[TimeDomain] = ["ingestion", "processing"]
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -42,7 +42,7 @@ CLOCKS: list[Clock] = ["ingestion", "processing"]
     shards=st.sampled_from([1, 2]),
 )
 def test_panes_are_those_of_the_reference(
-    clock: Clock, window: Window, stream: TestStream, trigger: Trigger, how: Accumulation, shards: int
+    clock: TimeDomain, window: Window, stream: TestStream, trigger: Trigger, how: Accumulation, shards: int
 ) -> None:
     counting = job(window, trigger, how, clock=clock)
     wanted, got = run(counting, stream, "reference"), run(counting, stream, "operator", shards)
@@ -54,7 +54,7 @@ def test_panes_are_those_of_the_reference(
 @pytest.mark.parametrize("clock", CLOCKS)
 @few
 @given(stream=streams())
-def test_bounded_input_gives_the_same(clock: Clock, stream: TestStream) -> None:
+def test_bounded_input_gives_the_same(clock: TimeDomain, stream: TestStream) -> None:
     """The steps of a stream come one after the other, so that a micro-batch is of one instant."""
     apart = replace(stream, batches=tuple(Batch((e,)) for some in stream.entries() for e in some))
     for window in (Tumbling("10s"), Session("3s")):
@@ -70,10 +70,10 @@ def test_bounded_input_gives_the_same(clock: Clock, stream: TestStream) -> None:
 def lagging() -> TestStream:
     """The first partition is at 12 s when a record is read from the second one that arrived there at 5 s."""
     batches: list[tuple[Any, ...]] = [
-        (Arrival("t", 0, T0, event("a", 0, 1)), Silence("t", 1, T0)),
+        (Arrival("t", 0, T0, event("a", 0, 1)), Heartbeat("t", 1, T0)),
         (Arrival("t", 0, T0 + 12_000, event("a", 0, 2)),),
         (Arrival("t", 1, T0 + 5_000, event("a", 0, 4)),),
-        (Silence("t", 0, T0 + 30_000), Silence("t", 1, T0 + 30_000)),
+        (Heartbeat("t", 0, T0 + 30_000), Heartbeat("t", 1, T0 + 30_000)),
     ]
     return TestStream(T0, partitions=2, batches=tuple(Batch(batch) for batch in batches))
 
@@ -81,7 +81,7 @@ def lagging() -> TestStream:
 @pytest.mark.parametrize("on", ["reference", "operator"])
 @pytest.mark.parametrize(("clock", "sums"), [("ingestion", {0: 5, 10: 2}), ("processing", {0: 1, 10: 6})])
 def test_ingestion_time_waits_for_a_partition_and_processing_time_does_not(
-    on: str, clock: Clock, sums: dict[int, int]
+    on: str, clock: TimeDomain, sums: dict[int, int]
 ) -> None:
     got = run(job(Tumbling("10s"), clock=clock), lagging(), on)
     assert {(row["window_start"] - T0) // 1000: row["sum"] for row in got.rows} == sums
@@ -105,7 +105,7 @@ class Stamped(Untimed):
 
 
 @pytest.mark.parametrize(("clock", "column"), [("ingestion", "arrived"), ("processing", "processed")])
-def test_records_need_no_time_of_their_own(clock: Clock, column: str) -> None:
+def test_records_need_no_time_of_their_own(clock: TimeDomain, column: str) -> None:
     source = Source({"t": ColumnarDecoder(Untimed)}, Untimed)
     stream = Stream.read(source).timed(clock).key_by("key").process(Deduplicate(within="1s"))
     made = stream.write("j", Output("out", Stamped), Output("dead", DeadLetter, "json"), Output("late", Untimed))

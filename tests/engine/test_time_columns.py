@@ -13,7 +13,7 @@ from engine.operators import CountWindows
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Finite, Keyword, Record
-from engine.spec.source import Clock, Source, TimeBounds
+from engine.spec.source import Source, TimeBounds, TimeDomain
 from engine.stream import Stream
 from engine.testing import TestStream, run
 from engine.triggers import AfterWatermark
@@ -60,15 +60,15 @@ class Ends(Record):
 
 
 WINDOWS: dict[str, Window | CountWindows] = {
-    "panes": Tumbling("10s"),
-    "several panes": Sliding("10s", every="5s"),
+    "slices": Tumbling("10s"),
+    "several slices": Sliding("10s", every="5s"),
     "a trigger": Tumbling("10s"),
     "sessions": Session("1h"),
     "counts": CountWindows(4),
 }
 
 
-def job(window: str, record: type[Record], clock: Clock) -> Job:
+def job(window: str, record: type[Record], clock: TimeDomain) -> Job:
     source = Source({"t": ColumnarDecoder(record)}, record, "ts", bounds=TimeBounds(max_ahead="3650d"))
     stream = Stream.read(source).timed(clock).key_by("key").window(WINDOWS[window])
     stream = stream.trigger(AfterWatermark()) if window == "a trigger" else stream
@@ -83,7 +83,7 @@ def job(window: str, record: type[Record], clock: Clock) -> Job:
 @pytest.mark.parametrize("record", [Plain, Race])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_the_first_is_the_first_by_the_clock_of_the_job(
-    window: str, record: type[Record], clock: Clock, on: str
+    window: str, record: type[Record], clock: TimeDomain, on: str
 ) -> None:
     """By event time the values are 1, 2, 4, 8, two seconds apart; they arrive as 8, 4, 2, 1, one second apart."""
     stream = TestStream(T0)
@@ -92,7 +92,7 @@ def test_the_first_is_the_first_by_the_clock_of_the_job(
         stream = stream.add(row | ({"time": second} if record is Race else {})).advance_clock("1s")
     stream = stream.advance_watermark("3h").advance_clock("3h")
     rows = run(job(window, record, clock), stream, on).rows
-    (row,) = (r for r in rows if window != "several panes" or r["window_start"] == T0)
+    (row,) = (r for r in rows if window != "several slices" or r["window_start"] == T0)
     up, down = (1.0, 8.0, 7 / 6), (8.0, 1.0, 7 / 3)  # what falls has begun anew at 0: 4, 2 and 1 are increases
     first, last, rate = up if clock == "event" else down
     assert (row["first"], row["last"]) == (first, last)

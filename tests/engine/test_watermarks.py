@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from engine.aggregates import Count
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.reference import Arrival, Silence, Vouched, interpret
+from engine.reference import Arrival, Heartbeat, Watermark, interpret
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
@@ -25,10 +25,10 @@ from engine.spec.record import Keyword, Record
 from engine.spec.source import Source
 from engine.stream import Stream
 from engine.watermarks import (
+    AscendingTimestamps,
     BoundedOutOfOrderness,
     LearnedLateness,
     Marker,
-    Ordered,
     Punctuated,
     WatermarkStrategy,
     WatermarkTracker,
@@ -100,11 +100,11 @@ def test_a_partition_that_wakes_up_holds_the_watermark_back_but_never_turns_it_b
 
 def test_silence_in_all_partitions_closes_what_is_open(driven: Callable[..., Any]) -> None:
     job = counted()
-    batches = [[sample(0, T0, T0), sample(1, T0 + 5000, T0)], [Silence("t", p, T0 + 10_000) for p in (0, 1)]]
+    batches = [[sample(0, T0, T0), sample(1, T0 + 5000, T0)], [Heartbeat("t", p, T0 + 10_000) for p in (0, 1)]]
     assert driven(job, 2).run(batches).watermarks[-1] == interpret(job, batches).watermarks[-1] == T0 + 5000
 
 
-def test_a_writer_that_vouches_for_nothing_yet_holds_the_watermark_back() -> None:
+def test_a_writer_without_a_watermark_yet_holds_the_watermark_back() -> None:
     tracker = WatermarkTracker(BoundedOutOfOrderness("0s"))
     assert tracker.advance([Marker("t", 0, T0, NEVER, T0, T0, T0)]) == NEVER
     assert tracker.advance([Marker("t", 0, NEVER, T0 - 5000, T0, T0, T0)]) == T0 - 5000
@@ -135,27 +135,27 @@ def test_a_slightly_wrong_clock_moves_the_watermark_by_the_bound_at_most(driven:
     assert driven(passed_on()).run([[sample(0, T0 + 59_999, T0)]]).watermarks == [T0 + 59_999]
 
 
-def test_nobody_vouches_for_more_than_the_bound_beyond_the_arrival(driven: Callable[..., Any]) -> None:
-    job, lie = passed_on(), [[Vouched("t", 0, T0, T0 + 365 * 24 * HOUR)]]
+def test_no_writers_watermark_goes_beyond_the_bound_after_its_arrival(driven: Callable[..., Any]) -> None:
+    job, lie = passed_on(), [[Watermark("t", 0, T0, T0 + 365 * 24 * HOUR)]]
     assert driven(job).run(lie).watermarks == interpret(job, lie).watermarks == [T0 + 60_000]
 
 
-def test_a_vouched_watermark_holds_whatever_the_records_say() -> None:
+def test_a_writers_watermark_holds_whatever_the_records_say() -> None:
     tracker = WatermarkTracker(BoundedOutOfOrderness("1h"))
     assert tracker.advance([Marker("t", 0, T0 + 5000, T0, T0, T0, T0)]) == T0
 
 
 def test_a_heartbeat_closes_windows_of_a_silent_partition(driven: Callable[..., Any]) -> None:
     job = passed_on()
-    assert driven(job).run([[sample(0, T0, T0)], [Vouched("t", 0, T0, T0 + 30_000)]]).watermarks == [T0, T0 + 30_000]
+    assert driven(job).run([[sample(0, T0, T0)], [Watermark("t", 0, T0, T0 + 30_000)]]).watermarks == [T0, T0 + 30_000]
 
 
 @st.composite
 def markers(draw: st.DrawFn) -> Marker:
     first, last = sorted(draw(st.tuples(st.integers(0, 100_000), st.integers(0, 100_000))))
     time, spoke = (draw(st.one_of(st.just(NEVER), st.integers(0, 100_000))) for _ in range(2))
-    vouched = draw(st.one_of(st.none(), st.just(NEVER), st.integers(0, 100_000)))
-    return Marker("t", draw(st.integers(0, 3)), time, vouched, first, last, min(spoke, last))
+    writer_watermark = draw(st.one_of(st.none(), st.just(NEVER), st.integers(0, 100_000)))
+    return Marker("t", draw(st.integers(0, 3)), time, writer_watermark, first, last, min(spoke, last))
 
 
 @settings(deadline=None)
@@ -172,7 +172,7 @@ def test_a_watermark_never_goes_back_and_a_restored_tracker_goes_on_as_the_old_o
 
 
 STRATEGIES: dict[str, WatermarkStrategy] = {
-    "ordered": Ordered("20s"),
+    "ordered": AscendingTimestamps("20s"),
     "bounded": BoundedOutOfOrderness("2s", "20s"),
     "punctuated": Punctuated("time", idle_after="20s"),
     "learned": LearnedLateness(0.9, history="16s", most="10s", enough=3, idle_after="20s"),

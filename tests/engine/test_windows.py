@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.spec.errors import NewnormalError
 from engine.testing import Driven, TestStream
-from engine.triggers import AfterCount, AfterWatermark, AllOf, Every
+from engine.triggers import AfterAll, AfterCount, AfterProcessingTime, AfterWatermark
 from engine.windows import Calendar, Global, KeepLast, KeepRecent, Session, Sliding, Tumbling, Window
 from tests.engine.panes import event, job
 
@@ -50,8 +50,8 @@ def test_spans_of_a_column_are_those_of_its_records(window: Window, times: list[
         lambda: KeepLast(0),
         lambda: KeepRecent("0s"),
         lambda: AfterCount(0),
-        lambda: Every("0s"),
-        AllOf,
+        lambda: AfterProcessingTime("0s"),
+        AfterAll,
     ],
 )
 def test_what_makes_no_sense_is_refused(make: Callable[[], Any]) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.aggregates import AnyAggregate, Constant, Count, Last, Max, Mean, Min, Quantile, Rate, Std
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.reference import Arrival, Outcome, Silence, Vouched, interpret
+from engine.reference import Arrival, Heartbeat, Outcome, Watermark, interpret
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.source import Source
@@ -44,7 +44,7 @@ AGGREGATES: dict[str, AnyAggregate] = {
 }
 WINDOWS = {"tumbling": Tumbling("10s"), "sliding": Sliding("20s", every="5s"), "odd": Sliding("21s", every="7s")}
 
-Batch = list[Arrival | Vouched | Silence]
+Batch = list[Arrival | Watermark | Heartbeat]
 some_examples = settings(
     deadline=None,
     max_examples=15,
@@ -93,7 +93,7 @@ def batches(draw: st.DrawFn) -> list[Batch]:
 
 
 def end_of(partitions: int, end: int = T0 + 10 * SPAN) -> Batch:
-    return [Vouched(TOPIC, p, ARRIVED, end) for p in range(partitions)]
+    return [Watermark(TOPIC, p, ARRIVED, end) for p in range(partitions)]
 
 
 def in_one_batch(given: Sequence[Batch]) -> list[Batch]:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from engine.aggregates import Count
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.reference import Arrival, Silence, Vouched
+from engine.reference import Arrival, Heartbeat, Watermark
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.source import Source
@@ -62,7 +62,7 @@ def stream(batches: list[list[Arrival]]) -> TestStream:
     """The same as input of our job, restored in the middle; at last both partitions say that they have ended."""
     end = T0 + 10 * HOUR
     made = [Batch(tuple(batch), RESTART if number == 2 else None) for number, batch in enumerate(batches)]
-    ended = Batch(tuple(Vouched("t", partition, end, end) for partition in (0, 1)))
+    ended = Batch(tuple(Watermark("t", partition, end, end) for partition in (0, 1)))
     return TestStream(T0, partitions=2, batches=(*made, ended))
 
 
@@ -81,7 +81,7 @@ def idle() -> TestStream:
     batches = [[*arrived(0, 0, 10, T0), *arrived(1, 0, 10, T0)]]
     made = [Batch(tuple(batch)) for batch in batches]
     for first in range(10, 60, 10):
-        beat = Silence("t", 1, T0 + (first + 10) * MINUTE)
+        beat = Heartbeat("t", 1, T0 + (first + 10) * MINUTE)
         made.append(Batch((*arrived(0, first, first + 10, T0), beat), ABORT if first == 30 else None))
     return TestStream(T0, partitions=2, batches=tuple(made))
 

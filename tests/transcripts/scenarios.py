@@ -5,7 +5,7 @@ is killed there) or ``~`` (stopped and restored), ``@1`` in front for partition 
 partition ``W TIME @1``), or ``C SECONDS`` (processing time goes on; ``C SECONDS @1``: one partition alone tells).
 ``& `` in front: in one micro-batch with the last.
 
-Panes: ``KEY START..END PANE TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time.
+Panes: ``KEY START..END GROUP TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time.
 
 Times are seconds (with ``h``: hours) from 12:00, wall-clock times of that day, or ISO 8601; all in UTC.
 """
@@ -110,7 +110,7 @@ def stream(text: str) -> TestStream:
             partition = 1 if step.startswith("@1") else 0
             items = [_item(item) for item in _split(step.removeprefix("@1 "), ",")]
             made = made.add(*items, partition=partition)
-        made = made.together(2) if part.startswith("& ") else made
+        made = made.as_one_batch(2) if part.startswith("& ") else made
     return made
 
 

@@ -1,4 +1,4 @@
-"""Records to partials of aggregates, merged, and to results: for all keys and panes at once."""
+"""Records to partials of aggregates, merged, and to results: for all keys and slices at once."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from engine.aggregates import Aggregate, AnyAggregate, Count, Rate, RowAggregate
-from engine.aggregates.base import ROOM
+from engine.aggregates.aggregate import ROOM
 from engine.columns.packing import grouped, packed
 from engine.state.segments import Tables
 
-PANE = "__pane"
+PARTIAL = "__partial"
 SUMS, SAMPLES = "sums", "samples"
 
 
 class Folds:
     """The partials of some aggregates.
 
-    They are tables: `SUMS`, one row a key and pane, at least with the count; those of `RowAggregate` by their names;
+    They are tables: `SUMS`, one row a key and slice, at least with the count; those of `RowAggregate` by their names;
     `SAMPLES` for rates, which each kind of window works out in its own way.
 
     Args:
@@ -49,10 +49,11 @@ class Folds:
         """Partials of some records.
 
         Args:
-            records: Columns of the record type and `PANE`, which with the key names each record's partial.
+            records: Columns of the record type and `PARTIAL`, which with the key says into which partial a record goes:
+                the start of its slice, or the number of its window.
             key: Key columns.
         """
-        by = [*key, PANE]
+        by = [*key, PARTIAL]
         group = packed(records, by, room=ROOM)
         tables = {SUMS: grouped(records, by, self._lifts, group)}
         for name, kind in self.tables.items():
@@ -89,7 +90,7 @@ class Folds:
         return results
 
 
-def together(parts: Sequence[Tables]) -> Iterator[tuple[str, list[pl.DataFrame]]]:
+def tables_by_name(parts: Sequence[Tables]) -> Iterator[tuple[str, list[pl.DataFrame]]]:
     """The tables of each name in several sets of tables."""
     for name in dict.fromkeys(name for part in parts for name in part):
         yield name, [part[name] for part in parts if name in part]

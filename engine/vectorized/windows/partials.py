@@ -12,10 +12,10 @@ import polars as pl
 from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
 from engine.state.segments import Tables
-from engine.vectorized.windows.folds import PANE, SAMPLES, SUMS, Folds, together
+from engine.vectorized.windows.folds import PARTIAL, SAMPLES, SUMS, Folds, tables_by_name
 from engine.windows.evictors import FROM_END, NEWEST
 
-WINDOW = PANE
+WINDOW = PARTIAL
 RECORDS = "records"
 
 
@@ -74,7 +74,7 @@ class Partials:
 
     def _merged(self, pieces: list[Tables]) -> Tables:
         merged = {}
-        for name, tables in together(pieces):
+        for name, tables in tables_by_name(pieces):
             rows = pl.concat(tables, how="diagonal_relaxed")
             merged[name] = self._kept(rows) if name == RECORDS else self.folds.merge(name, rows, [WINDOW])
         return merged

@@ -1,6 +1,6 @@
-"""Windowed aggregation of one shard: panes in state, windows put together when the watermark passes their end.
+"""Windowed aggregation of one shard: slices in state, windows put together when the watermark passes their end.
 
-State: the panes (see `PaneStore`), segment ``late/<end>`` with the revisions of windows that late data changed.
+State: the slices (see `SliceStore`), segment ``late/<end>`` with the revisions of windows that late data changed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from engine.operators.windows import WindowAggregate
 from engine.spec.duration import duration_ms
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState, Tables, pack, unpack
-from engine.vectorized.processor import Held, Processor, Results
-from engine.vectorized.windows.folds import PANE, SUMS, Folds, together
+from engine.vectorized.processor import Processor, Results, StateCounts
+from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
-from engine.vectorized.windows.slices import PaneStore, of_panes
+from engine.vectorized.windows.slices import SliceStore, of_slices
 
 END, REVISION = "window_end", "revision"
 _SUMMED_RATES = {name: pl.col(name).sum() for name in (INCREASE, ELAPSED)}
@@ -29,58 +29,58 @@ class WindowProcessor(Processor):
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
         self.window = config.sliding
-        self.pane_ms, self.key = self.window.pane_ms, list(config.key)
-        self.by = [*self.key, PANE]
+        self.slice_ms, self.key = self.window.slice_ms, list(config.key)
+        self.by = [*self.key, PARTIAL]
         self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
         self.folds = Folds(config.aggregates)
         self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
-        self.rates = Rates(rate, self.key, self.pane_ms) if rate else None
+        self.rates = Rates(rate, self.key, self.slice_ms) if rate else None
         self.retention = self.window.size_ms + self.lateness + self._reach()
 
     def _reach(self) -> int:
-        """How far ahead of the pane of a late record the oldest pane lies that its windows are put together from."""
-        return max(self.window.size_ms - self.pane_ms, self.rates.reach if self.rates else 0)
+        """How far ahead of the slice of a late record the oldest slice lies that its windows are put together from."""
+        return max(self.window.size_ms - self.slice_ms, self.rates.reach if self.rates else 0)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Adds the batch to its panes and returns the windows that the watermark closed or late data changed."""
-        panes = PaneStore(state, self._merged)
+        """Adds the batch to its slices and returns the windows that the watermark closed or late data changed."""
+        slices = SliceStore(state, self._merged)
         if not batch.width:  # an operator ahead of this one in a chain had no results
             batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
-        batch = batch.with_columns(self.window.pane_start(pl.col(self.config.time)).alias(PANE))
-        too_late = pl.col(PANE) + self.window.size_ms + self.lateness <= progress.before
-        late = batch.filter(too_late).drop(PANE)
+        batch = batch.with_columns(self.window.slice_start(pl.col(self.config.time)).alias(PARTIAL))
+        too_late = pl.col(PARTIAL) + self.window.size_ms + self.lateness <= progress.before
+        late = batch.filter(too_late).drop(PARTIAL)
         batch = batch.filter(~too_late) if late.height else batch
-        changed = self._add(batch, panes, progress.before) if batch.height else None
-        closed = [p for p in panes.starts if progress.before < p + self.pane_ms <= progress.now]
+        changed = self._add(batch, slices, progress.before) if batch.height else None
+        closed = [p for p in slices.starts if progress.before < p + self.slice_ms <= progress.now]
         if self.rates:
-            self.rates.carry(changed[PANE].unique().to_list() if changed is not None else [], panes, state)
-            self.rates.close(closed, panes, state)
-            changed = self.rates.revise(changed, panes, progress.before)
-        ends = sorted({e for p in panes.starts for e in self.window.ends_of(p) if progress.before < e <= progress.now})
-        pieces = [self._windows(ends, None, panes)] if ends else []
+            self.rates.carry(changed[PARTIAL].unique().to_list() if changed is not None else [], slices, state)
+            self.rates.close(closed, slices, state)
+            changed = self.rates.revise(changed, slices, progress.before)
+        ends = sorted({e for p in slices.starts for e in self.window.ends_of(p) if progress.before < e <= progress.now})
+        pieces = [self._windows(ends, None, slices)] if ends else []
         if changed is not None:
-            pieces.append(self._revise(changed, panes, state, progress.before))
-        self._forget(panes, state, progress.now)
-        coming = {e for p in panes.parts for e in self.window.ends_of(p) if e > progress.now}
-        held = Held(panes.most_keys(), len(coming))
+            pieces.append(self._revise(changed, slices, state, progress.before))
+        self._forget(slices, state, progress.now)
+        coming = {e for p in slices.parts for e in self.window.ends_of(p) if e > progress.now}
+        held = StateCounts(slices.most_keys(), len(coming))
         return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late, held)
 
-    def _add(self, batch: pl.DataFrame, panes: PaneStore, before: int) -> pl.DataFrame | None:
-        """Adds the batch's partials to their panes; returns keys and panes that had fired before."""
+    def _add(self, batch: pl.DataFrame, slices: SliceStore, before: int) -> pl.DataFrame | None:
+        """Adds the batch's partials to their slices; returns keys and slices that had fired before."""
         new = self.folds.lift(batch, self.key)
-        fired = {start for start in new[SUMS][PANE].unique().to_list() if start + self.pane_ms <= before}
+        fired = {start for start in new[SUMS][PARTIAL].unique().to_list() if start + self.slice_ms <= before}
         if not fired:
-            panes.add(new)
+            slices.add(new)
             return None
-        late = of_panes(new, fired)
-        panes.put(self._merged([panes.get(fired), late]), fired)
-        if rest := of_panes(new, set(new[SUMS][PANE].unique().to_list()) - fired):
-            panes.add(rest)
+        late = of_slices(new, fired)
+        slices.put(self._merged([slices.get(fired), late]), fired)
+        if rest := of_slices(new, set(new[SUMS][PARTIAL].unique().to_list()) - fired):
+            slices.add(rest)
         return late[SUMS].select(self.by)
 
     def _merged(self, parts: Sequence[Tables]) -> Tables:
         merged = {}
-        for name, tables in together(parts):
+        for name, tables in tables_by_name(parts):
             rows = pl.concat(tables, how="diagonal_relaxed")
             if len(tables) > 1:
                 rates = name == RATES
@@ -88,25 +88,25 @@ class WindowProcessor(Processor):
             merged[name] = rows
         return merged
 
-    def _forget(self, panes: PaneStore, state: ShardState, now: int) -> None:
+    def _forget(self, slices: SliceStore, state: ShardState, now: int) -> None:
         def expired(start: int) -> bool:
             return start + self.retention <= now
 
-        panes.save(expired, again=self.window.panes_per_window > 1)
+        slices.save(expired, again=self.window.slices_per_window > 1)
         late = state.notes.get("late", [])
         for end in filter(expired, late):
             state.remove(f"late/{end}")
         state.notes["late"] = [end for end in late if not expired(end)]
 
-    def _revise(self, changed: pl.DataFrame, panes: PaneStore, state: ShardState, before: int) -> pl.DataFrame:
-        """New revisions of the windows over changed keys and panes."""
+    def _revise(self, changed: pl.DataFrame, slices: SliceStore, state: ShardState, before: int) -> pl.DataFrame:
+        """New revisions of the windows over changed keys and slices."""
         windows = self._explode(changed).select(*self.key, END).unique()
         windows = windows.filter(pl.col(END) <= before)
         pieces = []
         for (end,), group in windows.partition_by(END, as_dict=True).items():
             name = f"late/{end}"
-            spans = range(int(end) - self.window.size_ms, int(end), self.pane_ms)
-            held, empty = panes.before(spans), group.select(self.key).clear()
+            spans = range(int(end) - self.window.size_ms, int(end), self.slice_ms)
+            held, empty = slices.before(spans), group.select(self.key).clear()
             known = (held.select(self.key).unique() if held is not None else empty).with_columns(
                 pl.lit(1).alias("__known")
             )
@@ -119,18 +119,18 @@ class WindowProcessor(Processor):
             kept = pl.concat([earlier.join(numbered, on=self.key, how="anti"), numbered])
             state.put(name, pack({REVISION: kept}))
             state.notes["late"] = sorted({int(end), *state.notes.get("late", [])})
-            pieces.append(self._windows([int(end)], numbered, panes))
+            pieces.append(self._windows([int(end)], numbered, slices))
         return pl.concat(pieces) if pieces else pl.DataFrame()
 
     def _explode(self, table: pl.DataFrame) -> pl.DataFrame:
-        """One row a window over each row's pane."""
-        steps = range(1, self.window.panes_per_window + 1)
-        return pl.concat([table.with_columns((pl.col(PANE) + i * self.pane_ms).alias(END)) for i in steps])
+        """One row a window over each row's slice."""
+        steps = range(1, self.window.slices_per_window + 1)
+        return pl.concat([table.with_columns((pl.col(PARTIAL) + i * self.slice_ms).alias(END)) for i in steps])
 
-    def _windows(self, ends: list[int], only: pl.DataFrame | None, panes: PaneStore) -> pl.DataFrame:
+    def _windows(self, ends: list[int], only: pl.DataFrame | None, slices: SliceStore) -> pl.DataFrame:
         """Results of windows by their ends: of all keys with revision 0, or of the keys and revisions in ``only``."""
         first, last = ends[0] - self.window.size_ms, ends[-1]
-        tables = panes.get(p for p in panes.starts if first <= p < last)
+        tables = slices.get(p for p in slices.starts if first <= p < last)
         wanted = pl.Series(ends, dtype=pl.Int64).implode()
 
         def over(name: str) -> pl.DataFrame | None:
@@ -142,7 +142,7 @@ class WindowProcessor(Processor):
         by = [*self.key, END]
         sums = over(SUMS)
         assert sums is not None
-        several = self.window.panes_per_window > 1
+        several = self.window.slices_per_window > 1
         sums = self.folds.merge(SUMS, sums, by) if several else self.folds.complete(sums)
         rates = over(RATES)
         if self.rates:

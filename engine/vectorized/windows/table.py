@@ -14,7 +14,7 @@ from engine.spec.duration import END_OF_TIME
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.triggers import AccumulatingAndRetracting, Discarding
 from engine.vectorized.windows.partials import WINDOW, Partials
-from engine.vectorized.windows.trigger_logic import END, FRESH, NEW, OPENED, Moment, TriggerLogic
+from engine.vectorized.windows.trigger_logic import END, FRESH, NEW, OPENED, TriggerLogic, TriggerMoment
 
 SEGMENT = "windows"
 START, PANES, REVISION = "window_start", "pane", "revision"
@@ -97,7 +97,7 @@ class WindowTable:
         self.partials.add(records)
         self.changed = True
 
-    def look(self, moment: Moment) -> pl.DataFrame | None:
+    def look(self, moment: TriggerMoment) -> pl.DataFrame | None:
         """Fires the windows whose trigger is ready; returns their panes."""
         if not self.windows.height:
             return None
@@ -116,7 +116,7 @@ class WindowTable:
         self.windows = self.windows.drop("__fires", *self.logic.customs)
         return self.fire(fired, moment) if fired.any() else None
 
-    def _ask(self, moment: Moment, seen: pl.Expr) -> None:
+    def _ask(self, moment: TriggerMoment, seen: pl.Expr) -> None:
         """Asks the user's triggers of the windows seen."""
         numbered = self.windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64)).filter(seen)
         shown = numbered.select(WINDOW, *self.key, START, END, FRESH)
@@ -129,7 +129,7 @@ class WindowTable:
                 answer[full[WINDOW].to_numpy()] = trigger.should_fire(full.drop(WINDOW)).to_numpy()
             self.windows = self.windows.with_columns(pl.Series(name, answer))
 
-    def fire(self, fired: pl.Series, moment: Moment) -> pl.DataFrame:
+    def fire(self, fired: pl.Series, moment: TriggerMoment) -> pl.DataFrame:
         """The panes of some windows, after the rows that they take back."""
         numbered = self.windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64))
         windows = numbered.filter(fired).with_columns(moment.timing().alias("timing"))
@@ -158,7 +158,7 @@ class WindowTable:
         self.emitted = pl.concat([self.emitted.filter(~again), panes], how="diagonal_relaxed")
         return pl.concat([back, panes], how="diagonal_relaxed")
 
-    def close(self, until: int, moment: Moment) -> pl.DataFrame | None:
+    def close(self, until: int, moment: TriggerMoment) -> pl.DataFrame | None:
         """Ends the windows up to an instant; those with records that were in no pane fire."""
         gone = self.windows[END] <= until
         if not gone.any():

@@ -1,8 +1,8 @@
 """Triggers over many windows at once: a trigger becomes expressions over columns of the table of windows.
 
 What a trigger remembers are columns of that table: of the pane, how many records (`FRESH`) and when the first one came
-(`OPENED`); the same of each `Until`, with whether it is over; whose turn it is of each `InOrder`; of each `AllOf` which
-ones were ready. The specification is `engine.reference.triggers`.
+(`OPENED`); for each `OrFinally` the same, with whether it is over; for each `AfterEach` which trigger's turn it is; for
+each `AfterAll` which triggers were ready. The specification is `engine.reference.triggers`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from typing import Literal
 import polars as pl
 
 from engine.spec.duration import END_OF_TIME, NEVER
-from engine.triggers import AfterCount, AfterWatermark, AllOf, AnyOf, Custom, Every, InOrder, Trigger, Until
+from engine.triggers import (
+    AfterAll,
+    AfterAny,
+    AfterCount,
+    AfterEach,
+    AfterProcessingTime,
+    AfterWatermark,
+    CustomTrigger,
+    OrFinally,
+    Trigger,
+)
 
 END, FRESH, OPENED = "window_end", "fresh", "opened"
 NEW = "__new"
@@ -25,7 +35,7 @@ _ANY_NUMBER = 1 << 40
 
 
 @dataclass(frozen=True)
-class Moment:
+class TriggerMoment:
     """When triggers are looked at; see `engine.reference.triggers.Moment`."""
 
     kind: Literal["clock", "record", "watermark"]
@@ -48,7 +58,7 @@ class Scope:
     opened: str = OPENED
 
 
-class Node:
+class TriggerNode:
     """A trigger within a tree of triggers.
 
     Args:
@@ -59,43 +69,43 @@ class Node:
     def __init__(self, trigger: Trigger, numbers: Iterator[int]) -> None:
         number = next(numbers)
         self.trigger = trigger
-        self.parts = [Node(part, numbers) for part in trigger.parts]
+        self.parts = [TriggerNode(part, numbers) for part in trigger.parts]
         self.scope = Scope(f"until{number}.fresh", f"until{number}.opened")
         self.over, self.turn, self.own = f"until{number}.over", f"inorder{number}.turn", f"__own{number}"
-        self.held = [f"allof{number}.{i}" for i in range(len(self.parts))] if isinstance(trigger, AllOf) else []
+        self.held = [f"allof{number}.{i}" for i in range(len(self.parts))] if isinstance(trigger, AfterAll) else []
 
-    def all(self) -> Iterator[Node]:
+    def all(self) -> Iterator[TriggerNode]:
         """It and all below it."""
         yield self
         for part in self.parts:
             yield from part.all()
 
-    def ready(self, moment: Moment, scope: Scope) -> pl.Expr:  # noqa: PLR0911
+    def ready(self, moment: TriggerMoment, scope: Scope) -> pl.Expr:  # noqa: PLR0911
         """Whether each window's trigger wants to fire."""
         match self.trigger:
             case AfterCount(n):
                 return pl.col(scope.count) >= n
-            case Every(_, aligned) as every:
+            case AfterProcessingTime(_, aligned) as every:
                 opened, period = pl.col(scope.opened), every.period_ms
                 first = opened - opened % period if aligned else opened
                 return (opened < END_OF_TIME) & (first <= max(NEVER, moment.clock - period))
             case AfterWatermark():
                 return self._at_watermark(moment, scope)
-            case AnyOf():
+            case AfterAny():
                 return pl.any_horizontal([part.ready(moment, scope) for part in self.parts])
-            case AllOf():
+            case AfterAll():
                 return pl.all_horizontal(self._were_or_are_ready(moment, scope))
-            case InOrder():
+            case AfterEach():
                 turns = [(pl.col(self.turn) == i) & part.ready(moment, scope) for i, part in enumerate(self.parts)]
                 return pl.any_horizontal(turns)
-            case Until():
+            case OrFinally():
                 fires, ends = self.parts
                 return ~pl.col(self.over) & (fires.ready(moment, scope) | ends.ready(moment, self.scope))
-            case Custom():
+            case CustomTrigger():
                 return pl.col(self.own)
         return _FALSE
 
-    def _at_watermark(self, moment: Moment, scope: Scope) -> pl.Expr:
+    def _at_watermark(self, moment: TriggerMoment, scope: Scope) -> pl.Expr:
         assert isinstance(self.trigger, AfterWatermark)
         parts = iter(self.parts)
         early = next(parts).ready(moment, scope) if self.trigger.early else _FALSE
@@ -106,33 +116,33 @@ class Node:
         end = pl.col(END)
         return pl.when(end > moment.now).then(early).when(end > moment.before).then(True).otherwise(late)
 
-    def _were_or_are_ready(self, moment: Moment, scope: Scope) -> list[pl.Expr]:
+    def _were_or_are_ready(self, moment: TriggerMoment, scope: Scope) -> list[pl.Expr]:
         parts = zip(self.held, self.parts, strict=True)
         return [pl.col(held) | part.ready(moment, scope) for held, part in parts]
 
     def looked_at(
-        self, moment: Moment, scope: Scope, fired: pl.Expr, active: pl.Expr, begun: dict[str, pl.Expr]
+        self, moment: TriggerMoment, scope: Scope, fired: pl.Expr, active: pl.Expr, begun: dict[str, pl.Expr]
     ) -> dict[str, pl.Expr]:
-        """How what is remembered moves on; ``begun`` gets, of each `Until`, in which windows its turn begins.
+        """How what is remembered moves on; ``begun`` gets, of each `OrFinally`, in which windows its turn begins.
 
-        The end of an `Until` never learns that its window fired.
+        The end of an `OrFinally` never learns that its window fired.
         """
         moved: dict[str, pl.Expr] = {}
-        if isinstance(self.trigger, AllOf):
+        if isinstance(self.trigger, AfterAll):
             for held, ready in zip(self.held, self._were_or_are_ready(moment, scope), strict=True):
                 moved[held] = pl.when(active).then(ready & ~fired).otherwise(pl.col(held))
-        if isinstance(self.trigger, InOrder):
+        if isinstance(self.trigger, AfterEach):
             steps = []
             for i, part in enumerate(self.parts):
                 mine = active & (pl.col(self.turn) == i)
                 moved |= part.looked_at(moment, scope, fired, mine, begun)
-                ended = part.ended(moment) if isinstance(part.trigger, Until) else fired & part.ready(moment, scope)
+                ended = part.ended(moment) if isinstance(part.trigger, OrFinally) else fired & part.ready(moment, scope)
                 if i < len(self.parts) - 1:
                     steps.append(mine & ended)
                     for node in self.parts[i + 1].all():
                         begun[node.over] = begun.get(node.over, _FALSE) | (mine & ended)
             moved[self.turn] = pl.col(self.turn) + pl.sum_horizontal([_FALSE, *steps]).cast(pl.Int64)
-        elif isinstance(self.trigger, Until):
+        elif isinstance(self.trigger, OrFinally):
             moved |= self.parts[0].looked_at(moment, scope, fired, active, begun)
             moved |= self.parts[1].looked_at(moment, self.scope, _FALSE, active, begun)
             moved[self.over] = pl.when(active).then(self.ended(moment)).otherwise(pl.col(self.over))
@@ -141,8 +151,8 @@ class Node:
                 moved |= part.looked_at(moment, scope, fired, active, begun)
         return moved
 
-    def ended(self, moment: Moment) -> pl.Expr:
-        """Whether an `Until` is over after this moment."""
+    def ended(self, moment: TriggerMoment) -> pl.Expr:
+        """Whether an `OrFinally` is over after this moment."""
         return pl.col(self.over) | self.parts[1].ready(moment, self.scope)
 
     def counters(self, scope: Scope) -> Iterator[tuple[str, int]]:
@@ -150,7 +160,7 @@ class Node:
         if isinstance(self.trigger, AfterCount):
             yield scope.count, self.trigger.n
         for i, part in enumerate(self.parts):
-            yield from part.counters(self.scope if isinstance(self.trigger, Until) and i else scope)
+            yield from part.counters(self.scope if isinstance(self.trigger, OrFinally) and i else scope)
 
 
 class TriggerLogic:
@@ -158,12 +168,12 @@ class TriggerLogic:
 
     def __init__(self, trigger: Trigger) -> None:
         self.trigger = trigger
-        self.root = Node(trigger, iter(range(1 << 20)))
+        self.root = TriggerNode(trigger, iter(range(1 << 20)))
         nodes = list(self.root.all())
-        self.customs = {node.own: node.trigger for node in nodes if isinstance(node.trigger, Custom)}
-        self.untils = [node for node in nodes if isinstance(node.trigger, Until)]
+        self.customs = {node.own: node.trigger for node in nodes if isinstance(node.trigger, CustomTrigger)}
+        self.untils = [node for node in nodes if isinstance(node.trigger, OrFinally)]
         self.held = [name for node in nodes for name in node.held]
-        self.turns = [node for node in nodes if isinstance(node.trigger, InOrder)]
+        self.turns = [node for node in nodes if isinstance(node.trigger, AfterEach)]
         self.counters = sorted(set(self.root.counters(Scope())))
         self.scopes = [Scope(), *(node.scope for node in self.untils)]
 
@@ -189,11 +199,11 @@ class TriggerLogic:
             columns[scope.opened] = pl.when(pl.col(NEW) > 0).then(pl.min_horizontal(opened, clock)).otherwise(opened)
         return columns
 
-    def ready(self, moment: Moment) -> pl.Expr:
-        """Whether each window is ready; a `Custom`'s answer is expected in its column."""
+    def ready(self, moment: TriggerMoment) -> pl.Expr:
+        """Whether each window is ready; a `CustomTrigger`'s answer is expected in its column."""
         return self.root.ready(moment, Scope())
 
-    def looked_at(self, moment: Moment, fired: pl.Expr, active: pl.Expr) -> dict[str, pl.Expr]:
+    def looked_at(self, moment: TriggerMoment, fired: pl.Expr, active: pl.Expr) -> dict[str, pl.Expr]:
         """The columns after a moment at which some windows fired, and only active ones were looked at."""
         begun: dict[str, pl.Expr] = {}
         columns = self.root.looked_at(moment, Scope(), fired, active, begun)
@@ -203,7 +213,7 @@ class TriggerLogic:
                     columns[name] = pl.when(begun[node.over]).then(pl.lit(new, pl.Int64)).otherwise(pl.col(name))
         return columns
 
-    def room(self, moment: Moment) -> pl.Expr:
+    def room(self, moment: TriggerMoment) -> pl.Expr:
         """How many records each window can take in before it must be looked at: no trigger fires ahead of the last."""
         if self.customs:
             return pl.lit(1, pl.Int64)
@@ -214,7 +224,7 @@ class TriggerLogic:
         return pl.when(self.ready(moment)).then(pl.lit(1, pl.Int64)).otherwise(pl.min_horizontal(rooms))
 
     def room_of_all(self) -> pl.Expr:
-        """The same of all windows of a key together, where they may yet become one: what `AllOf` waits for then too."""
+        """The same for all windows of a key in one, where they may yet merge: `AfterAll` then waits for that too."""
         if self.customs or self.held:
             return pl.lit(1, pl.Int64)
         return pl.min_horizontal([n - pl.col(c).sum() for c, n in self.counters]).clip(1)

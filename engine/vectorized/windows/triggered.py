@@ -17,10 +17,10 @@ from engine.operators.windows import WindowAggregate
 from engine.spec.duration import END_OF_TIME, NEVER, duration_ms
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState
-from engine.vectorized.processor import Held, Processor, Results
+from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.windows.partials import WINDOW
 from engine.vectorized.windows.table import SEGMENT, START, WindowTable
-from engine.vectorized.windows.trigger_logic import END, NEW, Moment, TriggerLogic
+from engine.vectorized.windows.trigger_logic import END, NEW, TriggerLogic, TriggerMoment
 
 Numbers = npt.NDArray[np.int64]
 _LANE = "__lane"
@@ -38,23 +38,23 @@ class GeneralWindows(Processor):
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Moves the clock on, takes in the batch, moves the watermark on, ends windows."""
         if not batch.columns and state.get(SEGMENT) is None:  # ahead of it in a chain nothing has come out yet
-            return Results(batch, held=Held(open=0))
+            return Results(batch, held=StateCounts(open=0))
         table = WindowTable(self.config, self.logic, state, batch.clear())
         before, now, clock = progress.before, progress.now, progress.clock
-        panes = [table.look(Moment("clock", before, before, clock))] if clock > progress.clock_before else []
+        panes = [table.look(TriggerMoment("clock", before, before, clock))] if clock > progress.clock_before else []
         records, late = self._spans(batch, self._over(before))
         if records.height:
-            moment = Moment("record", before, before, clock)
+            moment = TriggerMoment("record", before, before, clock)
             records = records if self.config.window.merges else table.number(records)
             for some in self._rounds(records, table, moment):
                 table.add(table.merge(some) if self.config.window.merges else some, clock)
                 if self.config.fires.by_record:
                     panes.append(table.look(moment))
-        moment = Moment("watermark", before, now, clock)
+        moment = TriggerMoment("watermark", before, now, clock)
         panes += [table.look(moment), table.close(self._over(now), moment)]
         table.save(state)
         fired = [some for some in panes if some is not None]
-        held = Held(open=table.windows.height)
+        held = StateCounts(open=table.windows.height)
         return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late, held)
 
     def _over(self, watermark: int) -> int:
@@ -72,7 +72,7 @@ class GeneralWindows(Processor):
         missed = np.bincount(rows, minlength=batch.height) == 0
         return batch[rows].with_columns(columns), batch.filter(pl.Series(missed, dtype=pl.Boolean))
 
-    def _rounds(self, records: pl.DataFrame, table: WindowTable, moment: Moment) -> Iterator[pl.DataFrame]:
+    def _rounds(self, records: pl.DataFrame, table: WindowTable, moment: TriggerMoment) -> Iterator[pl.DataFrame]:
         """The records, in pieces after each of which triggers must be looked at."""
         if not self.config.fires.by_record:
             yield records
@@ -97,7 +97,7 @@ class GeneralWindows(Processor):
             done[busy] += take
             yield records[np.sort(piece)]
 
-    def _room(self, table: WindowTable, moment: Moment) -> Numbers:
+    def _room(self, table: WindowTable, moment: TriggerMoment) -> Numbers:
         """How many records each window takes in a round."""
         room: Numbers = table.windows.select(self.logic.room(moment).alias("room"))["room"].to_numpy()
         return room if len(room) == table.windows.height else np.full(table.windows.height, room[0])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.spec.duration import NEVER
 from engine.state.segments import ShardState, pack, unpack
-from engine.vectorized.two_sided import together
+from engine.vectorized.two_sided import stacked
 
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64
@@ -99,8 +99,8 @@ class CorrectionJournal:
         ends = [int(column.to_numpy().max()) for column in times]
         if len(self.notes["parts"]) >= _MOST_PARTS:
             before = self._read(NEVER, None)
-            inputs = _last(together(before.inputs, inputs))
-            said = _last(together(before.said, said))
+            inputs = _last(stacked(before.inputs, inputs))
+            said = _last(stacked(before.said, said))
             ends += [end for _, end in self.notes["parts"]]
             self._remove(self.notes["parts"])
         again = said.filter(pl.col("revision") > 0).select(*IDENTITY, "revision") if said.height else said
@@ -167,7 +167,7 @@ class CorrectionJournal:
                 tables = unpack(self.state.get(f"journal/{number}") or b"[]\n")
                 inputs.append(_some(tables.get("inputs"), "window_end", max(after, self.base), entities))
                 said.append(_some(tables.get("said"), "at", max(after, self.base), entities))
-        return JournalEntries(_last(together(*inputs)), _last(together(*said)))
+        return JournalEntries(_last(stacked(*inputs)), _last(stacked(*said)))
 
     def _remove(self, parts: Collection[list[int]]) -> None:
         for number, _ in list(parts):

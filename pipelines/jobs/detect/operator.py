@@ -17,8 +17,8 @@ from engine.spec.operator import Operator, Progress
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.build import build
 from engine.vectorized.ordered import Waiting
-from engine.vectorized.processor import Held, Processor, Results
-from engine.vectorized.two_sided import together
+from engine.vectorized.processor import Processor, Results, StateCounts
+from engine.vectorized.two_sided import stacked
 from models.regimes.silence import NEVER_DUE
 from pipelines.contracts.explanations import explained
 from pipelines.contracts.globs import matches
@@ -87,14 +87,14 @@ class DetectorProcessor(Processor):
             micro_batch = _MicroBatch(self.detection, journal, control, peers, self.config.settings.emit == "novel")
             if late.height or past or told_late:
                 results = micro_batch.again(models, late, past, told_late, before)
-            results = together(results, micro_batch.on(models, ready, before, now))
+            results = stacked(results, micro_batch.on(models, ready, before, now))
             state.put("models", pack({name: _frame(table) for name, table in models.to_tables().items()}))
             journal.forget(now, models.worst.select(IDENTITY))
             peers.forget(journal.base)
             state.notes["keys"] = len(models.series)
             state.notes["silent"] = self.detection.absence.next_due(models)
         control.save(journal.base)
-        held = Held(keys=state.notes.get("keys"))
+        held = StateCounts(keys=state.notes.get("keys"))
         results = explained(results, self.config.settings.timezone) if results.height else results
         return Results(results, missed if missed.height else None, held)
 
@@ -143,7 +143,7 @@ class _MicroBatch:
         time = self.journal.snapshot_before(min(instants))
         part = self._part(time, entities)
         past = self.journal.read(entities, time)
-        inputs = newest(together(past.inputs, late))
+        inputs = newest(stacked(past.inputs, late))
         cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.journal.snapshots_after(time)]
         first = applied(self.control.in_force(), part.worst.with_columns(at="window_end"))
         verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.strangers(inputs, part))
@@ -180,7 +180,7 @@ class _MicroBatch:
             done = stop
             if action:
                 action()
-        result = last_revisions(together(*verdicts))
+        result = last_revisions(stacked(*verdicts))
         return result if result.height else pl.DataFrame(schema=SCHEMA | {"at": pl.Int64})
 
     def _keep(self, time: int, models: DetectionState) -> None:

@@ -10,7 +10,7 @@ from engine.explain.plan import describe
 from engine.spec.operator import Operator, Progress
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.build import build
-from engine.vectorized.processor import Held, Processor, Results
+from engine.vectorized.processor import Processor, Results, StateCounts
 from pipelines.jobs.mine_logs.miner import Miner
 
 SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug")
@@ -62,7 +62,7 @@ class _Mining(Processor):
             counts = counts.filter(pl.col("window_end") > new)
         features = pl.concat(pieces)
         state.put("templates", pack({"templates": miner.templates, "lines": miner.lines}))
-        return Results(features, held=Held(keys=miner.templates.height))
+        return Results(features, held=StateCounts(keys=miner.templates.height))
 
 
 def _first_new(found: pl.DataFrame, none: int) -> int:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.reference import Arrival, Silence, Vouched, interpret
+from engine.reference import Arrival, Heartbeat, Watermark, interpret
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Keyword, Record
@@ -22,7 +22,7 @@ from engine.watermarks import BoundedOutOfOrderness
 T0 = 1_700_000_000_000
 SPAN = 30_000
 ARRIVED = T0 + 86_400_000
-Batch = list[Arrival | Vouched | Silence]
+Batch = list[Arrival | Watermark | Heartbeat]
 Check = Callable[..., None]
 
 
@@ -139,15 +139,15 @@ def arrivals(draw: st.DrawFn, topics: Sequence[str], most: int = 30, partitions:
 
 
 def ends(topics: Sequence[str], partitions: int = 2) -> Batch:
-    return [Vouched(topic, p, ARRIVED, T0 + 10 * SPAN) for topic in topics for p in range(partitions)]
+    return [Watermark(topic, p, ARRIVED, T0 + 10 * SPAN) for topic in topics for p in range(partitions)]
 
 
 @st.composite
 def any_batches(draw: st.DrawFn, topics: Sequence[str]) -> list[Batch]:
-    """Input in any order and any batches; writers vouch at any moment, so that some of it is late."""
+    """Input in any order and any batches; writers send watermarks at any moment, so that some of it is late."""
     entries: Batch = list(draw(arrivals(topics)))
     for _ in range(draw(st.integers(0, 4))):
-        told = Vouched(draw(st.sampled_from(topics)), draw(st.integers(0, 1)), ARRIVED, T0 + draw(times))
+        told = Watermark(draw(st.sampled_from(topics)), draw(st.integers(0, 1)), ARRIVED, T0 + draw(times))
         entries.insert(draw(st.integers(0, len(entries))), told)
     cuts = sorted(draw(st.lists(st.integers(0, len(entries)), max_size=5)))
     parts = [entries[a:b] for a, b in zip([0, *cuts], [*cuts, len(entries)], strict=True)]

@@ -18,7 +18,7 @@ from engine.operators.process import Process
 from engine.operators.sequence_windows import CountWindows, DeltaWindows
 from engine.operators.turn import Logic, Turn
 from engine.operators.window_join import WindowJoin
-from engine.reference import Arrival, Vouched
+from engine.reference import Arrival, Watermark
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from engine.stream import Stream
@@ -123,7 +123,7 @@ def test_a_rule_takes_effect_at_its_event_time_on_all_keys_in_all_shards(run: Ru
 
 def test_a_rule_that_comes_too_late_is_reported_once(driven: Callable[..., Any]) -> None:
     job = job_of(stream().join(Stream.read(rules()), Broadcast(identity=("rule",))), late=Missed)
-    told: Batch = [Vouched(topic, 0, ARRIVED, T0 + 5000) for topic in job.topics]
+    told: Batch = [Watermark(topic, 0, ARRIVED, T0 + 5000) for topic in job.topics]
     late = taken("rules", rule(1000, "p", "x", 4.0)) + taken("l", point(2000))
     assert sorted(row["time"] - T0 for row in driven(job, 3).run([told, late]).late) == [1000, 2000]
 
@@ -174,7 +174,7 @@ def test_keys_that_are_idle_are_forgotten(driven: Callable[..., Any]) -> None:
         batches: list[Batch] = []
         for i in range(n):
             batches.append(taken("l", *(point(i * 2000 + j, value=float(100 * i + j)) for j in range(50))))
-            batches.append([Vouched("l", 0, ARRIVED, T0 + i * 2000 + 1500)])
+            batches.append([Watermark("l", 0, ARRIVED, T0 + i * 2000 + 1500)])
         state = driven(job).run(batches).states[0]
         sizes.append(sum(map(len, state.values.values())))
     assert sizes[1] < 1.2 * sizes[0]

@@ -19,7 +19,7 @@ from engine.formats.dead_letters import DeadLetter
 from engine.operators.deduplicate import Deduplicate
 from engine.operators.process import Process
 from engine.operators.turn import Logic, Turn
-from engine.reference import Arrival, Silence, Vouched, interpret
+from engine.reference import Arrival, Heartbeat, Watermark, interpret
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
@@ -53,10 +53,10 @@ def both(**more: Any) -> Job:
 
 def test_the_watermark_is_the_least_over_the_partitions_of_all_inputs(driven: Callable[..., Any]) -> None:
     batches: list[Batch] = [
-        [Vouched("l", 0, ARRIVED, T0 + 9000)],
-        [Vouched("r", 0, ARRIVED, T0 + 5000), Vouched("r", 1, ARRIVED, T0 + 7000)],
-        [Vouched("r", 0, ARRIVED, T0 + 8000)],
-        [Vouched("r", 1, ARRIVED, T0 + 20_000), Vouched("r", 0, ARRIVED, T0 + 20_000)],
+        [Watermark("l", 0, ARRIVED, T0 + 9000)],
+        [Watermark("r", 0, ARRIVED, T0 + 5000), Watermark("r", 1, ARRIVED, T0 + 7000)],
+        [Watermark("r", 0, ARRIVED, T0 + 8000)],
+        [Watermark("r", 1, ARRIVED, T0 + 20_000), Watermark("r", 0, ARRIVED, T0 + 20_000)],
     ]
     wanted = [NEVER, T0 + 5000, T0 + 7000, T0 + 9000]
     assert driven(both(), 2).run(batches).watermarks == interpret(both(), batches).watermarks == wanted
@@ -69,7 +69,7 @@ def test_a_silent_input_is_not_waited_for(driven: Callable[..., Any]) -> None:
     batches: list[Batch] = [
         [spoke("l", 1000, ARRIVED), spoke("r", 500, ARRIVED)],
         [spoke("l", 9000, ARRIVED + 2 * HOUR)],
-        [Silence("r", 0, ARRIVED + 2 * HOUR)],
+        [Heartbeat("r", 0, ARRIVED + 2 * HOUR)],
     ]
     wanted = [T0 + 500, T0 + 500, T0 + 9000]
     assert driven(both(), 1).run(batches).watermarks == interpret(both(), batches).watermarks == wanted
@@ -131,11 +131,11 @@ def feedback(loop: bool) -> Job:
 def looped(driven: Callable[..., Any], job: Job) -> Any:
     """Runs a job and hands it what it writes, until it writes nothing more."""
     run = driven(job, 2).run([[Arrival("l", 0, ARRIVED, point(t, k, 3.0)) for t, k in ((0, "a"), (500, "b"))]])
-    run.run([[Vouched("l", 0, ARRIVED, T0 + 60_000)]])
+    run.run([[Watermark("l", 0, ARRIVED, T0 + 60_000)]])
     seen = 0
     while seen < len(run.rows):
         new, seen = run.rows[seen:], len(run.rows)
-        told = Vouched("l", 0, ARRIVED, T0 + 60_000 + 10_000 * seen)
+        told = Watermark("l", 0, ARRIVED, T0 + 60_000 + 10_000 * seen)
         run.run([[told, *(Arrival("back", 0, ARRIVED, row) for row in new)]])
     return run
 

@@ -29,8 +29,8 @@ def at(window: int) -> int:
     return T0 + window * STEP
 
 
-def features(windows: dict[int, dict[str, float]], vouched: int, revision: int = 0) -> list[Entry]:
-    """One message a partition, with what the extractor vouches for."""
+def features(windows: dict[int, dict[str, float]], watermark: int, revision: int = 0) -> list[Entry]:
+    """One message a partition, with the extractor's watermark."""
     rows: dict[int, list[dict[str, Any]]] = {p: [] for p in range(PARTITIONS)}
     for number, values in windows.items():
         place = {"window_start": at(number), "window_end": at(number + 1), "count": 1, "revision": revision}
@@ -39,7 +39,7 @@ def features(windows: dict[int, dict[str, float]], vouched: int, revision: int =
             rows[crc32(host) % PARTITIONS].append(row)
     schema = Features.arrow_schema()
     tables = {p: pa.Table.from_pylist(own, schema=schema) for p, own in rows.items()}
-    return [(topics.FEATURES, p, columnar.encode(table, at(vouched)), at(vouched)) for p, table in tables.items()]
+    return [(topics.FEATURES, p, columnar.encode(table, at(watermark)), at(watermark)) for p, table in tables.items()]
 
 
 def heartbeats(arrived: int) -> list[Entry]:

@@ -33,7 +33,7 @@ FIXED = {
     "window.allowed_lateness": {"extractor"},
     "detector.timezone": {"detector"},
 }
-"""What state depends on: the length and slide of the panes in it, how long it keeps them, the hours it learned."""
+"""What state depends on: the length and slide of the slices in it, how long it keeps them, the hours it learned."""
 
 
 def begun(checkpoints: Path, settings: Settings) -> None:

@@ -33,7 +33,7 @@ class Trigger(ABC):  # noqa: B024
         return any(part.by_record for part in self.parts)
 
 
-class Custom(Trigger):
+class CustomTrigger(Trigger):
     """A trigger of one's own: a subclass says for many windows at once which are ready."""
 
     @property

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from engine.spec.duration import END_OF_TIME, NEVER
-from engine.windows.base import Spans, Times, Window, positive
+from engine.windows.window import Spans, Times, Window, positive
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from engine.reference import Arrival, Silence, Vouched
+from engine.reference import Arrival, Heartbeat, Watermark
 from engine.spec.duration import NEVER, duration_ms
 
-Entry = Arrival | Vouched | Silence
+Entry = Arrival | Watermark | Heartbeat
 
 
 class Sentinel(Enum):
@@ -87,15 +87,15 @@ class TestStream:
         """
         when = self.start + duration_ms(to)
         told = [(t, p) for t, p in self.places() if topic in (None, t) and partition in (None, p)]
-        return self._begun()._batch(tuple(Vouched(t, p, self.now, when) for t, p in told))
+        return self._begun()._batch(tuple(Watermark(t, p, self.now, when) for t, p in told))
 
     def advance_clock(self, by: str | int, partition: int | None = None) -> TestStream:
         """Processing time goes on by a duration: heartbeats in one partition of each topic, or in all."""
         stream = replace(self._begun(), clock=self.now + duration_ms(by))
-        beats = (Silence(t, p, stream.now) for t, p in self.places() if partition in (None, p))
+        beats = (Heartbeat(t, p, stream.now) for t, p in self.places() if partition in (None, p))
         return stream._batch(tuple(beats))
 
-    def together(self, last: int) -> TestStream:
+    def as_one_batch(self, last: int) -> TestStream:
         """Makes one micro-batch of the last few."""
         joined = tuple(e for batch in self.batches[-last:] for e in batch.entries)
         return replace(self, batches=(*self.batches[:-last], Batch(joined, self.batches[-1].then)))
@@ -131,10 +131,10 @@ class TestStream:
         return [(topic, partition) for topic in self.topics for partition in range(self.partitions)]
 
     def _begun(self) -> TestStream:
-        """With a first micro-batch in which each partition vouches for nothing yet: records move no watermark."""
+        """Begins with a micro-batch in which no partition has a watermark yet: so records move none."""
         if self.batches:
             return self
-        return self._batch(tuple(Vouched(t, p, self.now, NEVER) for t, p in self.places()))
+        return self._batch(tuple(Watermark(t, p, self.now, NEVER) for t, p in self.places()))
 
     def _batch(self, entries: tuple[Entry, ...], then: Sentinel | None = None) -> TestStream:
         return replace(self, batches=(*self.batches, Batch(entries, then)))

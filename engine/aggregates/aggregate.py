@@ -1,9 +1,9 @@
 """What an aggregate is: how records become a partial, partials merge, and a partial becomes a result.
 
-The partial of an `Aggregate` is a few named columns of the row (key, pane), worked out by Polars expressions. Those
+The partial of an `Aggregate` is a few named columns of the row (key, slice), worked out by Polars expressions. Those
 that need the same partial (`Count`, `Mean`, `Std`) name its columns alike and so share them. The partial of a
-`RowAggregate` is any number of rows (key, pane, ...) in a table of its own: a sketch, a histogram, counts. Both kinds
-are vectorised over all keys and panes at once, and merging is associative and commutative.
+`RowAggregate` is any number of rows (key, slice, ...) in a table of its own: a sketch, a histogram, counts. Both kinds
+are vectorised over all keys and slices at once, and merging is associative and commutative.
 """
 
 from __future__ import annotations
