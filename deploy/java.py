@@ -41,12 +41,14 @@ def java_home(minimum: int = 17) -> Path:
 
 
 def install(minimum: int = 17) -> Path:
-    """As `java_home`, but a Java that is missing is installed: by apt if we may, else Temurin into our own cache.
+    """As `java_home`, but a Java that is missing is installed from the system's packages where we may (root, apt).
+
+    Nothing is downloaded past the system's package manager: its packages are signed, a bare archive is not.
 
     Raises:
         NewnormalError: ``JAVA_MISSING`` if none could be installed.
     """
-    found = find(minimum) or _from_apt(minimum) or _from_adoptium(minimum)
+    found = find(minimum) or _from_apt(minimum)
     return found or _missing(minimum, "was found, and none could be installed")
 
 
@@ -92,19 +94,6 @@ def _from_apt(minimum: int) -> Path | None:
             if found := find(minimum):
                 return found
     return None
-
-
-def _from_adoptium(minimum: int) -> Path | None:
-    import jdk
-
-    target = cache_dir() / "java"
-    with saying(f"Downloading Java {minimum}"):
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            jdk.install(str(minimum), path=str(target))
-        except Exception as error:  # whatever the network or the archive does: the caller explains what to do instead
-            print(f"  not possible: {error}", file=sys.stderr)
-    return find(minimum)
 
 
 def _missing(minimum: int, why: str) -> Path:

@@ -98,13 +98,14 @@ def parse(text: str) -> Query:
 
 
 def windowed(frame: pl.DataFrame, spec: Spec) -> pl.DataFrame:
-    """A row for each window that each row lies in, with its bounds."""
+    """A row for each window that each row lies in, with its bounds in place of columns so named."""
     time = pl.col(spec.column)
     pieces = []
     for step in range(-(-spec.size // spec.every)):
         start = time - time % spec.every - step * spec.every
-        pieces.append(frame.with_columns(start.alias(START), (start + spec.size).alias(END)))
-    return pl.concat(pieces).filter(time < pl.col(END))
+        inside = frame.filter(time < start + spec.size)
+        pieces.append(inside.with_columns(start.alias(START), (start + spec.size).alias(END)))
+    return pl.concat(pieces)
 
 
 def _arguments(tokens: list[str], at: int) -> tuple[list[str], int]:

@@ -50,6 +50,13 @@ def test_a_row_lies_in_each_of_its_hopping_windows() -> None:
     assert got == [(T0 + 5000, 1.0), (T0 + 10_000, 5.0), (T0 + 15_000, 5.0)]
 
 
+def test_windows_over_a_column_that_has_the_name_of_their_end() -> None:
+    """Features and verdicts tell their time as ``window_end``: that of the query's windows takes its place."""
+    features = pl.DataFrame({"window_end": [T0 + 1000, T0 + 5000], "mean": [1.0, 5.0]})
+    text = "SELECT window_end, max(mean) FROM hop(x, window_end, '5s', '10s') GROUP BY window_end ORDER BY window_end"
+    assert rows(text, x=features) == [(T0 + 5000, 1.0), (T0 + 10_000, 5.0), (T0 + 15_000, 5.0)]
+
+
 def test_what_looks_like_a_window_in_a_text_or_a_comment_is_none() -> None:
     query = parse("SELECT 'tumble(x, time, 1)' AS t, \"features.late\" FROM x -- hop(x)\n")
     assert query.specs == ()
