@@ -66,7 +66,8 @@ class PatternProcessor(OrderedProcessor):
             return runs, []
         if runs.height:
             runs = runs.join(keys, on=self.key, nulls_equal=True)
-        records, codes = in_order(ready, ready[_CODE].to_numpy(), self.time)
+        ordered, codes = in_order(ready.drop(_BEGINS), ready[_CODE].to_numpy(), self.time)
+        records = ordered.with_columns(first)  # what begins must not decide between records of one instant
         matches: list[pl.DataFrame] = []
         for positions in rounds(codes):
             self.seq += 1

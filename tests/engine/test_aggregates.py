@@ -287,3 +287,13 @@ def test_two_meanings_of_one_partial_column_are_refused() -> None:
 def test_a_wrong_parameter_is_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(NewnormalError, match="AGGREGATE_INVALID"):
         wrong()
+
+
+@pytest.mark.parametrize(("q", "ranks"), [(0.0, (1, 1)), (1.0, (5, 3)), (0.4, (2, 2)), (0.41, (3, 2))])
+def test_a_quantile_is_the_value_of_its_rank_for_each_key(q: float, ranks: tuple[int, int]) -> None:
+    values = {"a": [10.0, 20.0, 30.0, 40.0, 50.0], "b": [1000.0, 2000.0, 3000.0]}
+    rows = [
+        {"time": T0, "entity": entity, "metric": "m", "value": value} for entity, own in values.items() for value in own
+    ]
+    found = results([frame(rows)], Quantile("value", q))
+    assert found == pytest.approx({e: own[r - 1] for (e, own), r in zip(values.items(), ranks, strict=True)}, rel=0.01)
