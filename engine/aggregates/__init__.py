@@ -1,6 +1,7 @@
 """Mergeable aggregates, vectorised over keys and slices."""
 
 from engine.aggregates.aggregate import Aggregate, RowAggregate
+from engine.aggregates.at_extremes import MaxBy, MinBy
 from engine.aggregates.custom import CustomAggregate
 from engine.aggregates.distinct import Distinct
 from engine.aggregates.extremes import Max, Min
@@ -24,8 +25,10 @@ __all__ = [
     "Histogram",
     "Last",
     "Max",
+    "MaxBy",
     "Mean",
     "Min",
+    "MinBy",
     "Quantile",
     "Rate",
     "RowAggregate",

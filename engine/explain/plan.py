@@ -171,7 +171,12 @@ def _outputs(job: Job) -> Lines:
         return name, f"{output.topic} ({output.record.__name__}, {output.format}, {output.partitions} partitions)"
 
     late = line("too late", job.late) if job.late else ("too late", "counted, not written")
-    return [line("results", job.output), late, line("dead letters", job.dead)]
+    sides = [
+        (name, f"{text}; {f'where {side.where}' if side.where else 'what own logic emits to it'}")
+        for side in job.side
+        for name, text in [line(f"side output {side.name}", side.output)]
+    ]
+    return [line("results", job.output), *sides, late, line("dead letters", job.dead)]
 
 
 def _stages(job: Job, measured: Measured | None, shards: int) -> Lines:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import orjson
 import polars as pl
@@ -32,6 +32,7 @@ class JsonDecoder(Decoder):
     """JSON objects by the aliases of a record type; fields that it does not know are ignored.
 
     A number is a JSON number: text and flags are refused. An instant may be text, see `engine.formats.instants`.
+    Record types with flags, lists, maps or records in them are read message by message, which is slower.
     """
 
     record: type[Record]
@@ -50,7 +51,7 @@ class JsonDecoder(Decoder):
         frame = self._columns(values)
         if frame is not None:
             yield start, frame, []
-        elif len(values) <= _SMALLEST:
+        elif len(values) <= _SMALLEST or not _by_column(self.record):
             yield start, *self._one_by_one(values)
         else:
             size = -(-len(values) // _CUTS)
@@ -63,7 +64,7 @@ class JsonDecoder(Decoder):
         Polars parses the messages as the elements of one array, so each must look like one object, and there must be
         as many objects as messages.
         """
-        if chunk.null_count or not len(chunk):
+        if chunk.null_count or not len(chunk) or not _by_column(self.record):
             return None
         try:
             lines = pl.Series(values=pl.from_arrow(chunk)).cast(pl.String).str.strip_chars()
@@ -95,6 +96,9 @@ class JsonDecoder(Decoder):
                 rows.append(_one(value, self.record) | {ROW: row})
             except NewnormalError as error:
                 refused.append((row, error.code, error.what))
+        if not _by_column(self.record):
+            schema = self.record.arrow_schema().append(pa.field(ROW, pa.int32()))
+            return pl.DataFrame(pl.from_arrow(pa.Table.from_pylist(rows, schema))), refused
         schema = {n: _DTYPES[_plain(i)] for n, i in self.record.model_fields.items()} | {ROW: pl.Int32}
         return pl.DataFrame(rows, schema).with_columns(*_integers(self.record)), refused
 
@@ -135,6 +139,13 @@ def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:
 def _plain(info: Any) -> Any:
     kind, _ = unwrap(info.annotation)
     return kind if kind in _DTYPES else str
+
+
+@cache
+def _by_column(record: type[Record]) -> bool:
+    """Whether messages can be read by the column: fields that are numbers or text; not flags, lists, maps, records."""
+    kinds = [unwrap(info.annotation)[0] for info in record.model_fields.values()]
+    return all(kind in _DTYPES or get_origin(kind) is Literal for kind in kinds)
 
 
 @cache

@@ -5,7 +5,7 @@ order of their values, column by column by name. A record behind the watermark i
 """
 
 from engine.operators.broadcast import Broadcast
-from engine.operators.callback import EachKey, KeyCallback, Timer
+from engine.operators.callback import EachKey, KeyCallback, Timer, aside
 from engine.operators.correlation import Correlation
 from engine.operators.deduplicate import Deduplicate
 from engine.operators.interval_join import IntervalJoin
@@ -32,4 +32,5 @@ __all__ = [
     "Timer",
     "Turn",
     "WindowJoin",
+    "aside",
 ]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from engine.operators.two_sided import TwoSided
-from engine.spec.steps import expression
+import pyarrow as pa
+
+from engine.operators.two_sided import TwoSided, pair_columns
+from engine.spec.columns import require
+from engine.spec.steps import Where, after, expression
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class Broadcast(TwoSided):
     on: tuple[str, ...] = ()
     where: str = ""
     how: Literal["inner", "left"] = "inner"
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        require(self.identity, pa.schema([given.field(name) for name in self.right]), "Broadcast(identity)")
+        pair = pa.schema([given.field(self.time), *pair_columns(self, self.on, given)])
+        if self.where:
+            after([Where(self.where)], pair, "Broadcast(where)")
+        return pair
 
     def __post_init__(self) -> None:
         if self.where:

@@ -14,7 +14,17 @@ import numpy as np
 import orjson
 
 from engine.operators.turn import NO_TIMER, Logic, Turn
-from engine.spec.operator import Row
+from engine.spec.operator import SIDE, Row
+
+
+def aside(output: str, **columns: Any) -> Row:
+    """A result of a `KeyCallback` that goes to a side output of the job instead of the main one.
+
+    Args:
+        output: Name of the side output, as ``write(..., side={name: ...})`` gives it.
+        columns: The columns of the result besides key and time, which are added.
+    """
+    return {SIDE: output, **columns}
 
 
 @dataclass
@@ -55,6 +65,9 @@ class EachKey(Logic):
     names: tuple[str, ...]
 
     state = {"json": "{}"}  # noqa: RUF012
+
+    def needs(self) -> tuple[str, ...]:
+        return self.names
 
     def on_records(self, turn: Turn) -> None:
         columns = {name: turn[name].tolist() for name in self.names}

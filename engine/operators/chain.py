@@ -10,12 +10,15 @@ import pyarrow as pa
 
 from engine.operators.windows import WindowAggregate
 from engine.spec.operator import Operator
-from engine.spec.steps import Step
+from engine.spec.steps import Step, after
 
 
 @dataclass(frozen=True)
 class PassThrough(Operator):
     """Every record goes on as it came."""
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        return given
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,9 @@ class Transform(Operator):
     """Steps on the results of an operator."""
 
     steps: tuple[Step, ...]
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        return after(self.steps, given)
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,12 @@ class Chain(Operator):
         for part in self.parts:
             time = part.result_time(time)
         return time
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        schema: pa.Schema | None = given
+        for part in self.parts:
+            schema = None if schema is None else part.results(schema)
+        return schema
 
     def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
         forms = list(self.parts[0].late_forms(given))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.operators.two_sided import TwoSided
+import pyarrow as pa
+
+from engine.operators.two_sided import TwoSided, pair_columns
 from engine.operators.window_join import END
+from engine.spec.columns import require
 from engine.windows import Sliding
 
 FLAT = 1e-12
@@ -33,3 +36,10 @@ class Correlation(TwoSided):
 
     def result_time(self, time: str) -> str:
         return END
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        for column, side in ((self.x, self.left), (self.y, self.right)):
+            require([column], pa.schema([given.field(name) for name in side]), "Correlation")
+        keys = [field for field in pair_columns(self, self.key, given) if field.name in self.key]
+        bounds = [pa.field(name, pa.int64(), False) for name in ("window_start", END)]
+        return pa.schema([*keys, *bounds, ("pairs", pa.int64()), ("correlation", pa.float64())])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from engine.operators.ordered import EventTimeOrdered
+from engine.spec.columns import require
 from engine.spec.duration import duration_ms
 
 
@@ -19,6 +22,13 @@ class Deduplicate(EventTimeOrdered):
 
     by: tuple[str, ...] = ()
     within: str = "1h"
+
+    def __post_init__(self) -> None:
+        duration_ms(self.within, "within")
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        require(self.by, given, "Deduplicate(by)")
+        return given
 
     @property
     def within_ms(self) -> int:

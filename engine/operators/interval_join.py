@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.operators.two_sided import TwoSided
+import pyarrow as pa
+
+from engine.operators.two_sided import TwoSided, pair_columns
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 
@@ -27,6 +29,9 @@ class IntervalJoin(TwoSided):
     lower: str
     upper: str
     how: Literal["inner", "left"] = "inner"
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        return pa.schema([given.field(self.time), *pair_columns(self, self.key, given)])
 
     def __post_init__(self) -> None:
         if signed_ms(self.upper) < signed_ms(self.lower):

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import pyarrow as pa
+
 from engine.operators.ordered import EventTimeOrdered
+from engine.spec.columns import require
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
-from engine.spec.steps import expression
+from engine.spec.steps import Where, after, expression
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Pattern(EventTimeOrdered):
     def __post_init__(self) -> None:
         for event in self.events:
             expression(event.where, f"event {event.name}")
+        duration_ms(self.within, "within")
         names = [event.name for event in self.events]
         wrong = ""
         if not self.events or self.events[0].how != "followed_by":
@@ -64,6 +68,17 @@ class Pattern(EventTimeOrdered):
             wrong = "an absence at the end has no last record to go on after"
         if wrong:
             raise NewnormalError("PATTERN_INVALID", wrong, "pattern", "events that follow one another")
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        names = [self.time, *(name for name in self.columns if name != self.time)]
+        require([*self.key, *names], given, "Pattern(columns)")
+        captured = [(f"{event.name}_{name}", given.field(name).type) for event in self.taken for name in names]
+        before: list[tuple[str, pa.DataType]] = []
+        for event in self.events:
+            seen = pa.schema([*given, *(pair for pair in before if pair[0] not in given.names)])
+            after([Where(event.where)], seen, f"event {event.name}")
+            before += [pair for pair in captured if pair[0].startswith(f"{event.name}_")]
+        return pa.schema([*(given.field(name) for name in (*self.key, self.time)), *captured])
 
     @property
     def within_ms(self) -> int:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from engine.operators.ordered import EventTimeOrdered
 from engine.operators.turn import Logic
+from engine.spec.columns import require
 from engine.spec.duration import duration_ms
 
 
@@ -20,6 +23,14 @@ class Process(EventTimeOrdered):
 
     logic: Logic
     idle_after: str = ""
+
+    def __post_init__(self) -> None:
+        if self.idle_after:
+            duration_ms(self.idle_after, "idle_after")
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        require(self.logic.needs(), given, f"process({type(self.logic).__name__})")
+        return None
 
     @property
     def idle_ms(self) -> int:

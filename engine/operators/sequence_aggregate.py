@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from engine.aggregates import AnyAggregate
 from engine.operators.ordered import EventTimeOrdered
 from engine.operators.sequence_windows import SequenceWindows
+from engine.operators.windows import window_results
+from engine.spec.columns import require
 
 
 @dataclass(frozen=True)
@@ -23,3 +27,7 @@ class SequenceAggregate(EventTimeOrdered):
 
     def result_time(self, time: str) -> str:
         return "window_end"
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        require(self.windows.names, given, repr(self.windows))
+        return window_results(self.key, self.aggregates, ["revision"], given)

@@ -34,6 +34,11 @@ class SequenceWindows(ABC):
     timeout: str = ""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the records that they go by."""
+        return ()
+
+    @property
     def timeout_ms(self) -> int:
         """`timeout` in milliseconds; 0: never."""
         return duration_ms(self.timeout, "timeout") if self.timeout else 0
@@ -104,6 +109,11 @@ class DeltaWindows(SequenceWindows):
 
     column: str
     threshold: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column of the value."""
+        return (self.column,)
 
     def breaks(self, turn: Turn) -> Mask:
         return np.asarray(np.abs(self.value(turn) - turn.state["first"]) > self.threshold)

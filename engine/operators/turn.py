@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 
 from engine.columns.arrays import Columns, Default, Ints, Values
 from engine.spec.duration import END_OF_TIME
+from engine.spec.operator import SIDE
 
 NO_TIMER = END_OF_TIME
 """The instant of a timer that is not set."""
@@ -46,7 +47,11 @@ class Turn:
         return self.column(name)
 
     def emit(
-        self, columns: Mapping[str, Values], where: npt.NDArray[np.bool_] | None = None, at: Ints | None = None
+        self,
+        columns: Mapping[str, Values],
+        where: npt.NDArray[np.bool_] | None = None,
+        at: Ints | None = None,
+        to: str = "",
     ) -> None:
         """Adds a result a row: its key, event time and the columns.
 
@@ -54,7 +59,10 @@ class Turn:
             columns: One value a row.
             where: Only these rows.
             at: Event time of the results; that of the turn if ``None``.
+            to: Name of the side output that they go to instead of the main one.
         """
+        if to:
+            columns = {**columns, SIDE: np.full(len(self), to, object)}
         rows = np.arange(len(self)) if where is None else np.flatnonzero(where)
         if len(rows):
             times = self.time if at is None else at
@@ -81,6 +89,10 @@ class Logic(ABC):
     def columns(self) -> Mapping[str, Default]:
         """The state columns; `state`, unless they depend on settings."""
         return self.state
+
+    def needs(self) -> Sequence[str]:
+        """The columns of the records that it reads, checked where the job is built; none where it does not tell."""
+        return ()
 
     @abstractmethod
     def on_records(self, turn: Turn) -> None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import polars as pl
+import pyarrow as pa
 
 from engine.operators.ordered import EventTimeOrdered
+from engine.spec.columns import require
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Key, Row
 
@@ -38,6 +40,20 @@ class TwoSided(EventTimeOrdered):
     def sided(self, split: int, left: Iterable[str], right: Iterable[str]) -> Self:
         """The same on two streams."""
         return replace(self, split=split, left=tuple(left), right=tuple(right))
+
+
+def pair_columns(config: TwoSided, on: Sequence[str], given: pa.Schema) -> list[pa.Field]:
+    """The columns of a pair: those on the left, then those on the right.
+
+    Raises:
+        NewnormalError: ``COLUMN_UNKNOWN`` if the streams do not both have the columns in which a pair agrees.
+    """
+    where = f"{type(config).__name__}"
+    for side in (config.left, config.right):
+        require(on, pa.schema([given.field(name) for name in side]), where)
+    sides = Sides(config, on)
+    names = [*sides.left_names.items(), *((c, name) for c, name in sides.right_names.items() if c not in on)]
+    return [pa.field(name, given.field(column).type) for column, name in names]
 
 
 class Sides:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.operators.two_sided import TwoSided
+import pyarrow as pa
+
+from engine.operators.two_sided import TwoSided, pair_columns
 from engine.windows import Sliding
 
 END = "window_end"
@@ -22,3 +24,7 @@ class WindowJoin(TwoSided):
 
     def result_time(self, time: str) -> str:
         return END
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        bounds = [pa.field(name, pa.int64(), False) for name in ("window_start", END)]
+        return pa.schema([*pair_columns(self, self.key, given), *bounds])

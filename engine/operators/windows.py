@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from engine.aggregates import AnyAggregate
+from engine.aggregates.result_types import result_types
+from engine.spec.columns import require
 from engine.spec.duration import duration_ms
 from engine.spec.operator import Operator
 from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
 from engine.windows import Evictor, Policy, Sliding, Window
 
 BOUNDS = ("window_start", "window_end")
+TOLD = {"revision": pa.int64(), "pane": pa.int64(), "timing": pa.string(), "retraction": pa.bool_()}
+"""Columns that tell the results of one window apart, and their types."""
+
+
+def window_results(
+    key: Sequence[str], aggregates: Mapping[str, AnyAggregate], told: Sequence[str], given: pa.Schema
+) -> pa.Schema:
+    """The columns of the results of windows: the key, `BOUNDS`, the aggregates, and some of `TOLD`.
+
+    Raises:
+        NewnormalError: ``COLUMN_UNKNOWN``; ``AGGREGATE_INVALID``.
+    """
+    require(key, given, "key_by()")
+    types = result_types(aggregates, given)
+    keys, bounds = [given.field(name) for name in key], [pa.field(name, pa.int64(), False) for name in BOUNDS]
+    return pa.schema([*keys, *bounds, *types.items(), *((name, TOLD[name]) for name in told)])
 
 
 @dataclass(frozen=True)
@@ -67,9 +85,16 @@ class WindowAggregate(Operator):
         """The columns of results that may come behind the watermark, of any type; ``None`` if there are none."""
         if not duration_ms(self.allowed_lateness):
             return None
+        return pa.schema([(name, pa.null()) for name in (*self.key, *BOUNDS, *self.aggregates, *self.told)])
+
+    @property
+    def told(self) -> list[str]:
+        """Columns that tell the results of one window apart."""
         told = ["revision"] if self.shared else ["pane", "timing", "revision"]
-        told += ["retraction"] if isinstance(self.panes, AccumulatingAndRetracting) else []
-        return pa.schema([(name, pa.null()) for name in (*self.key, *BOUNDS, *self.aggregates, *told)])
+        return told + (["retraction"] if isinstance(self.panes, AccumulatingAndRetracting) else [])
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        return window_results(self.key, self.aggregates, self.told, given)
 
     def result_time(self, time: str) -> str:
         return "window_end"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.operators.chain import Chain, PassThrough, Transform
 from engine.reference.meaning import Reference
 from engine.reference.of import reference
-from engine.spec.operator import Progress, Row
+from engine.spec.operator import SIDE, Progress, Row
 from engine.spec.steps import row_by_row
 
 
@@ -37,7 +37,10 @@ class ChainReference(Reference):
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
         late: list[Row] = []
+        aside: list[Row] = []
         for part in self.parts:
+            aside += [row for row in records if row.get(SIDE) is not None]
+            records = [row for row in records if row.get(SIDE) is None]
             records, missed = part.take(records, progress)
             late += missed
-        return records, late
+        return records + aside, late

@@ -25,11 +25,13 @@ from engine.runtime.intake import Intake
 from engine.runtime.messages import Message, Outgoing
 from engine.spec import inputs
 from engine.spec.duration import NEVER
+from engine.spec.errors import NewnormalError
 from engine.spec.inputs import INPUT
 from engine.spec.job import Job
-from engine.spec.operator import Progress
+from engine.spec.operator import SIDE, Progress
 from engine.spec.output import Output
 from engine.spec.record import Record
+from engine.spec.steps import expression
 from engine.state.segments import Segments, ShardState
 from engine.vectorized.build import build
 
@@ -95,7 +97,8 @@ class ShardOperator:
         batch = self._batch(intake.records, clock)
         results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
         kept.notes["watermark"] = clocks.snapshot()
-        yield from encode(self.job.output, results.records, self.shard, self.shards, now, moved=now > before)
+        for output, records in routed(self.job, results.records):
+            yield from encode(output, records, self.shard, self.shards, now, moved=now > before)
         too_late = self._late(results.late)
         late = too_late.height if too_late is not None else 0
         if late and self.job.late and too_late is not None:
@@ -136,6 +139,29 @@ class ShardOperator:
         return frame
 
 
+def routed(job: Job, results: pl.DataFrame) -> Iterator[tuple[Output, pl.DataFrame]]:
+    """Which results go to which output, the main one first.
+
+    Raises:
+        NewnormalError: ``SIDE_UNKNOWN`` if own logic emits to a side output that the job does not have.
+    """
+    if SIDE not in results.columns:
+        main, aside = results, results.clear()
+    else:
+        to = pl.col(SIDE)
+        main, aside = results.filter(to.is_null()).drop(SIDE), results.filter(to.is_not_null())
+    names = [side.name for side in job.side]
+    if aside.height and (unknown := sorted(set(aside[SIDE].to_list()) - set(names))):
+        accepted = ", ".join(names) or "none: write(..., side={...}) names them"
+        raise NewnormalError("SIDE_UNKNOWN", f"{', '.join(unknown)}", f"job {job.name}", accepted, "the job failed")
+    yield job.output, main
+    for side in job.side:
+        parts = [aside.filter(pl.col(SIDE) == side.name).drop(SIDE)] if aside.height else []
+        parts += [main.filter(expression(side.where))] if side.where and main.height else []
+        some = [part for part in parts if part.height]
+        yield side.output, pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()
+
+
 def encode(
     output: Output, records: pl.DataFrame, shard: int, shards: int, watermark: int, moved: bool
 ) -> Iterator[Outgoing]:
@@ -152,9 +178,10 @@ def encode(
     own = range(shard, output.partitions, shards)
     rows: dict[int, pl.DataFrame] = {}
     if records.height:
-        where = pl.Series("__p", slots(records[first_key(output.record)], output.partitions))
+        by = output.partitioned_by
+        where = pl.Series("__p", slots(records[by], output.partitions))
         if output.format == "json":
-            key, lines = records[first_key(output.record)].cast(pl.String), to_json_lines(records, output.record)
+            key, lines = records[by].cast(pl.String), to_json_lines(records, output.record)
             records = pl.DataFrame([key.alias("key"), lines.alias("line")])
         parts = records.with_columns(where).partition_by("__p", as_dict=True, include_key=False)
         rows = {int(p): part for (p,), part in parts.items()}
@@ -174,11 +201,6 @@ def encode(
 
 def _binary(texts: pl.Series) -> pa.Array:
     return texts.cast(pl.Binary).to_arrow().cast(pa.binary())
-
-
-def first_key(record: type[Record]) -> str:
-    """The column that decides a record's partition."""
-    return record.identity[0]
 
 
 def to_table(records: pl.DataFrame, record: type[Record]) -> pa.Table:

@@ -31,12 +31,33 @@ job("PATTERN_INVALID", "a pattern has no events that can follow one another", "s
 job("INTERVAL_INVALID", "an interval join ends before it begins", 'e.g. `lower="-5s"`, `upper="5s"`')
 job("PROCESSOR_UNKNOWN", "tests only: the reference interpreter does not know this processor", "give it `reference()`")
 
+job("KEY_MISSING", "a stream is computed or written without a key", "call `key_by(...)` first")
+job("KEY_INVALID", "the first key column holds no text", 'make text of it: `map(user="cast(user as varchar)")`')
+job("COLUMN_UNKNOWN", "a key, an aggregate, a step or an operator names a column that is not there", "see the columns")
+job("STEP_FAILED", "a function of a step fails on a table without rows", "let it return a table with its columns")
+job("STREAM_INCOMPLETE", "a window without `aggregate`, or a trigger without a window", "add what is missing")
+job(
+    "OUTPUT_MISFIT",
+    "a record type does not fit the results that are written as it",
+    "give it the columns of the results",
+)
+job(
+    "OUTPUT_UNKNOWN",
+    "the columns of the results are not known: own logic may emit any",
+    "name a record type: `write(name, Type)`",
+)
+job("OUTPUT_DOUBLED", "two outputs of a job have one name or one topic", "give each its own")
+job("RECORD_INVALID", "a record type has a field of a type that columns cannot hold", "see the types that are accepted")
+
 kafka = section("Kafka")
 kafka("KAFKA_UNREACHABLE", "no broker answers, or none was named and none is running", "start it, or `kafka.bootstrap`")
 kafka("KAFKA_READ_FAILED", "the broker did not give a topic's messages in time", "see the broker's log, then try again")
 kafka("TOPIC_NOT_CREATED", "the broker refused a topic, or it did not appear in time", "see the reason in the message")
 
 jobs = section("Jobs")
+jobs("JOB_TWICE", "two jobs of one start have one name", "give each its own: it names checkpoint and ledger")
+jobs("QUERY_FAILED", "a job that `engine.run` has started failed", "mend the reason in the message, start again")
+jobs("SIDE_UNKNOWN", "own logic emits to a side output that its job does not have", "name it in `write(..., side=...)`")
 jobs("CHECKPOINT_MISSING", "a job's output is there, its checkpoint is not", "put it back, or `run --write-again`")
 jobs("CHECKPOINT_BEHIND", "a job's checkpoint is older than its output", "the newest one, or `run --write-again`")
 kafka(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from engine.spec.columns import require
 from engine.spec.errors import NewnormalError
 from engine.spec.source import Source
 
@@ -28,6 +29,27 @@ def checked(inputs: Sequence[Source]) -> None:
         raise NewnormalError("INPUTS_CLASH", what, "inputs of a job", "one name: select(time=...)")
     if len(inputs) > 1:
         schema(inputs)
+
+
+def check_key(inputs: Sequence[Source], key: Sequence[str]) -> None:
+    """Refuses a key that the records do not have, or that does not decide a shard.
+
+    Raises:
+        NewnormalError: ``KEY_MISSING`` without a key; ``COLUMN_UNKNOWN`` if an input that is not broadcast lacks a
+            column of it; ``KEY_INVALID`` if the first column is no text: its text is hashed to find the shard.
+    """
+    keyed = [source for source in inputs if not source.broadcast]
+    if not key:
+        columns = ", ".join(keyed[0].columns().names)
+        raise NewnormalError("KEY_MISSING", "the stream has no key", "key_by()", f"some of {columns}", "no job")
+    for source in keyed:
+        columns = source.columns()
+        require(key, columns, "key_by()")
+        kind = columns.field(key[0]).type
+        if not _text(kind):
+            what = f"the first key column {key[0]} is {kind}"
+            accepted = f'text, e.g. map({key[0]}="cast({key[0]} as varchar)") before key_by("{key[0]}")'
+            raise NewnormalError("KEY_INVALID", what, "key_by()", accepted, "no job")
 
 
 def schema(inputs: Sequence[Source]) -> pa.Schema:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.spec import late_topic
-from engine.spec.inputs import checked
+from engine.spec import late_topic as fits
+from engine.spec.errors import NewnormalError
+from engine.spec.inputs import check_key, checked, schema
 from engine.spec.operator import Operator
-from engine.spec.output import Output
+from engine.spec.output import Output, Side
 from engine.spec.source import Source, TimeDomain
+from engine.spec.steps import Where, after
 
 
 @dataclass(frozen=True)
@@ -16,8 +18,9 @@ class Job:
     """A whole job.
 
     Raises:
-        NewnormalError: ``INPUTS_CLASH`` if its inputs cannot be read together, ``LATE_MISFIT`` if the
-            late topic's record type does not fit what may come too late.
+        NewnormalError: ``INPUTS_CLASH`` if its inputs cannot be read together; ``KEY_MISSING``, ``KEY_INVALID`` or
+            ``COLUMN_UNKNOWN`` if they cannot be keyed so; ``OUTPUT_MISFIT`` if a record type does not fit the results,
+            ``LATE_MISFIT`` if that of the late topic does not fit what may come too late; ``OUTPUT_DOUBLED``.
     """
 
     name: str
@@ -27,10 +30,30 @@ class Job:
     output: Output
     dead: Output
     late: Output | None = None
+    side: tuple[Side, ...] = ()
 
     def __post_init__(self) -> None:
         checked(self.inputs)
-        late_topic.check(self.name, self.late, self.processor.late_forms([s.columns() for s in self.inputs]))
+        check_key(self.inputs, self.key)
+        given = schema(self.inputs)
+        results, time = self.processor.results(given), self.processor.result_time(self.time)
+        for output in (self.output, *(side.output for side in self.side if side.where)):
+            fits.check_results(self.name, output, results, time)
+        for side in self.side:
+            if side.where and results is not None:
+                after([Where(side.where)], results, f"side output {side.name} of job {self.name}")
+        topics = [output.topic for output in self.outputs]
+        names = [side.name for side in self.side]
+        if doubled := {name for name in topics if topics.count(name) > 1} | {n for n in names if names.count(n) > 1}:
+            what = ", ".join(sorted(doubled))
+            raise NewnormalError("OUTPUT_DOUBLED", what, f"outputs of job {self.name}", "a topic each", "no job")
+        fits.check(self.name, self.late, self.processor.late_forms([s.columns() for s in self.inputs]))
+
+    @property
+    def outputs(self) -> list[Output]:
+        """All topics that it writes: the main one, the side outputs, the late topic, the dead letters."""
+        late = [self.late] if self.late else []
+        return [self.output, *(side.output for side in self.side), *late, self.dead]
 
     @property
     def source(self) -> Source:

@@ -1,4 +1,4 @@
-"""Whether the late topic's record type can hold what may come too late; asked when a job is made, not when it runs."""
+"""Whether record types can hold what is written as them; asked when a job is made, not when it runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,51 @@ import pyarrow as pa
 
 from engine.spec.errors import NewnormalError
 from engine.spec.output import Output
+
+BOOKKEEPING = frozenset(
+    {"window_start", "window_end", "revision", "pane", "timing", "retraction", "left_time", "right_time"}
+)
+"""Columns that the engine adds to results: an output may do without them."""
+
+
+def check_results(job: str, output: Output, results: pa.Schema | None, time: str) -> None:
+    """Refuses an output whose record type lacks a column of the results, or has one that the results miss.
+
+    Args:
+        job: Name of the job.
+        output: The output.
+        results: The columns of the results; ``None`` if they are not known: then nothing is refused.
+        time: The event-time column of the results, which an output may do without.
+
+    Raises:
+        NewnormalError: ``OUTPUT_MISFIT``.
+    """
+    if results is None:
+        return
+    wanted, name = output.record.arrow_schema(), output.record.__name__
+    wrong = []
+    for field in results:
+        if (
+            field.name not in wanted.names
+            and not field.name.startswith("__")
+            and field.name not in {*BOOKKEEPING, time}
+        ):
+            wrong.append(f"{name} lacks {field.name}, which the results have")
+    for field in wanted:
+        if field.name in results.names:
+            kind = results.field(field.name).type
+            if not _turns_into(kind, field.type):
+                wrong.append(f"{name}.{field.name} is {field.type}, but {field.name} of the results is {kind}")
+        elif not field.nullable:
+            wrong.append(f"{name} needs {field.name}, which the results miss")
+    if output.partitioned_by not in wanted.names:
+        wrong.append(f"{name} lacks {output.partitioned_by}, by which the topic is partitioned")
+    if wrong:
+        columns = ", ".join(f"{field.name} ({field.type})" for field in results if not field.name.startswith("__"))
+        accepted = f"a record type for the columns {columns}; or select(...) before write()"
+        raise NewnormalError(
+            "OUTPUT_MISFIT", "; ".join(wrong), f"output {output.topic} of job {job}", accepted, "no job"
+        )
 
 
 def check(job: str, late: Output | None, forms: Iterable[pa.Schema]) -> None:

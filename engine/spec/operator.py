@@ -13,6 +13,8 @@ from engine.spec.duration import NEVER
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
+SIDE = "__side"
+"""Column of results that names the side output which a result goes to; none or null: the main output."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,17 @@ class Operator(ABC):  # noqa: B024
     def result_time(self, time: str) -> str:
         """The event-time column of the results; ``time`` is that of the input."""
         return time
+
+    def results(self, given: pa.Schema) -> pa.Schema | None:
+        """The columns of the results; ``None`` if they are not known before the operator runs.
+
+        Args:
+            given: The columns of the records that come in.
+
+        Raises:
+            NewnormalError: ``COLUMN_UNKNOWN`` if the operator names a column that does not come in.
+        """
+        return None
 
     def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
         """The columns of records that may come too late: none where it does not tell.

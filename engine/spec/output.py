@@ -1,4 +1,4 @@
-"""A topic that a job writes."""
+"""The topics that a job writes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,39 @@ from engine.spec.record import Record
 
 @dataclass(frozen=True)
 class Output:
-    """A topic that a job writes, partitioned by the first key column."""
+    """A topic that a job writes, partitioned by one column.
+
+    Args:
+        topic: Its name.
+        record: The type of its records.
+        format: ``"columnar"``: few messages of many records each; ``"json"``: a message a record.
+        partitions: How many partitions the topic has.
+        by: The column whose hash decides a record's partition; empty: the first one of the record type's identity.
+    """
 
     topic: str
     record: type[Record]
     format: Literal["columnar", "json"] = "columnar"
     partitions: int = 4
+    by: str = ""
+
+    @property
+    def partitioned_by(self) -> str:
+        """The column that decides a record's partition."""
+        return self.by or self.record.identity[0]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A further output of a job, written in the same transaction as the main one.
+
+    Args:
+        name: What own logic calls it when it emits to it.
+        output: Its topic.
+        where: SQL condition on the results of the main output: those for which it is true are written here too.
+            Empty: only what own logic emits to it by its name.
+    """
+
+    name: str
+    output: Output
+    where: str = ""

@@ -14,6 +14,9 @@ import pyarrow as pa
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
+from engine.spec.columns import require
+from engine.spec.errors import NewnormalError
+
 
 class TimeMs:
     """Marks an ``int`` field as an instant: UTC epoch milliseconds (a ``date`` in Elasticsearch)."""
@@ -72,7 +75,14 @@ class Record(BaseModel):
 
 @cache
 def _arrow_schema(record: type[Record]) -> pa.Schema:
-    return pa.schema([arrow_field(name, info) for name, info in record.model_fields.items()])
+    fields = []
+    for name, info in record.model_fields.items():
+        try:
+            fields.append(arrow_field(name, info))
+        except NewnormalError as error:
+            where = f"{record.__name__}.{name}"
+            raise NewnormalError(error.code, error.what, where, error.accepted, error.now) from None
+    return pa.schema(fields)
 
 
 def arrow_field(name: str, info: FieldInfo) -> pa.Field:
@@ -93,7 +103,26 @@ def _arrow_type(kind: Any, low: bool) -> pa.DataType:
         return pa.list_(_arrow_type(unwrap(get_args(kind)[0])[0], False))
     if isinstance(kind, type) and issubclass(kind, Record):
         return pa.struct(list(kind.arrow_schema()))
+    if kind not in _ARROW:
+        accepted = "str, int, float, bool, bytes, Instant, Keyword, Literal, list, dict, a Record; each with | None"
+        raise NewnormalError(
+            "RECORD_INVALID", f"no column can hold {kind}", "a field of a record type", accepted, "no job"
+        )
     return _ARROW[kind]
+
+
+def check_time(record: type[Record], time: str) -> None:
+    """Refuses a record type without a time, or with a field that no column can hold.
+
+    Raises:
+        NewnormalError: ``COLUMN_UNKNOWN``; ``RECORD_INVALID``.
+    """
+    schema, where = record.arrow_schema(), f"record type {record.__name__}"
+    require([time], schema, f"{where}, time={time!r}")
+    field = schema.field(time)
+    if field.type != pa.int64() or field.nullable:
+        what = f"the time column {time} is {field.type}{', which may be missing' if field.nullable else ''}"
+        raise NewnormalError("RECORD_INVALID", what, where, f"{time}: Instant, or int: epoch milliseconds", "no job")
 
 
 def unwrap(annotation: Any) -> tuple[Any, bool]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from engine.spec.decoder import Decoder
 from engine.spec.record import Record
-from engine.spec.steps import Step, apply
+from engine.spec.steps import Step, after
 from engine.spec.time_bounds import TimeBounds
 from engine.watermarks import AscendingTimestamps, BoundedOutOfOrderness, WatermarkStrategy
 
@@ -74,5 +74,4 @@ class Source:
 
     def columns(self) -> pa.Schema:
         """The columns of the records after the steps."""
-        schema = self.decoded()
-        return apply(self.steps, schema.empty_table()).schema if self.steps else schema
+        return after(self.steps, self.decoded())

@@ -136,6 +136,36 @@ def apply(steps: Iterable[Step], table: pa.Table) -> pa.Table:
     return plain(applied(steps, _frame(table))) if steps else table
 
 
+def after(steps: Iterable[Step], given: pa.Schema, where: str = "") -> pa.Schema:
+    """The columns after some steps.
+
+    Args:
+        steps: The steps.
+        given: The columns of the records that come in.
+        where: The call that the steps are of, for messages.
+
+    Raises:
+        NewnormalError: ``COLUMN_UNKNOWN`` if a step names a column that is not there; ``EXPRESSION_INVALID`` if an
+            expression does not go with the types of its columns; ``STEP_FAILED`` if a function fails without records.
+    """
+    for step in steps:
+        place = where or repr(step)
+        try:
+            given = apply([step], given.empty_table()).schema
+        except pl.exceptions.ColumnNotFoundError as error:
+            there = ", ".join(name for name in given.names if not name.startswith("__"))
+            name = str(error).splitlines()[0].strip('"')
+            raise NewnormalError("COLUMN_UNKNOWN", f"there is no column {name}", place, there, "no job") from None
+        except pl.exceptions.PolarsError as error:
+            accepted = ", ".join(f"{field.name} ({field.type})" for field in given if not field.name.startswith("__"))
+            raise NewnormalError("EXPRESSION_INVALID", str(error).splitlines()[0], place, accepted, "no job") from None
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            accepted = "a function that takes a table without rows and returns one with its columns"
+            raise NewnormalError("STEP_FAILED", what, place, accepted, "no job") from error
+    return given
+
+
 def applied(steps: Iterable[Step], frame: pl.DataFrame) -> pl.DataFrame:
     """Records after some steps."""
     for step in steps:

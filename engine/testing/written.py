@@ -12,6 +12,7 @@ from engine.runtime.messages import Message
 from engine.runtime.shard import STATS, Stats
 from engine.spec.duration import NEVER
 from engine.spec.job import Job
+from engine.spec.output import Output
 
 Row = dict[str, Any]
 
@@ -26,6 +27,7 @@ class Written:
         dead: Dead letters.
         watermark: The watermark after it.
         stats: What each shard that ran reported.
+        side: What went to each side output, by its name.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -33,6 +35,7 @@ class Written:
     dead: list[Row] = field(default_factory=list)
     watermark: int = NEVER
     stats: list[Stats] = field(default_factory=list)
+    side: dict[str, list[Row]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, job: Job, messages: Iterable[Message]) -> Written:
@@ -43,15 +46,24 @@ class Written:
                 stats = Stats.of(message)
                 written.stats.append(stats)
                 written.watermark = stats.watermark if stats.shard == 0 else written.watermark
-            elif message.topic == job.output.topic and job.output.format == "json":
-                written.rows.append(json.loads(message.value))
             elif message.topic == job.output.topic:
-                written.rows += columnar.decode(message.value, job.output.record.arrow_schema())[0].to_pylist()
+                written.rows += _rows(job.output, message.value)
             elif job.late and message.topic == job.late.topic:
-                written.late += columnar.decode(message.value, job.late.record.arrow_schema())[0].to_pylist()
+                written.late += _rows(job.late, message.value)
             elif message.topic == job.dead.topic:
                 written.dead.append(json.loads(message.value))
+            for side in job.side:
+                if message.topic == side.output.topic:
+                    written.side.setdefault(side.name, []).extend(_rows(side.output, message.value))
         return written
+
+
+def _rows(output: Output, value: bytes) -> list[Row]:
+    """The records of one message."""
+    if output.format == "json":
+        return [json.loads(value)]
+    rows: list[Row] = columnar.decode(value, output.record.arrow_schema())[0].to_pylist()
+    return rows
 
 
 @dataclass
@@ -78,6 +90,15 @@ class History:
     def dead(self) -> list[Row]:
         """All dead letters."""
         return [row for written in self.written for row in written.dead]
+
+    @property
+    def side(self) -> dict[str, list[Row]]:
+        """All that went to each side output, by its name."""
+        found: dict[str, list[Row]] = {}
+        for written in self.written:
+            for name, rows in written.side.items():
+                found.setdefault(name, []).extend(rows)
+        return found
 
     @property
     def watermarks(self) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from engine.operators.chain import Chain, PassThrough, Transform
-from engine.spec.operator import Progress
+from engine.spec.operator import SIDE, Progress
 from engine.spec.steps import applied
 from engine.state.segments import ShardState
 from engine.vectorized.build import build
@@ -39,10 +39,15 @@ class ChainedProcessors(Processor):
         self.parts = [build(part) for part in operator.parts]
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        late, held = [], []
+        late, held, aside = [], [], []
         for number, part in enumerate(self.parts):
             results = part.process(batch, state.scope(str(number)), progress)
             batch = results.records
+            if SIDE in batch.columns and number < len(self.parts) - 1:
+                aside += [batch.filter(pl.col(SIDE).is_not_null())]
+                batch = batch.filter(pl.col(SIDE).is_null()).drop(SIDE)
             late += [results.late] if results.late is not None and results.late.height else []
             held.append(results.held)
+        if some := [part for part in aside if part.height]:
+            batch = pl.concat([*([batch] if batch.height else []), *some], how="diagonal_relaxed")
         return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, StateCounts.combined(held))

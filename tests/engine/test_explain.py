@@ -19,6 +19,7 @@ from engine.runtime.shard import ShardOperator
 from engine.spark.query import BatchReport
 from engine.spec.job import Job
 from engine.spec.output import Output
+from engine.spec.record import Keyword, Record
 from engine.spec.source import Source
 from engine.stream import Stream
 from engine.watermarks import LearnedLateness
@@ -31,17 +32,27 @@ from pipelines.runtime import job_metrics
 T0 = 1_700_000_000_000
 
 
+class Counted(Record):
+    """Records counted in windows."""
+
+    identity = ("entity", "metric")
+
+    entity: Keyword
+    metric: Keyword
+    n: int
+
+
 def counting() -> Job:
     source = Source({"t": ColumnarDecoder(Telemetry)}, Telemetry, watermark=LearnedLateness(0.99, most="30s"))
     stream = Stream.read(source).key_by("entity", "metric").window(Tumbling("10s"), "1m").aggregate(n=Count())
-    return stream.write("counting", Output("out", Telemetry), Output("dead", DeadLetter, "json"))
+    return stream.write("counting", Output("out", Counted), Output("dead", DeadLetter, "json"))
 
 
 def test_a_plan_names_topics_watermark_key_windows_aggregates_state_and_outputs() -> None:
     text = str(explain(counting()))
     for said in (
         "input t", "LearnedLateness (percentile 0.99", "most 30s", "entity, metric", "n: Count()",
-        "for 70s after its start", "results: out (Telemetry, columnar", "counted, not written", UNMEASURED,
+        "for 70s after its start", "results: out (Counted, columnar", "counted, not written", UNMEASURED,
     ):  # fmt: skip
         assert said in text, said
 

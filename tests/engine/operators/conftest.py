@@ -86,6 +86,7 @@ class Result(Record):
     correlation: float | None = None
     rule: Keyword | None = None
     limit: float | None = None
+    active: bool | None = None
     a_time: int | None = None
     b_time: int | None = None
     c_time: int | None = None

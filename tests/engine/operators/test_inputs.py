@@ -110,7 +110,7 @@ def test_inputs_that_do_not_go_together_are_refused() -> None:
         job_of(Stream.read(points("l")).merge(Stream.read(other)).key_by("key"))
     with pytest.raises(NewnormalError, match="INPUTS_CLASH"):
         job_of(Stream.read(points("l")).merge(Stream.read(replace(other, time="at"))).key_by("key"))
-    renamed = Stream.read(other).select("time", "key", text="value")
+    renamed = Stream.read(other).select("time", "key", word="value")
     assert job_of(Stream.read(points("l")).merge(renamed).key_by("key")).topics == ["l", "o"]
 
 

@@ -1,0 +1,77 @@
+"""The types of the result columns of aggregates, found by aggregating one record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from engine.aggregates.aggregate import Aggregate, RowAggregate
+from engine.aggregates.rate import Rate
+from engine.spec.columns import require
+from engine.spec.errors import NewnormalError
+
+_ROW = "__aggregated"
+
+
+def result_types(aggregates: Mapping[str, Aggregate | RowAggregate | Rate], given: pa.Schema) -> dict[str, pa.DataType]:
+    """The type of each result column.
+
+    Args:
+        aggregates: By the name of their result column.
+        given: The columns of the records.
+
+    Raises:
+        NewnormalError: ``COLUMN_UNKNOWN`` if an aggregate reads a column that is not there; ``AGGREGATE_INVALID`` if
+            it cannot be computed of the type that the column has.
+
+    >>> from engine.aggregates import Count, Mean
+    >>> result_types({"n": Count(), "mean": Mean("v")}, pa.schema([("v", pa.float64())]))
+    {'n': DataType(int64), 'mean': DataType(double)}
+    """
+    frame = pl.DataFrame(pl.from_arrow(pa.Table.from_pylist([dict.fromkeys(given.names)], given)))
+    frame = frame.with_columns(pl.lit(0, pl.Int64).alias(_ROW))
+    return {name: _type(name, aggregate, frame, given) for name, aggregate in aggregates.items()}
+
+
+def _type(name: str, aggregate: Any, frame: pl.DataFrame, given: pa.Schema) -> pa.DataType:
+    where = f"aggregate({name}={aggregate!r})"
+    read = [getattr(aggregate, attribute, None) for attribute in ("column", "by", "time")]
+    require([column for column in read if isinstance(column, str)], given, where)
+    try:
+        made = _result(name, aggregate, frame)
+    except pl.exceptions.ColumnNotFoundError as error:
+        raise NewnormalError(
+            "COLUMN_UNKNOWN", f"there is no column {error}", where, ", ".join(given.names), "no job"
+        ) from None
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        what = f"{name} cannot be computed: {str(error).splitlines()[0]}"
+        raise NewnormalError(
+            "AGGREGATE_INVALID", what, where, "a column of a type that it can aggregate", "no job"
+        ) from None
+    return plain_type(made.to_arrow().type)
+
+
+def _result(name: str, aggregate: Any, frame: pl.DataFrame) -> pl.Series:
+    if isinstance(aggregate, Rate):
+        return pl.Series([None], dtype=pl.Float64)
+    if isinstance(aggregate, Aggregate):
+        lifted = frame.group_by(_ROW).agg(expr.alias(column) for column, expr in aggregate.lift().items())
+        merged = lifted.group_by(_ROW).agg(expr.alias(column) for column, expr in aggregate.merge().items())
+        return merged.select(aggregate.finish().alias(name))[name]
+    return aggregate.finish(aggregate.lift(frame, [_ROW], None), [_ROW], {name: aggregate})[name]  # type: ignore[no-any-return]
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """A type as our records have it: text and lists with 32-bit offsets, text without a dictionary."""
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_dictionary(kind):
+        return pa.string()
+    if pa.types.is_large_list(kind) or pa.types.is_list(kind):
+        return pa.list_(plain_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, plain_type(field.type)) for field in kind])
+    if pa.types.is_integer(kind):
+        return pa.int64()
+    return pa.float64() if pa.types.is_floating(kind) else kind

@@ -1,0 +1,63 @@
+"""Jobs and the topics that are really there: how many partitions each has, and which must be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.kafka.admin import ensure_topics, partition_counts
+from engine.spec.job import Job
+from engine.spec.output import Output
+from engine.spec.source import Source
+
+READ = {"message.timestamp.type": "LogAppendTime"}
+"""Configuration of topics that are made to be read: a writer's clock must not vouch for itself."""
+
+
+def make_topics(bootstrap: str, jobs: Iterable[Job], partitions: int, replication: int = 1) -> list[str]:
+    """Makes the topics that some jobs read and write, where they are not there yet; returns those it made.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE`` or ``TOPIC_NOT_CREATED``.
+    """
+    jobs = list(jobs)
+    wanted: dict[str, Mapping[str, Any]] = {output.topic: {} for job in jobs for output in job.outputs}
+    wanted |= {topic: READ for job in jobs for topic in job.topics}
+    return ensure_topics(bootstrap, wanted, partitions, replication)
+
+
+def bound(job: Job, bootstrap: str) -> Job:
+    """The job with the partitions that its topics have: all of the input's are waited for, all of the output's used.
+
+    What the job itself says of the partitions that it expects is left as it is.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``.
+    """
+    counts = partition_counts(bootstrap, [*job.topics, *(output.topic for output in job.outputs)])
+    side = tuple(replace(side, output=_output(side.output, counts)) for side in job.side)
+    return replace(
+        job,
+        inputs=tuple(_source(source, counts) for source in job.inputs),
+        output=_output(job.output, counts),
+        dead=_output(job.dead, counts),
+        late=_output(job.late, counts) if job.late else None,
+        side=side,
+    )
+
+
+def beating(job: Job) -> list[str]:
+    """The topics that need heartbeats: those whose writer does not tell its watermark in the messages."""
+    return [topic for source in job.inputs if not source.columnar for topic in source.formats]
+
+
+def _source(source: Source, counts: Mapping[str, int]) -> Source:
+    if source.watermark.expected:
+        return source
+    expected = tuple((topic, p) for topic in source.formats for p in range(counts.get(topic, 0)))
+    return replace(source, watermark=replace(source.watermark, expected=expected))  # type: ignore[type-var]
+
+
+def _output(output: Output, counts: Mapping[str, int]) -> Output:
+    return replace(output, partitions=counts.get(output.topic, output.partitions))

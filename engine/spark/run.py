@@ -1,0 +1,110 @@
+"""Runs jobs from Python: ``engine.run(job, kafka="localhost:9092", state="state")``, also under ``spark-submit``.
+
+This is the plain way to run jobs where Spark is one's own. `newnormal run FILE` does more: it starts servers, shows
+what happens, starts a failed job again and sees to it that each job runs once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine.formats.heartbeat import HeartbeatSender
+from engine.kafka import continuation
+from engine.kafka.admin import ensure_topics
+from engine.kafka.binding import beating, bound, make_topics
+from engine.kafka.ledger import LEDGER_TOPIC
+from engine.spark.failure import reason
+from engine.spark.query import Listener, Runtime, start
+from engine.spark.session import end, spark_session
+from engine.spec.errors import NewnormalError
+from engine.spec.job import Job
+
+_LOOK_SECONDS = 1
+_NEEDED = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What the jobs need of a session that somebody else has made."""
+
+
+def run(
+    *jobs: Job,
+    kafka: str,
+    state: str | Path,
+    jars: Sequence[Path] = (),
+    shards: int = 2,
+    partitions: int = 4,
+    replication: int = 1,
+    until: Callable[[], bool] = lambda: False,
+    listener: Listener | None = None,
+) -> None:
+    """Runs jobs until Ctrl-C, or until a condition holds; the next start goes on where this one ended.
+
+    Args:
+        jobs: The jobs, each with a name of its own.
+        kafka: ``host:port`` of a broker.
+        state: Directory of the jobs' checkpoints; on a cluster one that all machines see.
+        jars: Spark's Kafka connector, where this call starts Spark. Under ``spark-submit --packages`` none are needed:
+            the active session is used.
+        shards: Parallel parts of each job; fixed when its checkpoint is made.
+        partitions: Partitions of the topics that are made.
+        replication: Replicas of the topics that are made.
+        until: Asked every second; true ends the jobs.
+        listener: Is told of each micro-batch.
+
+    Raises:
+        NewnormalError: ``JOB_TWICE`` if two jobs have one name; ``KAFKA_UNREACHABLE``; ``CHECKPOINT_MISSING`` if a job
+            has written before and its checkpoint is gone; ``QUERY_FAILED`` if a job fails.
+    """
+    names = [job.name for job in jobs]
+    if doubled := {name for name in names if names.count(name) > 1}:
+        raise NewnormalError(
+            "JOB_TWICE", ", ".join(sorted(doubled)), "run()", "a name of its own for each", "not started"
+        )
+    make_topics(kafka, jobs, partitions, replication)
+    ensure_topics(kafka, {LEDGER_TOPIC: {}}, 1, replication)
+    runtime = Runtime(kafka, Path(state) / "checkpoints", shards)
+    outputs = {job.name: [output.topic for output in job.outputs if output != job.dead] for job in jobs}
+    continuation.check(kafka, "", LEDGER_TOPIC, runtime.checkpoints, outputs, False)
+    ready = [bound(job, kafka) for job in jobs]
+    active = SparkSession.getActiveSession()
+    spark = active or _local(jars, Path(state), shards * len(jobs))
+    for name, value in _NEEDED.items():
+        spark.conf.set(name, value)
+    with HeartbeatSender(kafka, sorted({topic for job in ready for topic in beating(job)})):
+        try:
+            _run(spark, ready, runtime, until, listener)
+        finally:
+            runtime.stopping.set()
+            for query in spark.streams.active:
+                if query.name in names:
+                    query.stop()
+            if active is None:
+                end(spark)
+
+
+def _run(
+    spark: SparkSession, jobs: Sequence[Job], runtime: Runtime, until: Callable[[], bool], listener: Listener | None
+) -> None:
+    queries = [start(spark, job, runtime, listener) for job in jobs]
+    while not until():
+        queries[0].awaitTermination(_LOOK_SECONDS) if queries[0].isActive else None
+        for query in queries:
+            if not query.isActive:
+                now = "the jobs have ended; a new start goes on from their checkpoints"
+                raise NewnormalError("QUERY_FAILED", reason(query), query.name or "", now=now)
+
+
+def _local(jars: Sequence[Path], state: Path, cores: int) -> SparkSession:
+    """A session of this process, whose workers find the modules that this process finds."""
+    os.environ["PYTHONPATH"] = os.pathsep.join(str(Path(path or ".").absolute()) for path in sys.path)
+    return spark_session(jars, None, max(2, cores), state / "spark", log=state / "logs" / "spark.log")

@@ -1,0 +1,28 @@
+"""Columns that a specification names: refused where it is declared if they are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from engine.spec.errors import NewnormalError
+
+
+def require(names: Iterable[str], schema: pa.Schema, where: str) -> None:
+    """Refuses names that are no columns.
+
+    Args:
+        names: What is named.
+        schema: The columns at that point of the stream.
+        where: The call that names them, for the message.
+
+    Raises:
+        NewnormalError: ``COLUMN_UNKNOWN`` with the columns that are there.
+
+    >>> require(["word"], pa.schema([("word", pa.string())]), "key_by()")
+    """
+    if unknown := [name for name in names if name not in schema.names]:
+        there = [name for name in schema.names if not name.startswith("__")]
+        what = f"there is no column {', '.join(unknown)}"
+        raise NewnormalError("COLUMN_UNKNOWN", what, where, ", ".join(there) or "none: no columns are left", "no job")
