@@ -18,13 +18,11 @@ class Expectation(NamedTuple):
         z: Standardised values; where missing, what was expected.
         residual: How far off each metric is from what was expected of it, in standard deviations; 0 where missing.
         expected: What was expected of each metric, given all the others.
-        spread: Standard deviation of that.
     """
 
     z: Array
     residual: Array
     expected: Array
-    spread: Array
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,8 @@ class Conditional:
         pull = np.matvec(precision, error)
         diagonal = np.maximum(np.diagonal(precision, axis1=1, axis2=2), 1 / (1 + self.noise))
         off = pull / diagonal
-        spread = 1 / np.sqrt(diagonal)
         filled = np.where(present, z, drift)
-        return Expectation(filled, np.where(present, off / spread, 0.0), filled - off, spread)
+        return Expectation(filled, np.where(present, pull / np.sqrt(diagonal), 0.0), filled - off)
 
     def distance(self, state: Rows, z: Array) -> Array:
         """Hotelling's T² of each window: squared distance from the mean, in units of the covariance; shape (n,)."""

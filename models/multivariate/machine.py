@@ -37,13 +37,11 @@ class MachineVerdicts(Verdicts):
     Args:
         shares: Of each metric, its share of the residual evidence; they add up to 1, or are all 0; shape (n, w).
         expected: What was expected of each metric given the others, in its own units; shape (n, w).
-        spread: Standard deviation of that; shape (n, w).
         mean: Residual evidence averaged over metrics and the last windows, 1 in the long run: for ranking; shape (n,).
     """
 
     shares: Array
     expected: Array
-    spread: Array
     mean: Array
 
 
@@ -173,7 +171,7 @@ class Multivariate:
         unknown = np.full(len(rows), np.nan)
         since = np.where(kind == Kind.ANOMALY.code, time, NEVER)
         shares = evidence / np.where(total > 0, total, 1.0)[:, None]
-        expected, spread = mean + expectation.expected * scale, expectation.spread * scale
+        expected = mean + expectation.expected * scale
         window = Window(known, present, expectation.z, before, linked, np.ones(len(rows)))
         return _Judgement(
             verdicts=MachineVerdicts(
@@ -187,7 +185,6 @@ class Multivariate:
                 channels,
                 shares,
                 expected,
-                spread,
                 average,
             ),
             valid=valid,
