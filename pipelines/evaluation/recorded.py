@@ -8,7 +8,7 @@ import polars as pl
 
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.worst import last_revisions
 
 _STEPS = 500
@@ -30,7 +30,7 @@ def judge(
         detection: What judges; of the settings if none is given.
 
     Returns:
-        A frame of `pipelines.jobs.detect.detection.SCHEMA`, in order of entity, window end and metric.
+        A frame of `pipelines.jobs.detect.metrics.detection.SCHEMA`, in order of entity, window end and metric.
     """
     detection = detection or Detection(settings)
     state = detection.new_state()

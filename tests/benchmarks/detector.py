@@ -19,8 +19,8 @@ from pipelines.contracts.records import Features
 from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import show
-from pipelines.jobs.detect.detection import Detection
-from pipelines.jobs.detect.operator import judged
+from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.metrics.judging import judged
 from tests.benchmarks import outputs
 from tests.benchmarks.load import write_columnar
 from tests.benchmarks.queries import Queries, say, session

@@ -22,7 +22,7 @@ from datagen.simulator.samples import Samples
 from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS
 from pipelines.contracts.settings import load
 from pipelines.evaluation import kinds, settling, show
-from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.metrics.detection import Detection
 
 STEP, DAY = 300_000, 86_400_000
 START = 1_767_571_200_000

@@ -14,7 +14,7 @@ from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import datasets, nab, show
 from pipelines.evaluation.recorded import judge
 from pipelines.evaluation.variations import variation
-from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.metrics.detection import Detection
 
 SHOWN = 6
 """Series plotted."""

@@ -31,7 +31,7 @@ def explained(verdicts: pl.DataFrame, zone: str = "UTC") -> pl.DataFrame:
     """Verdicts with the columns `message` and `details` filled where they are news, or close an incident.
 
     Args:
-        verdicts: A frame of `pipelines.jobs.detect.detection.SCHEMA`, or those columns of it that are known.
+        verdicts: A frame of `pipelines.jobs.detect.metrics.detection.SCHEMA`, or those columns of it that are known.
         zone: IANA name of the time zone in which instants are written.
     """
     news = ~verdicts["kind"].is_in(QUIET_KINDS)

@@ -105,10 +105,10 @@ class RuleInForce:
 
 @dataclass(frozen=True)
 class LabelDue:
-    """A label, and the instant after whose windows it takes effect."""
+    """A label, and the instant (epoch milliseconds) after whose windows it takes effect."""
 
     label: Label
-    at: int
+    takes_effect: int
 
 
 @dataclass
@@ -168,7 +168,10 @@ class ControlMessages:
 
     def due(self, after: int, until: int) -> list[LabelDue]:
         """The labels that take effect in (after, until], in order."""
-        return sorted((d for d in self.labels if after < d.at <= until), key=lambda d: (d.at, d.label.to_json()))
+        return sorted(
+            (d for d in self.labels if after < d.takes_effect <= until),
+            key=lambda d: (d.takes_effect, d.label.to_json()),
+        )
 
     def save(self, base: int) -> None:
         """Keeps what may still matter to windows after ``base``."""
@@ -176,9 +179,9 @@ class ControlMessages:
         self.versions = [
             (start, rule) for start, rule in self.versions if start > base or (rule.id, rule.time) in in_force
         ]
-        self.labels = [due for due in self.labels if due.at > base]
+        self.labels = [due for due in self.labels if due.takes_effect > base]
         rules = [[start, rule.to_json().decode()] for start, rule in self.versions]
-        labels = [[due.at, due.label.to_json().decode()] for due in self.labels]
+        labels = [[due.takes_effect, due.label.to_json().decode()] for due in self.labels]
         if rules or labels:
             self.state.notes[_NOTE] = {"rules": rules, "labels": labels}
         else:

@@ -1,9 +1,9 @@
-"""What can still be judged again: the windows judged of late, and what was believed before them.
+"""The correction journal: the windows judged recently, the verdicts on them, and the models' state before them.
 
-State: segments ``snapshot/<time>``, all that was believed at that instant of event time; segments ``journal/<number>``,
-parts of a log of the windows judged and of what was said of them, in which the last row of a window holds; segment
-``revised``, how often what was said again was; and the note ``history``. It reaches back by the horizon at least, and
-by two of them at most.
+With it, windows that come late are judged as if they had come on time. State: segments ``snapshot/<time>``, the models'
+state at that instant of event time; segments ``journal/<number>``, the windows judged and the verdicts announced, in
+which the last row of a window holds; segment ``revised``, the newest revision of each verdict that was revised; and the
+note ``history``. The journal reaches back by the horizon at least, and by twice the horizon at most.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ from numpy.typing import NDArray
 from engine.spec.duration import NEVER
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
+from pipelines.jobs.detect.table import as_frame
 
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64
 _BY_SERIES = pl.col("entity").hash(0) ^ pl.col("metric").hash(1)
 """Order of the rows of a part: what lies together is compressed well."""
 
-_APART = (*IDENTITY, "revision", "at", "message", "details", "ingested")
+_APART = (*IDENTITY, "revision", "announced", "message", "details", "ingested")
 """Columns of verdicts that are no content."""
 
 
 @dataclass
 class JournalEntries:
-    """The windows of some entities after some instant.
+    """The windows of some entities after some instant, and the verdicts on them.
 
     Attributes:
         inputs: Rows as they were judged, one a window.
-        said: `IDENTITY`, ``revision`` of the last verdict, ``mark`` of its content, and ``at``, the end of the window
-            in which it was said: later than its own if it is dated back.
+        verdicts: `IDENTITY`, ``revision`` of the last verdict, ``mark`` of its content, and ``announced``, the end of
+            the window with which it was announced: later than its own window if it is dated back.
     """
 
     inputs: pl.DataFrame
-    said: pl.DataFrame
+    verdicts: pl.DataFrame
 
 
 class CorrectionJournal:
@@ -74,7 +75,7 @@ class CorrectionJournal:
 
     def keep(self, time: int, tables: Mapping[str, pa.Table]) -> None:
         """Takes a snapshot, or replaces one."""
-        self.state.put(f"snapshot/{time}", pack({name: _frame(table) for name, table in tables.items()}))
+        self.state.put(f"snapshot/{time}", pack({name: as_frame(table) for name, table in tables.items()}))
         if time not in self.notes["snapshots"]:
             self.notes["snapshots"].append(time)
 
@@ -91,23 +92,23 @@ class CorrectionJournal:
         stored = self.state.get(f"snapshot/{time}")
         return {name: frame.to_arrow() for name, frame in unpack(stored).items()} if stored else None
 
-    def write(self, inputs: pl.DataFrame, said: pl.DataFrame) -> None:
-        """Adds windows as judged, and what was said (see `JournalEntries`)."""
-        if not inputs.height and not said.height:
+    def write(self, inputs: pl.DataFrame, verdicts: pl.DataFrame) -> None:
+        """Adds windows as judged, and the verdicts on them (see `JournalEntries`)."""
+        if not inputs.height and not verdicts.height:
             return
-        times = [frame[name] for frame, name in ((inputs, "window_end"), (said, "at")) if frame.height]
+        times = [frame[name] for frame, name in ((inputs, "window_end"), (verdicts, "announced")) if frame.height]
         ends = [int(column.to_numpy().max()) for column in times]
         if len(self.notes["parts"]) >= _MOST_PARTS:
             before = self._read(NEVER, None)
             inputs = _last(stacked(before.inputs, inputs))
-            said = _last(stacked(before.said, said))
+            verdicts = _last(stacked(before.verdicts, verdicts))
             ends += [end for _, end in self.notes["parts"]]
             self._remove(self.notes["parts"])
-        again = said.filter(pl.col("revision") > 0).select(*IDENTITY, "revision") if said.height else said
+        again = verdicts.filter(pl.col("revision") > 0).select(*IDENTITY, "revision") if verdicts.height else verdicts
         if again.height:
             self._keep_revised(_last(pl.concat([self._revised(), again])))
         number = self.notes["next"]
-        tables = {"inputs": inputs, "said": said}
+        tables = {"inputs": inputs, "said": verdicts.rename({"announced": "at"}, strict=False)}
         packed = pack(
             {name: table.sort(_BY_SERIES, maintain_order=True) for name, table in tables.items() if table.height}
         )
@@ -116,20 +117,20 @@ class CorrectionJournal:
         self.notes["next"] = number + 1
 
     def renumbered(self, verdicts: pl.DataFrame) -> pl.DataFrame:
-        """Verdicts of which those that revise an earlier one have the revision that follows on what was said."""
+        """The verdicts; those that revise an earlier one get the revision that follows the newest announced one."""
         if not verdicts.height or not (verdicts["revision"] > 0).any():
             return verdicts
-        said = self._revised().rename({"revision": "_said"})
-        both = verdicts.join(said, on=IDENTITY, how="left", maintain_order="left")
-        following = pl.when(pl.col("revision") > 0).then(pl.col("_said").fill_null(0) + 1).otherwise("revision")
-        return both.with_columns(revision=following).drop("_said")
+        newest = self._revised().rename({"revision": "_newest"})
+        both = verdicts.join(newest, on=IDENTITY, how="left", maintain_order="left")
+        following = pl.when(pl.col("revision") > 0).then(pl.col("_newest").fill_null(0) + 1).otherwise("revision")
+        return both.with_columns(revision=following).drop("_newest")
 
     def read(self, entities: Collection[str], after: int) -> JournalEntries:
         """The windows of some entities that end after an instant."""
         return self._read(after, entities)
 
     def forget(self, now: int, open_: pl.DataFrame) -> None:
-        """Lets go of what lies further back than needed.
+        """Removes what lies further back than is needed.
 
         Args:
             now: The watermark.
@@ -161,13 +162,14 @@ class CorrectionJournal:
             self.state.remove("revised")
 
     def _read(self, after: int, entities: Collection[str] | None) -> JournalEntries:
-        inputs, said = [], []
+        inputs, verdicts = [], []
         for number, end in self.notes["parts"]:
             if end > after:
                 tables = unpack(self.state.get(f"journal/{number}") or b"[]\n")
                 inputs.append(_some(tables.get("inputs"), "window_end", max(after, self.base), entities))
-                said.append(_some(tables.get("said"), "at", max(after, self.base), entities))
-        return JournalEntries(_last(stacked(*inputs)), _last(stacked(*said)))
+                announced = tables["said"].rename({"at": "announced"}) if "said" in tables else None
+                verdicts.append(_some(announced, "announced", max(after, self.base), entities))
+        return JournalEntries(_last(stacked(*inputs)), _last(stacked(*verdicts)))
 
     def _remove(self, parts: Collection[list[int]]) -> None:
         for number, _ in list(parts):
@@ -231,9 +233,3 @@ def _some(table: pl.DataFrame | None, time: str, after: int, entities: Collectio
 
 def _last(table: pl.DataFrame) -> pl.DataFrame:
     return table.unique(IDENTITY, keep="last", maintain_order=True) if table.height else table
-
-
-def _frame(table: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame

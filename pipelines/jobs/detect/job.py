@@ -16,8 +16,9 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Label, LogFeatures, Novelty, Rule
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessageDecoder
-from pipelines.jobs.detect.logs.detector import LogDetectorProcess
-from pipelines.jobs.detect.operator import DetectorProcess
+from pipelines.jobs.detect.logs.judging import Logs
+from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.operator import Detect
 from pipelines.jobs.sources import bounds, columnar, dead, internal
 
 
@@ -28,7 +29,7 @@ def detector(settings: Settings) -> Job:
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
-    return stream.process(DetectorProcess(settings.detector, horizon)).write(
+    return stream.process(Detect(settings.detector, Metrics(horizon))).write(
         "detector", novelties, dead(settings), late
     )
 
@@ -37,7 +38,7 @@ def log_detector(settings: Settings) -> Job:
     """`features.logs` → `novelties`: what is novel of each machine's log."""
     features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings, refuses=False))).key_by("entity", "metric")
-    process = LogDetectorProcess(settings.detector, duration_ms(settings.window.size))
+    process = Detect(settings.detector, Logs(duration_ms(settings.window.size)))
     novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
     return stream.process(process).write("log_detector", novelties, dead(settings), late)

@@ -9,7 +9,7 @@ import polars as pl
 
 from models.arrays import Columns
 from models.evidence.repeats import NEVER
-from pipelines.jobs.detect.state import Table
+from pipelines.jobs.detect.table import Table
 
 _KEY = ("entity", "metric")
 _OPEN = {"entity": pl.String, "metric": pl.String, "_onset": pl.Int64}

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.detection import Detection
+from pipelines.jobs.detect.metrics.detection import Detection
 
 MINUTE = 60_000
 STEPS = 200

@@ -33,8 +33,9 @@ from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.jobs.detect.control_messages import ControlMessages
 from pipelines.jobs.detect.correction_journal import IDENTITY
 from pipelines.jobs.detect.job import control_messages
-from pipelines.jobs.detect.logs.detector import LogDetectorProcess, LogDetectorProcessor
-from pipelines.jobs.detect.operator import DetectorProcess, DetectorProcessor
+from pipelines.jobs.detect.logs.judging import Logs
+from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.operator import Detect, DetectProcessor
 from pipelines.query.control_topics import checked
 from tests.pipelines.detect.hostile import BEYOND, HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, STEP, T0, label, rule
 
@@ -77,8 +78,8 @@ def log_features(windows: range) -> pl.DataFrame:
     return pl.DataFrame(rows, schema_overrides={"revision": pl.Int32})
 
 
-DETECTOR = DetectorProcessor(DetectorProcess(DetectorSettings(), 600_000))
-LOG_DETECTOR = LogDetectorProcessor(LogDetectorProcess(DetectorSettings(), STEP))
+DETECTOR = DetectProcessor(Detect(DetectorSettings(), Metrics(600_000)))
+LOG_DETECTOR = DetectProcessor(Detect(DetectorSettings(), Logs(STEP)))
 
 
 def run_both(said: pl.DataFrame) -> list[int]:

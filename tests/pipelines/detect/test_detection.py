@@ -13,8 +13,8 @@ from engine.spec.errors import NewnormalError
 from models.checks import MOST_BYTES
 from pipelines.contracts.records.novelty import JOINED, Novelty
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.detection import Detection
-from pipelines.jobs.detect.verdict_frames import SCHEMA
+from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.metrics.verdict_frames import SCHEMA
 
 DETECTION = Detection(DetectorSettings())
 

@@ -13,8 +13,9 @@ from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import RuleInForce
-from pipelines.jobs.detect.detection import Detection
-from pipelines.jobs.detect.operator import DetectorProcess
+from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.operator import Detect
 
 STEP, QUIET = 10_000, 400
 IDENTITY = ("entity", "metric", "window_start", "window_end")
@@ -118,7 +119,7 @@ def test_a_label_that_closes_an_incident_says_so_in_the_next_verdict(emit: str, 
     label = Label(entity="a", metric=metric, start=at - STEP, end=at, time=at, verdict="new_normal")
     news = pl.DataFrame({"label": [label.to_json().decode()], "window_end": [label.said]})
     batch = pl.concat([features, news], how="diagonal").with_columns(rule=pl.lit(None, pl.String))
-    processor = build(DetectorProcess(DetectorSettings(emit=emit), 60_000))
+    processor = build(Detect(DetectorSettings(emit=emit), Metrics(60_000)))
     said = processor.process(batch, ShardState(DictSegments()), Progress(-1, 10**9)).records
     closed = said.filter(pl.col("incident_state") == "closed", pl.col("metric") == metric).row(0, named=True)
     assert closed["kind"] == "new_normal"

@@ -19,8 +19,9 @@ from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.operator import DetectorProcess
-from pipelines.jobs.detect.verdict_frames import SCHEMA
+from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.metrics.verdict_frames import SCHEMA
+from pipelines.jobs.detect.operator import Detect
 
 STEP, STEPS = 10_000, 36
 LATENESS, HORIZON = 50_000, 60_000
@@ -55,7 +56,7 @@ class Job:
 
     def take(self, events: list[Event], now: int) -> None:
         settings = DetectorSettings(emit=self.emit, threshold=30.0)
-        processor, state = build(DetectorProcess(settings, HORIZON)), ShardState(self.segments)
+        processor, state = build(Detect(settings, Metrics(HORIZON))), ShardState(self.segments)
         now = max(now, self.watermark)
         results = processor.process(pl.DataFrame(events, COLUMNS), state, Progress(self.watermark, now))
         state.save()

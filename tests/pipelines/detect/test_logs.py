@@ -17,10 +17,11 @@ from engine.state.segments import DictSegments, ShardState
 from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.logs.detector import LogDetectorProcess
+from pipelines.jobs.detect.logs.judging import Logs
+from pipelines.jobs.detect.operator import Detect
 from tests.pipelines.site import START, WINDOW
 
-PROCESSOR = build(LogDetectorProcess(DetectorSettings(), WINDOW))
+PROCESSOR = build(Detect(DetectorSettings(), Logs(WINDOW)))
 RATES = {"get": 20.0, "put": 8.0, "login": 1.0, "slow": 0.1}
 MACHINES = ("a", "b", "c", "d")
 

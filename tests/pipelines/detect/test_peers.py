@@ -13,7 +13,8 @@ from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState, unpack
 from engine.vectorized.build import build
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.operator import DetectorProcess
+from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.operator import Detect
 
 STEP, STEPS, JOINS, HORIZON = 10_000, 76, 61, 60_000
 TYPES = {"entity": pl.String, "metric": pl.String, "kind": pl.String, "rule": pl.String, "label": pl.String}
@@ -37,7 +38,7 @@ def _windows(revised: bool) -> list[dict[str, Any]]:
 def _judge(rows: list[dict[str, Any]], every: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The last word on each window, and what is believed of each series."""
     segments, said, before = DictSegments(), [], NEVER
-    process = DetectorProcess(DetectorSettings(), HORIZON)
+    process = Detect(DetectorSettings(), Metrics(HORIZON))
     times = [*range(every * STEP, STEPS * STEP, every * STEP), END_OF_TIME]
     for now in times:
         came = [row for row in rows if before < row["comes"] <= now]

@@ -21,10 +21,10 @@ from pipelines.contracts.explanations import explained
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import ControlMessageDecoder, ControlMessages, RuleInForce
-from pipelines.jobs.detect.detection import Detection
-from pipelines.jobs.detect.labels import tell
+from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.metrics.labels import apply_label
+from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.rules import effects
-from pipelines.jobs.detect.state import DetectionState
 from pipelines.jobs.detect.worst import last_revisions
 
 STEP = 60_000
@@ -228,7 +228,7 @@ def learned(values: list[float], other: list[float]) -> DetectionState:
 
 def last(state: DetectionState, cpu: float, steps: int, label: Label | None) -> dict[str, Any]:
     if label:
-        tell(DETECTION, state, label)
+        apply_label(DETECTION, state, label)
     values = frame({("a", "cpu"): [cpu], ("a", "mem"): [50.0]}, start=steps * STEP)
     return DETECTION.process(values, state)[0].filter(pl.col("metric") == "cpu").row(0, named=True)
 
@@ -265,8 +265,8 @@ def test_a_label_on_an_unknown_series_changes_nothing() -> None:
     state = learned(noise(), noise(seed=1))
     before = state.to_tables()
     for verdict in ("true", "new_normal"):
-        tell(DETECTION, state, Label(entity="z", metric="cpu", start=0, verdict=verdict))
-        tell(DETECTION, state, Label(entity="z", start=0, verdict=verdict))
+        apply_label(DETECTION, state, Label(entity="z", metric="cpu", start=0, verdict=verdict))
+        apply_label(DETECTION, state, Label(entity="z", start=0, verdict=verdict))
     assert state.to_tables() == before
 
 

@@ -1,1 +1,1 @@
-"""Log lines: masked, mined for templates, counted, and judged."""
+"""What judges logs: the models of how many lines of which template and severity a machine writes."""

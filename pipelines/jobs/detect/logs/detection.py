@@ -6,7 +6,7 @@ severities; one verdict, metric `logs`, is made of both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import polars as pl
@@ -23,9 +23,9 @@ from models.templates.phases import Phases
 from models.templates.tables import LogWindow
 from models.verdicts import Kind
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.control_messages import LabelDue, RuleInForce
-from pipelines.jobs.detect.logs.detection_state import METRIC, SEVERITIES, TEMPLATES, LogState
+from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.logs.labels import LogLabels
+from pipelines.jobs.detect.logs.state import METRIC, SEVERITIES, TEMPLATES, LogState
 from pipelines.jobs.detect.rules import Effects, effects
 from pipelines.jobs.detect.worst import revisions, unusual, worst
 
@@ -74,13 +74,9 @@ class LogDetection:
         return LogState(self.model, self.phases, self.feedback)
 
     def process(
-        self,
-        features: pl.DataFrame,
-        state: LogState,
-        rules: Sequence[RuleInForce] = (),
-        labels: Sequence[LabelDue] = (),
+        self, features: pl.DataFrame, state: LogState, rules: Sequence[RuleInForce], until: int
     ) -> pl.DataFrame:
-        """Verdicts on all windows up to the last one in the features, in order of window end and machine.
+        """Verdicts on all windows that end at ``until`` or earlier, in order of window end and machine.
 
         Machines that are known are judged in windows without a line too.
 
@@ -88,33 +84,31 @@ class LogDetection:
             features: Columns of `LogFeatures`; all rows of their windows, none of them judged before; in any order.
             state: Changed.
             rules: Those in force at some time; they decide here what is learned.
-            labels: Those that take effect by now, in order.
+            until: Epoch milliseconds; windows without a line of any machine are judged up to there.
 
         Returns:
-            Columns of `Novelty`, as far as they are known here; without columns if there is nothing to tell. That an
+            Columns of `Novelty`, as far as they are known here; without columns if there are no verdicts. That an
             incident is a change of state is said of its worst window: a further verdict on it, of revision 1.
         """
         rows = features.sort("window_end", "entity", "metric")
         parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
-        pieces, dues = [], list(labels)
-        while parts:
-            end = min(parts)
-            if state.judged is not None and state.listens():  # else nobody is missed
-                end = min(end, state.judged + self.size)
-            while dues and dues[0].at < end:
-                self.labels.tell(state, dues.pop(0).label)
+        pieces = []
+        while (end := self._next_end(state, parts)) is not None and end <= until:
             pieces.append(self._window(parts.pop(end, rows.clear()), state, end, rules))
             state.judged = end
             if end // self.size % EVERY == 0:
                 state.tidy(self.model.faint(state.tables()), end)
-        for due in dues:
-            self.labels.tell(state, due.label)
         made = [piece for piece in pieces if piece.height]
         return pl.concat(made) if made else pl.DataFrame()
 
+    def _next_end(self, state: LogState, ends: Collection[int]) -> int | None:
+        """End of the next window to judge; ``None`` if no machine is active and no lines came."""
+        own = [state.judged + self.size] if state.judged is not None and state.has_active() else []
+        return min([*ends, *own], default=None)
+
     def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> pl.DataFrame:
         pairs = state.take(part)
-        rows = state.awake(pairs)
+        rows = state.active(pairs)
         place = np.full(len(state.entities), -1)
         place[rows] = np.arange(len(rows))
         owner, template = (state.pairs.columns[name].astype(np.int64) for name in ("owner", "template"))

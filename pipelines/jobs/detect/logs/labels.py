@@ -12,7 +12,7 @@ from models.templates.model import Templates
 from models.templates.phases import Phases
 from pipelines.contracts.records import Label
 from pipelines.contracts.records.novelty import JOINED
-from pipelines.jobs.detect.logs.detection_state import METRIC, SEVERITIES, TEMPLATES, LogState, view_of
+from pipelines.jobs.detect.logs.state import METRIC, SEVERITIES, TEMPLATES, LogState, view_of
 
 _ALL = (METRIC, JOINED)
 
@@ -36,8 +36,8 @@ class LogLabels:
     phases: Phases
     feedback: Feedback
 
-    def tell(self, state: LogState, label: Label) -> None:
-        """Takes in one label; changes the state."""
+    def apply(self, state: LogState, label: Label) -> None:
+        """Applies one label; changes the state."""
         machine = state.machines.find([(label.entity,)])
         if label.verdict in ("false_alarm", "true"):
             if label.metric == METRIC:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from models.arrays import Array, Flags, Ints
-from pipelines.jobs.detect.context import named
+from pipelines.jobs.detect.metrics.context import named
 
 _LEAST_SHARE = 0.01
 """Metrics that contribute less to a joined verdict are not named among its influencers."""

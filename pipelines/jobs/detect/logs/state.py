@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from models.arrays import Columns, Flags, Ints, prefixed
 from models.feedback import Feedback
@@ -12,7 +11,7 @@ from models.templates.model import Templates
 from models.templates.phases import ABSENT, Phases
 from models.templates.tables import TemplateTables, new_fleets, new_pairs, new_templates
 from pipelines.jobs.detect.reported import new_column
-from pipelines.jobs.detect.state import Table
+from pipelines.jobs.detect.table import Table, as_frame
 from pipelines.jobs.mine_logs.mining import SEVERITY
 
 METRIC = "logs"
@@ -97,18 +96,18 @@ class LogState:
             self.texts[metric] = template, example
         return pairs
 
-    def listens(self) -> bool:
+    def has_active(self) -> bool:
         """Whether any machine is known and not absent."""
         return bool((self.machines.columns["phase"][: len(self.machines)] != ABSENT).any())
 
-    def awake(self, pairs: Ints) -> Ints:
+    def active(self, pairs: Ints) -> Ints:
         """Rows of the entities that are judged in a window: not absent, or with lines in it."""
         machine: Ints = self.entities.columns["machine"][: len(self.entities)].astype(np.int64)
-        heard = np.zeros(len(self.machines), np.bool_)
+        with_lines = np.zeros(len(self.machines), np.bool_)
         owner: Ints = self.pairs.columns["owner"].astype(np.int64)[pairs]
-        heard[machine[owner]] = True
+        with_lines[machine[owner]] = True
         phase = self.machines.columns["phase"][: len(self.machines)]
-        return np.flatnonzero((heard | (phase != ABSENT))[machine])
+        return np.flatnonzero((with_lines | (phase != ABSENT))[machine])
 
     def tidy(self, faint: Flags, now: int) -> None:
         """Drops machines that have long been silent and pairs that are as good as unseen.
@@ -130,7 +129,7 @@ class LogState:
 
     def to_frames(self) -> dict[str, pl.DataFrame]:
         """Everything, as tables by name."""
-        frames = {name: _frame(table.to_arrow()) for name, table in self.named.items()}
+        frames = {name: as_frame(table.to_arrow()) for name, table in self.named.items()}
         rows = [(metric, *text) for metric, text in self.texts.items()]
         judged = pl.DataFrame({"end": [self.judged]}, {"end": pl.Int64})
         frames |= {"worst": self.worst} if self.worst.height else {}
@@ -147,9 +146,3 @@ class LogState:
         self.texts = {metric: (template, example) for metric, template, example in frames["texts"].iter_rows()}
         self.judged = frames["judged"]["end"][0]
         self.worst = frames.get("worst", self.worst)
-
-
-def _frame(table: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame

@@ -25,16 +25,14 @@ from models.multivariate.config import MultivariateConfig
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.absence import Absences, AbsenceWatch
-from pipelines.jobs.detect.context import Contexts
 from pipelines.jobs.detect.control_messages import RuleInForce
-from pipelines.jobs.detect.families import about
-from pipelines.jobs.detect.judging_order import judging_order
-from pipelines.jobs.detect.machines import Machines, new_columns, new_slots
-from pipelines.jobs.detect.reported import followed, new_column
-from pipelines.jobs.detect.rules import Effects, applied, effects
-from pipelines.jobs.detect.state import DetectionState
-from pipelines.jobs.detect.verdict_frames import (
+from pipelines.jobs.detect.metrics.absence import Absences, AbsenceWatch
+from pipelines.jobs.detect.metrics.context import Contexts
+from pipelines.jobs.detect.metrics.families import about
+from pipelines.jobs.detect.metrics.judging_order import judging_order
+from pipelines.jobs.detect.metrics.machines import Machines, new_columns, new_slots
+from pipelines.jobs.detect.metrics.state import DetectionState
+from pipelines.jobs.detect.metrics.verdict_frames import (
     CHANNELS,
     COURSES,
     EXPERTS,
@@ -49,6 +47,8 @@ from pipelines.jobs.detect.verdict_frames import (
     known,
     nulls,
 )
+from pipelines.jobs.detect.reported import followed, new_column
+from pipelines.jobs.detect.rules import Effects, applied, effects
 from pipelines.jobs.detect.worst import revisions, unusual, worst
 
 _COMBINED = ("point", "window", "record", "change")

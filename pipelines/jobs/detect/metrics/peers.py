@@ -12,7 +12,7 @@ import polars as pl
 
 from engine.state.segments import ShardState, pack, unpack
 from models.peers import Newcomers
-from pipelines.jobs.detect.state import DetectionState
+from pipelines.jobs.detect.metrics.state import DetectionState
 
 _KEPT = 3
 """Sums of so many horizons before the watermark are wanted: of the last two, and where the journal begins one more."""

@@ -17,7 +17,7 @@ from models.arrays import Array, Columns, Ints, Rows, prefixed
 from models.evidence.combine import score
 from models.evidence.repeats import NEVER
 from models.regimes.silence import NEVER_DUE, Silence
-from pipelines.jobs.detect.state import DetectionState
+from pipelines.jobs.detect.metrics.state import DetectionState
 
 _PREFIX = "heard."
 _NONE, _SEVERAL = -1, -2

@@ -7,11 +7,11 @@ import numpy as np
 from models.arrays import Ints
 from pipelines.contracts.records import Label
 from pipelines.contracts.records.novelty import JOINED
-from pipelines.jobs.detect.detection import Detection
-from pipelines.jobs.detect.state import DetectionState
+from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.metrics.state import DetectionState
 
 
-def tell(detection: Detection, state: DetectionState, label: Label) -> None:
+def apply_label(detection: Detection, state: DetectionState, label: Label) -> None:
     """Applies a label to the state; of a series that has not been met it changes nothing.
 
     - ``false_alarm``, ``true``: the evidence of that series (metric `_machine`: of the joined verdict) is worth less,

@@ -12,8 +12,8 @@ from models.course import Course
 from models.joined import JoinedVerdicts
 from models.verdicts import Kind
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
-from pipelines.jobs.detect.context import NAMED
-from pipelines.jobs.detect.influencers import Metrics, influencers
+from pipelines.jobs.detect.metrics.context import NAMED
+from pipelines.jobs.detect.metrics.influencers import Metrics, influencers
 
 EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
 """The experts of a metric's mixture, and the families that take its place."""

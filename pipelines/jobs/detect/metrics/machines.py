@@ -12,7 +12,8 @@ from models.arrays import Array, Columns, Ints
 from models.joined import Together
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.machine import Multivariate
-from pipelines.jobs.detect.state import DetectionState, Table
+from pipelines.jobs.detect.metrics.state import DetectionState
+from pipelines.jobs.detect.table import Table
 
 WIDTHS = (4, 8, 16, 32)
 

@@ -1,0 +1,112 @@
+"""Judging logs in a shard: windows in order of event time, each machine's templates and severities in one verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.spec.duration import NEVER
+from engine.state.segments import ShardState, pack, unpack
+from pipelines.contracts.records import Label
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.control_messages import ControlMessages, LabelDue
+from pipelines.jobs.detect.judging import Judge, Judges, ShardJudging, Work, in_order
+from pipelines.jobs.detect.logs.detection import LogDetection
+from pipelines.jobs.detect.logs.state import METRIC, LogState
+from pipelines.jobs.detect.reported import followed
+from pipelines.jobs.detect.rules import applied
+from pipelines.jobs.detect.worst import reported
+
+_WINDOWS = {
+    **dict.fromkeys(("entity", "metric", "template", "example"), pl.String),
+    **dict.fromkeys(("window_start", "window_end", "count"), pl.Int64),
+}
+"""Columns that the models look at."""
+
+_NO_NAMES = pl.lit(None, pl.List(pl.String))
+
+
+@dataclass(frozen=True)
+class Logs(Judges):
+    """Counts of log lines are judged.
+
+    Args:
+        size: Length of the windows, milliseconds.
+    """
+
+    size: int
+
+    def judge(self, settings: DetectorSettings) -> LogJudge:
+        return LogJudge(settings, self.size)
+
+
+class LogJudge(Judge):
+    """Judges each window of each machine's log once and whole; a window that comes later than that is late.
+
+    Args:
+        settings: The detector's settings.
+        size: See `Logs`.
+    """
+
+    def __init__(self, settings: DetectorSettings, size: int) -> None:
+        self.detection, self.novel_only = LogDetection(settings, size), settings.emit == "novel"
+
+    def windows(self, features: pl.DataFrame) -> pl.DataFrame:
+        if not features.height:
+            return pl.DataFrame(schema=_WINDOWS)
+        return features.select(pl.col(name).cast(kind) for name, kind in _WINDOWS.items())
+
+    def open(self, state: ShardState, control: ControlMessages, before: int) -> LogShard:
+        return LogShard(self, state, control, before)
+
+
+class LogShard(ShardJudging):
+    """The logs of one shard in one micro-batch.
+
+    State: segment ``logs``, what is believed of each machine's log; the note ``keys``, the number of machines.
+    """
+
+    def __init__(self, judge: LogJudge, state: ShardState, control: ControlMessages, before: int) -> None:
+        self.judge, self.state, self.control, self._base = judge, state, control, before
+
+    @property
+    def base(self) -> int:
+        return self._base
+
+    @property
+    def keys(self) -> int | None:
+        return self.state.notes.get("keys")
+
+    def process(self, work: Work) -> pl.DataFrame:
+        self._base = work.now
+        # a label for windows that were judged before counts from now on
+        overdue = [LabelDue(due.label, work.before + 1) for due in work.labels if due.takes_effect <= work.before]
+        labels = [*overdue, *self.control.due(work.before, work.now)]
+        if not work.ready.height and not labels:
+            return pl.DataFrame()
+        believed, stored = self.judge.detection.new_state(), self.state.get("logs")
+        if stored:
+            believed.fill(unpack(stored))
+        verdicts = self._judge(believed, work, labels)
+        self.state.put("logs", pack(believed.to_frames()))
+        self.state.notes["keys"] = len(believed.machines)
+        return verdicts.filter(reported()) if self.judge.novel_only and verdicts.height else verdicts
+
+    def _judge(self, believed: LogState, work: Work, labels: list[LabelDue]) -> pl.DataFrame:
+        """The verdicts as the rules would have them reported."""
+        detection, rules = self.judge.detection, self.control.in_force()
+        last = int(work.ready["window_end"].to_numpy().max(initial=NEVER))
+
+        def judge(some: pl.DataFrame, stop: int) -> pl.DataFrame:
+            return detection.process(some, believed, rules, min(stop, last))
+
+        def apply_label(label: Label) -> None:
+            detection.labels.apply(believed, label)
+
+        verdicts = in_order(work.ready, work.before, work.now, judge, labels, apply_label)
+        if not verdicts.height:
+            return verdicts
+        verdicts = verdicts.drop("announced").sort("window_end", "entity", maintain_order=True)
+        verdicts = verdicts.with_columns(rules=_NO_NAMES, reported_by=_NO_NAMES)
+        return followed(applied(rules, verdicts), {METRIC: believed.machines})

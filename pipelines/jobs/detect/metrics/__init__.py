@@ -1,0 +1,1 @@
+"""What judges metrics: the models of single series and of whole machines, in event-time windows."""

@@ -1,0 +1,122 @@
+"""Judging metrics in a shard: windows in order of event time; what comes late is judged as if it had come on time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+
+from engine.state.segments import ShardState, pack, unpack
+from engine.vectorized.two_sided import stacked
+from models.regimes.silence import NEVER_DUE
+from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.control_messages import ControlMessages
+from pipelines.jobs.detect.correction_journal import IDENTITY, CorrectionJournal
+from pipelines.jobs.detect.judging import Judge, Judges, ShardJudging, Work
+from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.metrics.micro_batch import Corrections, MicroBatch, newest
+from pipelines.jobs.detect.metrics.peers import PeersKept
+from pipelines.jobs.detect.table import as_frame
+
+STATISTICS = {"counter": "rate", "latency": "p95"}
+"""Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""
+
+
+@dataclass(frozen=True)
+class Metrics(Judges):
+    """Metrics are judged.
+
+    Args:
+        horizon: How far behind the watermark a window can be judged again, milliseconds.
+    """
+
+    horizon: int
+
+    def judge(self, settings: DetectorSettings) -> MetricsJudge:
+        return MetricsJudge(settings, self.horizon)
+
+
+class MetricsJudge(Judge):
+    """Judges metrics: the mean, rate or 95th percentile of each series in each window.
+
+    Args:
+        settings: The detector's settings.
+        horizon: See `Metrics`.
+    """
+
+    def __init__(self, settings: DetectorSettings, horizon: int) -> None:
+        self.detection, self.horizon, self.novel_only = Detection(settings), horizon, settings.emit == "novel"
+
+    def windows(self, features: pl.DataFrame) -> pl.DataFrame:
+        return newest(judged(features))
+
+    def open(self, state: ShardState, control: ControlMessages, before: int) -> MetricsShard:
+        return MetricsShard(self, state, control, before)
+
+
+class MetricsShard(ShardJudging):
+    """The metrics of one shard in one micro-batch.
+
+    State: those of `CorrectionJournal` and `PeersKept`; segment ``models``, what is believed of each series and
+    machine; the notes ``keys``, the number of series, and ``silent``, the watermark at which the next absence of a
+    machine is certain.
+    """
+
+    def __init__(self, judge: MetricsJudge, state: ShardState, control: ControlMessages, before: int) -> None:
+        self.judge, self.state, self.control = judge, state, control
+        self.believed = state.get("models")
+        self.journal = CorrectionJournal(state, judge.horizon, before)
+
+    @property
+    def base(self) -> int:
+        return self.journal.base
+
+    @property
+    def keys(self) -> int | None:
+        return self.state.notes.get("keys")
+
+    def process(self, work: Work) -> pl.DataFrame:
+        state, detection, before, now = self.state, self.judge.detection, work.before, work.now
+        rules = [(start + 1, self.control.globs(rule.id)) for start, rule in work.rules if start < before]
+        corrections = Corrections(work.late, rules, [due for due in work.labels if due.takes_effect <= before])
+        if not (corrections or self._is_due(work)):
+            return pl.DataFrame()
+        models = detection.from_tables(_arrow(self.believed)) if self.believed else detection.new_state()
+        peers = PeersKept(state, self.judge.horizon, detection.detector.newcomers)
+        micro_batch = MicroBatch(detection, self.journal, self.control, peers, self.judge.novel_only)
+        corrected = micro_batch.correct(models, corrections, before) if corrections else pl.DataFrame()
+        verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
+        state.put("models", pack({name: as_frame(table) for name, table in models.to_tables().items()}))
+        self.journal.forget(now, models.worst.select(IDENTITY))
+        peers.forget(self.journal.base)
+        state.notes["keys"] = len(models.series)
+        state.notes["silent"] = detection.absence.next_due(models)
+        return verdicts
+
+    def _is_due(self, work: Work) -> bool:
+        """Whether anything is to be done in event time up to the watermark."""
+        absent = work.now >= self.state.notes.get("silent", NEVER_DUE)
+        labels, snapshots = self.control.due(work.before, work.now), self.journal.cuts(work.before, work.now)
+        return bool(work.ready.height or labels or snapshots or absent)
+
+
+def judged(features: pl.DataFrame) -> pl.DataFrame:
+    """The rows that the models judge: one value a series and window.
+
+    >>> row = {"entity": "a", "metric": "m", "kind": "latency", "window_start": 0, "window_end": 10, "revision": 0}
+    >>> judged(pl.DataFrame([row | {"count": 6, "mean": 1.0, "p95": 3.0, "rate": None}]))["value"].to_list()
+    [3.0]
+    """
+    if not features.height:
+        return pl.DataFrame()
+    value = pl.col("mean")
+    for kind, column in STATISTICS.items():
+        value = pl.when(pl.col("kind").cast(pl.String) == kind).then(pl.col(column).cast(pl.Float64)).otherwise(value)
+    columns = ("entity", "metric", "kind", "window_start", "window_end", "revision", "count")
+    names = [pl.col(c).cast(pl.String) for c in columns[:3]]
+    return features.select(*names, *columns[3:], value.alias("value"))
+
+
+def _arrow(value: bytes) -> dict[str, pa.Table]:
+    return {name: frame.to_arrow() for name, frame in unpack(value).items()}

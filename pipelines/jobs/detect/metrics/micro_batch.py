@@ -1,0 +1,188 @@
+"""One micro-batch of metrics: windows are judged in order of event time, or again where something changes the past.
+
+Between what was believed of a machine before a late window and now, all windows of that machine are judged again, as if
+the late one had come on time. Verdicts that change are announced again with the next revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+
+from engine.vectorized.two_sided import stacked
+from pipelines.contracts.globs import matches
+from pipelines.jobs.detect.control_messages import ControlMessages, LabelDue
+from pipelines.jobs.detect.correction_journal import IDENTITY, CorrectionJournal, mark
+from pipelines.jobs.detect.judging import Action, in_order
+from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.metrics.labels import apply_label
+from pipelines.jobs.detect.metrics.peers import PeersKept
+from pipelines.jobs.detect.metrics.state import DetectionState
+from pipelines.jobs.detect.metrics.verdict_frames import SCHEMA
+from pipelines.jobs.detect.rules import applied
+from pipelines.jobs.detect.worst import reported
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What changes windows that were judged before; false if nothing does.
+
+    Attributes:
+        late: Windows that came late, as the models judge them.
+        rules: New rules that are in force in the past: since when, epoch milliseconds, and globs of their machines.
+        labels: New labels that take effect in the past.
+    """
+
+    late: pl.DataFrame
+    rules: list[tuple[int, set[str]]]
+    labels: list[LabelDue]
+
+    def __bool__(self) -> bool:
+        return bool(self.late.height or self.rules or self.labels)
+
+    @property
+    def earliest(self) -> int:
+        """The earliest instant of event time that they change, epoch milliseconds."""
+        ends: list[int] = self.late["window_end"].to_list() if self.late.height else []
+        return min([start for start, _ in self.rules] + [due.takes_effect for due in self.labels] + ends)
+
+    def entities(self, known: Sequence[str]) -> set[str]:
+        """The machines that they concern, out of the known ones and those of late windows."""
+        names = pl.Series(known, dtype=pl.String)
+        entities = {due.label.entity for due in self.labels}
+        if self.late.height:
+            entities |= set(self.late["entity"].to_list())
+        for glob in set().union(*(globs for _, globs in self.rules)):
+            entities |= set(names.filter(pl.Series(matches(glob, names))).to_list())
+        return entities
+
+
+@dataclass
+class MicroBatch:
+    """What judging in one micro-batch works with.
+
+    Args:
+        detection: Judges frames of windows.
+        journal: What was judged before.
+        control: The rules and labels that the shard knows.
+        peers: What new series start from.
+        novel_only: Whether ordinary verdicts are left out.
+    """
+
+    detection: Detection
+    journal: CorrectionJournal
+    control: ControlMessages
+    peers: PeersKept
+    novel_only: bool
+
+    def judge(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
+        """Judges the windows in (before, now]; returns the verdicts to announce."""
+        strangers = self.peers.strangers(ready, models)
+        cuts = [(time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(strangers, before, now)]
+        cuts += [(cut, partial(self._keep, cut, models)) for cut in self.journal.cuts(before, now)]
+        verdicts = self._run(models, ready, before, now, cuts, None, strangers)
+        if self.novel_only:
+            verdicts = verdicts.filter(reported())
+        verdicts = self.journal.renumbered(verdicts)
+        self.journal.write(ready, verdicts.select(*IDENTITY, "revision", "announced", mark(verdicts)))
+        return verdicts.select(*SCHEMA)
+
+    def correct(self, models: DetectionState, corrections: Corrections, before: int) -> pl.DataFrame:
+        """Judges windows up to ``before`` again, of the machines that the corrections concern.
+
+        Returns:
+            The verdicts that differ from those announced, with the next revision.
+        """
+        entities = corrections.entities([entity for (entity,) in models.entities.keys()])  # noqa: SIM118
+        time = self.journal.snapshot_before(corrections.earliest)
+        part = self._part(time, entities)
+        past = self.journal.read(entities, time)
+        inputs = newest(stacked(past.inputs, corrections.late))
+        cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.journal.snapshots_after(time)]
+        first = applied(self.control.in_force(), part.worst.with_columns(announced="window_end"))
+        verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.strangers(inputs, part))
+        models.replace(part, entities)
+        if past.verdicts.height and first.height:
+            # a verdict that was revised since, and is perhaps not revised this time, is what it was at first
+            lost = first.join(past.verdicts, on=IDENTITY, how="semi").join(verdicts, on=IDENTITY, how="anti")
+            verdicts = pl.concat([verdicts, lost.select(verdicts.columns)])
+        changed = self._changed(verdicts, past.verdicts)
+        self.journal.write(corrections.late, changed.select(*IDENTITY, "revision", "announced", "mark"))
+        return changed.select(*SCHEMA)
+
+    def _run(
+        self,
+        models: DetectionState,
+        frame: pl.DataFrame,
+        after: int,
+        until: int,
+        actions: Sequence[Action],
+        entities: Collection[str] | None,
+        strangers: pl.DataFrame,
+    ) -> pl.DataFrame:
+        """Judges windows in (after, until]; columns of `SCHEMA`, and ``announced``."""
+        rules, done = self.control.in_force(), after
+
+        def judge(some: pl.DataFrame, stop: int) -> pl.DataFrame:
+            nonlocal done
+            self.peers.greet(models, strangers.filter(pl.col("window_end").is_between(done, stop, closed="right")))
+            done = stop
+            return self.detection.process(some, models, rules, stop)[0]
+
+        dues = [due for due in self.control.due(after, until) if entities is None or due.label.entity in entities]
+        result = in_order(frame, after, until, judge, dues, partial(apply_label, self.detection, models), actions)
+        return result if result.height else pl.DataFrame(schema=SCHEMA | {"announced": pl.Int64})
+
+    def _keep(self, time: int, models: DetectionState) -> None:
+        self.journal.keep(time, models.to_tables())
+
+    def _part(self, time: int, entities: Collection[str]) -> DetectionState:
+        """What was believed of some entities at the time of a snapshot."""
+        tables = self.journal.believed(time)
+        whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
+        return whole.only(entities)
+
+    def _amend(self, time: int, part: DetectionState, entities: Collection[str]) -> None:
+        tables = self.journal.believed(time)
+        whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
+        whole.replace(part, entities)
+        self.journal.keep(time, whole.to_tables())
+        self.peers.keep(time, whole)
+
+    def _changed(self, verdicts: pl.DataFrame, announced: pl.DataFrame) -> pl.DataFrame:
+        """Verdicts that differ from the announced ones, with the next revision; retractions of those now missing."""
+        verdicts = self.journal.renumbered(verdicts)
+        verdicts = verdicts.with_columns(self._mark(verdicts))
+        if not announced.height:
+            return verdicts.filter(pl.col("mark") != 0) if self.novel_only else verdicts
+        before = announced.rename({"revision": "_revision", "mark": "_mark"})
+        found = verdicts.join(before.drop("announced"), on=IDENTITY, how="left", maintain_order="left")
+        not_announced = pl.lit(0 if self.novel_only else None, pl.UInt32)
+        new = found.filter(pl.col("mark").ne_missing(pl.coalesce("_mark", not_announced)))
+        new = new.with_columns(revision=pl.max_horizontal("revision", pl.col("_revision") + 1)).drop(
+            "_mark", "_revision"
+        )
+        gone = before.join(verdicts, on=IDENTITY, how="anti", maintain_order="left").filter(pl.col("_mark") != 0)
+        if not gone.height:
+            return new
+        retraction = {"kind": "normal", "metric_kind": "gauge", "record_score": 0.0, "probability": 1.0}
+        taken_back = gone.select(*IDENTITY, "announced", revision=pl.col("_revision") + 1, mark=pl.lit(0, pl.UInt32))
+        taken_back = taken_back.with_columns(pl.lit(value).alias(name) for name, value in retraction.items())
+        return pl.concat([new, taken_back], how="diagonal_relaxed").select(new.columns)
+
+    def _mark(self, verdicts: pl.DataFrame) -> pl.Series:
+        marks = mark(verdicts)
+        if self.novel_only:  # all verdicts that are not reported count as equal
+            marks = verdicts.select(reported()).to_series().cast(pl.UInt32) * marks
+        return marks.alias("mark")
+
+
+def newest(rows: pl.DataFrame) -> pl.DataFrame:
+    """The highest revision of each window."""
+    if not rows.height or rows.select(pl.struct(IDENTITY).hash().n_unique()).item() == rows.height:
+        return rows
+    ordered = rows.sort("revision", "value", maintain_order=True, nulls_last=False)
+    return ordered.unique(IDENTITY, keep="last", maintain_order=True)
