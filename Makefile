@@ -10,7 +10,7 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help setup demo test test-servers test-alone test-slow browser lint format typecheck layers check services-up services-down services-status bench soak docs clean
+.PHONY: help setup demo test test-servers test-alone test-slow browser lint format typecheck layers check services-up services-down services-status bench soak docs mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -86,6 +86,9 @@ bench: setup ## Measure speed and accuracy (tests/benchmarks)
 
 docs: setup ## Write docs/errors.md, docs/records.md and docs/settings.md anew from the code
 	$(BIN)/newnormal docs $(ARGS)
+
+mutants: setup ## Try 200 small changes of the code: do the fast tests notice them? (hours; goes on where it was; ARGS="--count 50")
+	$(BIN)/python -m tests.mutants.run $(ARGS)
 
 clean: ## Remove what can be made again: caches, build output; not .venv, not the servers' data
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -24,7 +24,7 @@ from pipelines.jobs.detect.control_messages import ControlMessageDecoder, Contro
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.labels import apply_label
 from pipelines.jobs.detect.metrics.state import DetectionState
-from pipelines.jobs.detect.rules import effects
+from pipelines.jobs.detect.rules import effects, withheld
 from pipelines.jobs.detect.worst import last_revisions
 
 STEP = 60_000
@@ -310,3 +310,18 @@ def test_a_rule_that_reports_leaves_other_news_its_kind() -> None:
     news = own.filter(pl.col("kind").is_in(["state_change", "new_normal"]))
     assert news.height >= 2
     assert kinds(ruled, *(news["window_start"] // STEP).to_list()) == news["kind"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("value", "held"), [(104.9, True), (105.0, False), (105.1, False), (95.0, False), (95.1, True)]
+)
+def test_a_change_equal_to_min_change_is_reported_and_a_smaller_one_is_not(value: float, held: bool) -> None:
+    """Of what is typical, 100, 5 percent are 5 too."""
+    for rule in (Rule(id="r", time=0, min_change=5.0), Rule(id="r", time=0, min_change_share=0.05)):
+        assert withheld(rule, np.array([value]), np.array([100.0])).tolist() == [held]
+
+
+@pytest.mark.parametrize(("only", "held"), [("up", [True, False, False]), ("down", [False, False, True])])
+def test_what_is_typical_itself_is_on_neither_side(only: str, held: list[bool]) -> None:
+    rule = Rule.model_validate({"id": "r", "time": 0, "only": only})
+    assert withheld(rule, np.array([99.0, 100.0, 101.0]), np.full(3, 100.0)).tolist() == held

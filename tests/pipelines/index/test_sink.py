@@ -20,11 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.records import Features, Novelty
+from pipelines.contracts.records import Features
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument, SinkOutcome, SinkStoppedError
 from pipelines.jobs.index.bulk import Limits
-from pipelines.jobs.index.identity import document_id
 from pipelines.jobs.index.partition import Partition
 from pipelines.jobs.index.patience import Backoff
 
@@ -417,19 +416,6 @@ def test_it_gives_up_when_asked_to() -> None:
     sink = Sink(SinkConfig(f"http://127.0.0.1:{port}", backoff=replace(QUICK, give_up_after_s=0.2)))
     with pytest.raises(NewnormalError, match="ELASTICSEARCH_UNREACHABLE"):
         sink.write([novelty("a")])
-
-
-names = st.text(min_size=1, max_size=300)
-
-
-@given(names, names, names, names)
-def test_two_identities_never_share_an_id(entity: str, metric: str, other: str, another: str) -> None:
-    def identity(entity: str, metric: str) -> str:
-        fields = {"window_start": 0, "window_end": 1, "kind": "normal", "record_score": 0, "probability": 1}
-        return document_id(Novelty.model_validate({"entity": entity, "metric": metric, **fields}))
-
-    assert len(identity(entity, metric).encode()) <= 512
-    assert (identity(entity, metric) == identity(other, another)) == ((entity, metric) == (other, another))
 
 
 @given(st.integers(-(2**53), 2**53), st.integers(0, 4_102_444_800_000))

@@ -1,0 +1,59 @@
+"""The journal of what was judged: whole after its parts were made one, whichever window came last."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from engine.spec.duration import NEVER
+from engine.state.segments import DictSegments, ShardState
+from pipelines.jobs.detect import correction_journal
+from pipelines.jobs.detect.correction_journal import CorrectionJournal
+
+STEP, HORIZON = 10_000, 1_000_000
+
+
+def _judged(number: int, value: float) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A window as judged, and what was said of it."""
+    start, end = number * STEP, (number + 1) * STEP
+    identity = {"entity": ["a"], "metric": ["cpu"], "window_start": [start], "window_end": [end]}
+    said = pl.DataFrame(identity | {"revision": [0], "mark": [int(value)], "at": [end]})
+    return pl.DataFrame(identity | {"value": [value]}), said
+
+
+def _found(journal: CorrectionJournal, after: int) -> list[tuple[int, float]]:
+    """Number and value of each window that ends after an instant; what was said is of the same ones."""
+    past = journal.read(["a"], after)
+    rows = past.inputs.sort("window_start").select("window_start", "value").rows()
+    said = past.said.sort("window_start").select("window_start", "mark").rows()
+    assert said == [(start, int(value)) for start, value in rows]
+    return [(start // STEP, value) for start, value in rows]
+
+
+@pytest.mark.parametrize("last", [0, 2, 3, 7], ids=["the oldest again", "one again", "the newest again", "a new one"])
+def test_a_write_that_makes_all_parts_one_loses_nothing_and_the_last_row_of_a_window_holds(
+    monkeypatch: pytest.MonkeyPatch, last: int
+) -> None:
+    monkeypatch.setattr(correction_journal, "_MOST_PARTS", 4)
+    state = ShardState(DictSegments())
+    journal = CorrectionJournal(state, HORIZON, NEVER)
+    wanted = {number: float(number) for number in range(4)}
+    for number, value in wanted.items():
+        journal.write(*_judged(number, value))
+    assert len([name for name in state.sizes if name.startswith("journal/")]) == 4
+    journal.write(*_judged(last, 99.0))
+    wanted[last] = 99.0
+    assert len([name for name in state.sizes if name.startswith("journal/")]) == 1
+    assert _found(journal, 0) == sorted(wanted.items())
+    assert _found(journal, 3 * STEP) == sorted((n, v) for n, v in wanted.items() if n >= 3), "though 0 was written last"
+
+
+def test_parts_are_made_one_at_the_sixty_fifth_write() -> None:
+    state = ShardState(DictSegments())
+    journal = CorrectionJournal(state, HORIZON, NEVER)
+    parts = []
+    for number in range(66):
+        journal.write(*_judged(number, float(number)))
+        parts.append(sum(name.startswith("journal/") for name in state.sizes))
+    assert parts == [*range(1, 65), 1, 2]
+    assert _found(journal, 0) == [(number, float(number)) for number in range(66)]
