@@ -17,7 +17,7 @@ def _judged(number: int, value: float) -> tuple[pl.DataFrame, pl.DataFrame]:
     """A window as judged, and what was said of it."""
     start, end = number * STEP, (number + 1) * STEP
     identity = {"entity": ["a"], "metric": ["cpu"], "window_start": [start], "window_end": [end]}
-    said = pl.DataFrame(identity | {"revision": [0], "mark": [int(value)], "at": [end]})
+    said = pl.DataFrame(identity | {"revision": [0], "mark": [int(value)], "announced": [end]})
     return pl.DataFrame(identity | {"value": [value]}), said
 
 
@@ -25,7 +25,7 @@ def _found(journal: CorrectionJournal, after: int) -> list[tuple[int, float]]:
     """Number and value of each window that ends after an instant; what was said is of the same ones."""
     past = journal.read(["a"], after)
     rows = past.inputs.sort("window_start").select("window_start", "value").rows()
-    said = past.said.sort("window_start").select("window_start", "mark").rows()
+    said = past.verdicts.sort("window_start").select("window_start", "mark").rows()
     assert said == [(start, int(value)) for start, value in rows]
     return [(start // STEP, value) for start, value in rows]
 
