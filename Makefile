@@ -84,7 +84,7 @@ soak: setup ## Restart, hang and kill the servers at random under a pipeline for
 bench: setup ## Measure speed and accuracy (tests/benchmarks)
 	$(BIN)/newnormal bench $(ARGS)
 
-docs: setup ## Write docs/errors.md, docs/records.md and docs/settings.md anew from the code
+docs: setup ## Write the generated pages of docs/ and the picture in the README anew from the code
 	$(BIN)/newnormal docs $(ARGS)
 
 mutants: setup ## Try 200 small changes of the code: do the fast tests notice them? (hours; goes on where it was; ARGS="--count 50")

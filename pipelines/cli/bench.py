@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import os
+import pickle
+import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -31,7 +30,7 @@ def throughput(
     state_dir: StateDir = None,
 ) -> None:
     """Extractor and normalizer beside a hand-written Structured Streaming job, outputs compared."""
-    _report(module("throughput").run(records, keys, kafka, state_dir), out)
+    _run("throughput", out, records, keys, kafka, state_dir)
 
 
 @app.command()
@@ -44,7 +43,7 @@ def latency(
     state_dir: StateDir = None,
 ) -> None:
     """The whole chain under a steady load: window end + watermark bound → feature, and → searchable document."""
-    _report(module("latency").run(rate, seconds, state_dir), out)
+    _run("latency", out, rate, seconds, state_dir)
 
 
 @app.command()
@@ -56,7 +55,7 @@ def logs(
     ] = None,
 ) -> None:
     """Log lines a second on one core: JSON to columns, masking, the templates job, Drain on lines that are all new."""
-    _report(module("logs").run(lines, machines), out)
+    _run("logs", out, lines, machines)
 
 
 @app.command()
@@ -74,9 +73,7 @@ def engine(
     state_dir: StateDir = None,
 ) -> None:
     """Windows, a stateful process and sliding windows beside jobs written by hand; growth with the number of keys."""
-    bench = module("engine")
-    chosen = part or [*bench.PARTS, "growth"]
-    _report(bench.run(chosen, keys or bench.KEYS, records, kafka, state_dir, plot=plot), out)
+    _run("engine", out, part or None, keys or None, records, kafka, state_dir, plot)
 
 
 @app.command()
@@ -88,7 +85,7 @@ def model(
     ] = None,
 ) -> None:
     """The model alone, without frames: values judged and learned a second on one core, bytes of state a series."""
-    _report(module("model").run(series, seconds), out)
+    _run("model", out, series, seconds)
 
 
 @app.command()
@@ -102,7 +99,7 @@ def detector(
     state_dir: StateDir = None,
 ) -> None:
     """The detector on Spark, columnar features to verdicts (all, novelties only), beside the models alone; compared."""
-    _report(module("detector").run(keys, windows, kafka, state_dir), out)
+    _run("detector", out, keys, windows, kafka, state_dir)
 
 
 @app.command()
@@ -115,7 +112,7 @@ def shard(
     ] = None,
 ) -> None:
     """One shard of the detector job without Spark: CPU time a row of decoding, operator and messages."""
-    _report(module("shard").run(keys, windows, batch), out)
+    _run("shard", out, keys, windows, batch)
 
 
 Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
@@ -131,13 +128,13 @@ def nab(
     variations: Annotated[int, typer.Option(help="Random settings around the chosen ones to judge as well.")] = 0,
 ) -> None:
     """NAB by its official rules, with the scores in NAB's own layout: OUT/<category>/<file>.csv."""
-    module("nab").run(data, out, variations)
+    _run("nab", None, data, out, variations)
 
 
 @app.command()
 def vus(data: Data, out: Out) -> None:
     """VUS-PR and AUC-PR on cloud_monitoring and ASD beside simple detectors, with paired bootstrap intervals."""
-    module("vus").run(data, out)
+    _run("vus", None, data, out)
 
 
 @app.command()
@@ -148,7 +145,7 @@ def kinds(
     seed: Annotated[int, typer.Option(help="Of the simulation.")] = 101,
 ) -> None:
     """Anomaly or new normal? A simulated site with ground truth: found, delay, false alarms, confusion, acceptance."""
-    module("kinds").run(out, entities, weeks, seed)
+    _run("kinds", None, out, entities, weeks, seed)
 
 
 @app.command()
@@ -162,21 +159,32 @@ def calibration(
     ] = None,
 ) -> None:
     """On stationary series of each family: how often are windows as improbable as is said?"""
-    _report(module("calibration").run(series, windows, warm, seed), out)
+    _run("calibration", out, series, windows, warm, seed)
 
 
-def module(name: str) -> ModuleType:
-    """A benchmark of tests/benchmarks; Spark's Python workers find it too."""
+def _run(name: str, report: Path | None, *arguments: object) -> None:
+    """Runs a benchmark of tests/benchmarks in a process of its own, which finds the checkout's modules.
+
+    Args:
+        name: Of the benchmark.
+        report: The file for its figures.
+        arguments: Those of its function ``run``.
+
+    Raises:
+        NewnormalError: ``BENCH_ABSENT`` outside of a checkout.
+    """
     if not (_CHECKOUT / "tests" / "benchmarks" / f"{name}.py").exists():
         raise NewnormalError("BENCH_ABSENT", f"{name} is not in {_CHECKOUT}", "newnormal bench", "a checkout")
-    if str(_CHECKOUT) not in sys.path:
-        sys.path.insert(0, str(_CHECKOUT))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_CHECKOUT), os.environ.get("PYTHONPATH")]))
-    return importlib.import_module(f"tests.benchmarks.{name}")
-
-
-def _report(figures: dict[str, object], out: Path | None) -> None:
-    text = json.dumps(figures, indent=2)
-    if out:
-        out.write_text(text + "\n")
-    typer.echo(text)
+    path = os.pathsep.join(filter(None, [str(_CHECKOUT), os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "tests.benchmarks", name, *([str(report)] if report else [])]
+    environment = os.environ | {"PYTHONPATH": path}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(pickle.dumps(arguments))
+        process.stdin.close()
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:  # Ctrl-C has reached the benchmark too
+            code = process.wait()
+    if code:
+        raise typer.Exit(code)

@@ -14,9 +14,11 @@ import deploy.codes  # noqa: F401
 from engine.explain.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.schemas.markdown import errors_page, records_page, settings_page
+from pipelines.jobs.pages import jobs_page, with_picture
 
 PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors_page,
+    "jobs.md": jobs_page,
     "records.md": records_page,
     "settings.md": settings_page,
 }
@@ -26,19 +28,26 @@ def docs(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a page is stale.")] = False,
     folder: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs"),
 ) -> None:
-    """Generate docs/errors.md, docs/records.md and docs/settings.md from the definitions in the code."""
-    stale = [name for name, page in PAGES.items() if _read(folder / name) != page()]
+    """Generate the reference pages in docs/ and the picture of the jobs in README.md from the definitions in the code.
+
+    The pages are errors.md, jobs.md, records.md and settings.md; README.md is the one beside their folder.
+    """
+    wanted = {folder / name: page() for name, page in PAGES.items()}
+    readme = folder.parent / "README.md"
+    if (written := _read(readme)) is not None:
+        wanted[readme] = with_picture(written)
+    stale = [path for path, text in wanted.items() if _read(path) != text]
     if check:
-        for name in stale:
-            typer.echo(visible(f"{folder / name} is stale; run: newnormal docs"), err=True)
+        for path in stale:
+            typer.echo(visible(f"{path} is stale; run: newnormal docs"), err=True)
         raise typer.Exit(1 if stale else 0)
-    for name in stale:
+    for path in stale:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(PAGES[name](), encoding="utf-8")
+            path.write_text(wanted[path], encoding="utf-8")
         except OSError as error:
             raise NewnormalError("DOCS_NOT_WRITTEN", str(error), str(folder), "a writable folder") from None
-        typer.echo(visible(f"wrote {folder / name}"))
+        typer.echo(visible(f"wrote {path}"))
 
 
 def _read(path: Path) -> str | None:

@@ -47,6 +47,9 @@ SHARED = (DEADLETTER, GROUNDTRUTH, LEDGER)
 NAMES = (*FROM_AGENTS, *FROM_OPERATORS, *FROM_JOBS, *SHARED)
 """All topics."""
 
+LATE = ".late"
+"""How the names of the topics end that carry what came too late."""
+
 _DAY_MS = 86_400_000
 
 

@@ -37,25 +37,26 @@ BARS = {"log": 4.0, "json": 1.2, "process": 10.0, "sliding": 0.5}
 
 
 def run(
-    parts: Sequence[str],
-    keys: Sequence[int] = KEYS,
+    parts: Sequence[str] | None = None,
+    keys: Sequence[int] | None = None,
     records: int | None = None,
     kafka: str | None = None,
     state_dir: Path | None = None,
-    warm_up: int = WARM_UP,
     plot: Path | None = None,
+    warm_up: int = WARM_UP,
 ) -> dict[str, Any]:
     """Measures some parts at some numbers of keys, prints a table; returns the figures.
 
     Args:
-        parts: Of `PARTS`, or ``growth``.
-        keys: Series of each measurement; `growth` has its own.
+        parts: Of `PARTS`, or ``growth``; all of them by default.
+        keys: Series of each measurement, by default `KEYS`; `growth` has its own.
         records: Instead of the number that each part takes by default.
         kafka: A broker; by default an embedded one.
         state_dir: For servers and checkpoints.
-        warm_up: Micro-batches of each query's warm-up.
         plot: Where `growth` draws its plot.
+        warm_up: Micro-batches of each query's warm-up.
     """
+    parts, keys = parts or [*PARTS, "growth"], keys or KEYS
     settings = load(**{"kafka.bootstrap": kafka, "state_dir": state_dir})
     figures: dict[str, Any] = {}
     wanted = [(part, n) for part in parts if part in PARTS for n in keys]

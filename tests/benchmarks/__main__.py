@@ -1,0 +1,30 @@
+"""Runs one benchmark for `newnormal bench`: its name and the file for its figures as arguments, its own on stdin."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import sys
+from pathlib import Path
+
+import typer
+
+from pipelines.cli.guard import guarded
+
+app = typer.Typer()
+
+
+@app.command()
+def bench(name: str, report: Path | None = None) -> None:
+    """Runs `tests.benchmarks.NAME.run`, and prints and writes the figures of those that have no output of their own."""
+    figures = importlib.import_module(f"tests.benchmarks.{name}").run(*pickle.loads(sys.stdin.buffer.read()))
+    if name not in ("nab", "vus", "kinds"):
+        text = json.dumps(figures, indent=2)
+        if report:
+            report.write_text(text + "\n", encoding="utf-8")
+        typer.echo(text)
+
+
+if __name__ == "__main__":
+    sys.exit(guarded(app))

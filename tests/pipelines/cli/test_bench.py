@@ -1,0 +1,38 @@
+"""`newnormal bench` runs a benchmark in a process of its own and says it where there is no checkout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli import bench
+from pipelines.cli.guard import guarded
+from pipelines.cli.main import app
+from tests.pipelines.cli.conftest import Run
+
+
+def test_a_benchmark_writes_its_figures_and_leaves_the_modules_of_this_process_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, out = list(sys.path), tmp_path / "figures.json"
+    code = guarded(app, ["bench", "model", "--series", "20", "--seconds", "0.05", "--out", str(out)])
+    assert code == 0
+    assert json.loads(out.read_text()) == json.loads(capfd.readouterr().out)
+    assert sys.path == path
+
+
+def test_the_error_of_a_benchmark_is_the_error_of_the_command(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = guarded(app, ["bench", "vus", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
+    shown = capfd.readouterr().err
+    assert code not in (0, None) and "Traceback" not in shown and str(tmp_path) in shown
+
+
+def test_outside_of_a_checkout_there_is_no_benchmark(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "_CHECKOUT", tmp_path)
+    code, _, shown = run("bench", "model")
+    assert code == 2 and shown.startswith("BENCH_ABSENT")
