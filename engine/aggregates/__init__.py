@@ -10,7 +10,7 @@ from engine.aggregates.last import Constant, First, Last
 from engine.aggregates.moments import Count, Mean, Std, Sum, Variance
 from engine.aggregates.quantile import Quantile
 from engine.aggregates.rate import Rate
-from engine.aggregates.topk import TopK
+from engine.aggregates.topk import TopK, as_text
 
 AnyAggregate = Aggregate | RowAggregate | Rate
 
@@ -36,4 +36,5 @@ __all__ = [
     "Sum",
     "TopK",
     "Variance",
+    "as_text",
 ]

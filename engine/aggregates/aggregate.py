@@ -9,7 +9,7 @@ are vectorised over all keys and slices at once, and merging is associative and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import polars as pl
@@ -39,10 +39,6 @@ class Aggregate(ABC):
     @abstractmethod
     def finish(self) -> pl.Expr:
         """The result, from the columns of one partial."""
-
-    @abstractmethod
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        """The result in plain Python: the specification. ``records`` are one window's, in event-time order."""
 
 
 class RowAggregate(ABC):
@@ -89,15 +85,6 @@ class RowAggregate(ABC):
         Returns:
             A row for each ``by``, with a column for each name.
         """
-
-    @abstractmethod
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        """The exact result in plain Python; what a sketch says lies within its stated error of it."""
-
-
-def numbers(records: Sequence[dict[str, object]], column: str) -> list[float]:
-    """The values of one column, for the reference."""
-    return [float(r[column]) for r in records if r[column] is not None]  # type: ignore[arg-type]
 
 
 def present(records: pl.DataFrame, column: str, group: pl.Series | None) -> tuple[pl.DataFrame, pl.Series | None]:

@@ -49,9 +49,7 @@ class CustomAggregate(Aggregate):
     def finish(self) -> pl.Expr:
         return self.finished
 
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        """By ``exact``; without it, the partial of all records at once, which tests merging but not the lift."""
-        if self.exact is not None:
-            return self.exact(records)
+    def of_all(self, records: Sequence[dict[str, object]]) -> object:
+        """The result of one partial of all records, for the reference of an aggregate without ``exact``."""
         partial = pl.DataFrame(list(records), infer_schema_length=None).select(**self.lift())
         return partial.select(self.finished).item()

@@ -7,7 +7,7 @@ hashed by our own code: what lies in the state must mean the same after an upgra
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -56,10 +56,6 @@ class Distinct(RowAggregate):
         sums = grouped(merged, by, {"__used": pl.len().cast(pl.Int64), "__ranks": ranks})
         estimate = estimates(sums["__used"].to_numpy(), sums["__ranks"].to_numpy())
         return sums.select(by).with_columns(pl.Series(name, estimate) for name in wanted)
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        """The exact number."""
-        return len({r[self.column] for r in records} - {None}) or None
 
 
 def estimates(used: npt.NDArray[np.int64], ranks: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

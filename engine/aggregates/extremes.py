@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from engine.aggregates.aggregate import Aggregate, numbers
+from engine.aggregates.aggregate import Aggregate
 
 
 @dataclass(frozen=True)
@@ -25,9 +24,6 @@ class Min(Aggregate):
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.min")
 
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return min(numbers(records, self.column), default=None)
-
 
 @dataclass(frozen=True)
 class Max(Aggregate):
@@ -43,6 +39,3 @@ class Max(Aggregate):
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.max")
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return max(numbers(records, self.column), default=None)

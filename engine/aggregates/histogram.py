@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
-from engine.aggregates.aggregate import ROOM, RowAggregate, numbers, present
+from engine.aggregates.aggregate import ROOM, RowAggregate, present
 from engine.columns.packing import grouped
 from engine.spec.errors import NewnormalError
 
@@ -57,9 +56,3 @@ class Histogram(RowAggregate):
         counts = {f"__{i}": pl.col("n").filter(pl.col("bucket") == i).sum() for i in places}
         table = grouped(rows, by, counts)
         return table.select(*by, *(pl.concat_list(list(counts)).alias(name) for name in wanted))
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        counts = [0] * (len(self.edges) + 1)
-        for value in numbers(records, self.column):
-            counts[bisect_right(self.edges, value)] += 1
-        return counts if any(counts) else None

@@ -5,7 +5,6 @@ A record without a value counts for nothing; without any value the result is nul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -30,9 +29,6 @@ class Timed(Aggregate):
     def timed(self, column: str) -> Self:
         return replace(self, time=column)
 
-    def _values(self, records: Sequence[dict[str, object]]) -> list[tuple[object, object]]:
-        return [(r[self.time], r[self.column]) for r in records if r[self.column] is not None]
-
 
 @dataclass(frozen=True)
 class Last(Timed):
@@ -48,9 +44,6 @@ class Last(Timed):
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.last")
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return max(self._values(records), default=(None, None))[1]
 
 
 @dataclass(frozen=True)
@@ -68,9 +61,6 @@ class First(Timed):
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.first")
 
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return min(self._values(records), default=(None, None))[1]
-
 
 @dataclass(frozen=True)
 class Constant(Aggregate):
@@ -86,9 +76,6 @@ class Constant(Aggregate):
 
     def finish(self) -> pl.Expr:
         return pl.col(self.column)
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return next((r[self.column] for r in records if r[self.column] is not None), None)
 
 
 def _place(time: pl.Expr, value: pl.Expr) -> pl.Expr:

@@ -6,14 +6,11 @@ record without a value counts for nothing but `Count`; without any value the res
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from engine.aggregates.aggregate import Aggregate, numbers
+from engine.aggregates.aggregate import Aggregate
 
 
 @dataclass(frozen=True)
@@ -28,9 +25,6 @@ class Count(Aggregate):
 
     def finish(self) -> pl.Expr:
         return pl.col("n")
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        return len(records)
 
 
 @dataclass(frozen=True)
@@ -47,10 +41,6 @@ class Sum(Aggregate):
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.sum")
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        values = numbers(records, self.column)
-        return math.fsum(values) if values else None
 
 
 @dataclass(frozen=True)
@@ -70,10 +60,6 @@ class Mean(Aggregate):
 
     def finish(self) -> pl.Expr:
         return pl.col(f"{self.column}.mean")
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        values = numbers(records, self.column)
-        return math.fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True)
@@ -96,10 +82,6 @@ class Variance(Aggregate):
         variance = pl.col(f"{self.column}.m2") / (n - 1)
         return pl.when(n > 1).then(variance).when(n == 1).then(0.0)
 
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        values = numbers(records, self.column)
-        return statistics.variance(values) if len(values) > 1 else 0.0 if values else None
-
 
 @dataclass(frozen=True)
 class Std(Variance):
@@ -107,10 +89,6 @@ class Std(Variance):
 
     def finish(self) -> pl.Expr:
         return super().finish().sqrt()
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        values = numbers(records, self.column)
-        return statistics.stdev(values) if len(values) > 1 else 0.0 if values else None
 
 
 def _sum(values: pl.Expr) -> pl.Expr:

@@ -7,14 +7,14 @@ reading a hundred thousand sketches are three vectorised group-bys.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates.aggregate import ROOM, RowAggregate, numbers, present
+from engine.aggregates.aggregate import ROOM, RowAggregate, present
 from engine.columns.packing import grouped, ordered, packed
 from engine.spec.errors import NewnormalError
 
@@ -57,11 +57,6 @@ class Quantile(RowAggregate):
 
     def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Quantile]) -> pl.DataFrame:
         return quantiles(rows, by, {name: aggregate.q for name, aggregate in wanted.items()})
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        """The exact quantile by nearest rank; the sketch lies within `RELATIVE_ERROR` of it."""
-        values = sorted(numbers(records, self.column))
-        return values[max(0, math.ceil(self.q * len(values)) - 1)] if values else None
 
 
 def to_bucket(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:

@@ -5,9 +5,8 @@ An increase lies between two samples, so the samples of open slices are kept as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 
@@ -45,12 +44,6 @@ class Rate:
         known = pl.col(self.column).is_not_null()
         return records.filter(known & (pl.col(self.only[0]) == self.only[1]) if self.only else known)
 
-    def samples(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """`counters` in plain Python, in order of time and, at one time, of value."""
-        counters = (r for r in records if self.only is None or r[self.only[0]] == self.only[1])
-        known = (r for r in counters if r[self.column] is not None)
-        return sorted(known, key=lambda r: (r[self.time], r[self.column]))
-
     def steps(self, samples: pl.DataFrame, key: list[str]) -> pl.DataFrame:
         """Adds to each sample its ``increase`` since the sample before it and the ``elapsed`` milliseconds.
 
@@ -70,14 +63,3 @@ class Rate:
             increase=pl.when(near).then(growth).otherwise(0.0),
             elapsed=pl.when(near).then(time - time.shift(1)).otherwise(0),
         )
-
-    def reference(self, records: Iterable[dict[str, Any]], before: dict[str, Any] | None) -> float | None:
-        """The rate in plain Python; ``before`` is the last sample ahead of the window, if any."""
-        increase, elapsed, previous = 0.0, 0, before
-        for record in self.samples(records):
-            if previous is not None and record[self.time] - previous[self.time] <= self.lookback_ms:
-                value, was = float(record[self.column]), float(previous[self.column])
-                increase += value - was if value >= was else value
-                elapsed += record[self.time] - previous[self.time]
-            previous = record
-        return increase * 1000 / elapsed if elapsed else None

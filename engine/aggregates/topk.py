@@ -5,8 +5,7 @@ Such summaries merge with their error bound kept (Agarwal, Cormode, Huang, Phill
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -61,12 +60,6 @@ class TopK(RowAggregate):
         ranked = pl.struct(pl.col("item").alias("key"), pl.col("n").alias("value"))
         return items.group_by(by).agg(ranked.head(a.k).alias(name) for name, a in wanted.items())
 
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        """The exact counts, as list of ``{"key": value as text, "value": count}``."""
-        counts = Counter(_text(r[self.column]) for r in records if r[self.column] is not None)
-        top = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: self.k]
-        return [{"key": key, "value": n} for key, n in top] or None
-
     def _bounded(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         """Where a group has more counts than may be kept, the greatest that is too many is taken off all of them."""
         if rows.height <= self.capacity:
@@ -80,5 +73,6 @@ class TopK(RowAggregate):
         return rows.join(cuts, on=by, how="left").with_columns(n=left).filter(pl.col("n") > 0).drop(_CUT)
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """A value as the text that results hold it in, e.g. ``1.0`` for the float 1."""
     return str(pl.Series([value]).cast(pl.String)[0])

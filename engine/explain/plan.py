@@ -22,7 +22,7 @@ from engine.spec.job import Job
 from engine.spec.operator import Operator
 from engine.spec.output import Output
 from engine.spec.source import Source
-from engine.vectorized.windows.sliced import WindowProcessor
+from engine.vectorized.windows.sliced import SlicedWindows
 
 Lines = list[tuple[str, str]]
 Measured = Mapping[str, Any]
@@ -119,7 +119,7 @@ def _windows(config: WindowAggregate) -> Lines:
     """Windowed aggregation."""
     lateness = duration_ms(config.allowed_lateness)
     if config.shared:
-        kept = _length(WindowProcessor(config).retention)
+        kept = _length(SlicedWindows(config).retention)
         state = f"partials of each key and slice of {_length(config.sliding.slice_ms)}, for {kept} after its start"
     else:
         state = f"partials of each key and open window, until {_length(lateness)} after its end"

@@ -14,7 +14,6 @@ from engine.columns.arrays import Ints
 from engine.operators.turn import Turn
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
-from engine.spec.operator import Row
 
 if TYPE_CHECKING:
     from engine.operators.sequence_aggregate import SequenceAggregate
@@ -69,14 +68,6 @@ class SequenceWindows(ABC):
     def value(self, turn: Turn) -> npt.NDArray[np.float64]:
         """What is kept of a window's first record that has it; NaN for nothing."""
 
-    @abstractmethod
-    def breaks_one(self, window: list[Row], record: Row) -> bool:
-        """`breaks` of one window, for the reference."""
-
-    @abstractmethod
-    def full_one(self, window: list[Row]) -> bool:
-        """`full` of one window, for the reference."""
-
 
 @dataclass(frozen=True)
 class CountWindows(SequenceWindows):
@@ -92,12 +83,6 @@ class CountWindows(SequenceWindows):
 
     def value(self, turn: Turn) -> npt.NDArray[np.float64]:
         return np.full(len(turn), np.nan)
-
-    def breaks_one(self, window: list[Row], record: Row) -> bool:
-        return False
-
-    def full_one(self, window: list[Row]) -> bool:
-        return len(window) >= self.size
 
 
 @dataclass(frozen=True)
@@ -123,10 +108,3 @@ class DeltaWindows(SequenceWindows):
 
     def value(self, turn: Turn) -> npt.NDArray[np.float64]:
         return turn[self.column].astype(np.float64)
-
-    def breaks_one(self, window: list[Row], record: Row) -> bool:
-        values = [r[self.column] for r in [*window, record] if r[self.column] is not None]
-        return record[self.column] is not None and abs(record[self.column] - values[0]) > self.threshold
-
-    def full_one(self, window: list[Row]) -> bool:
-        return False

@@ -12,7 +12,6 @@ import pyarrow as pa
 from engine.operators.ordered import EventTimeOrdered
 from engine.spec.columns import require
 from engine.spec.inputs import INPUT
-from engine.spec.operator import Key, Row
 
 LEFT_TIME, RIGHT_TIME = "left_time", "right_time"
 
@@ -80,22 +79,3 @@ class Sides:
         left = records.filter(is_left).select(pl.col(c).alias(name) for c, name in self.left_names.items())
         right = records.filter(~is_left).select(pl.col(c).alias(name) for c, name in self.right_names.items())
         return left, right
-
-    def is_left(self, record: Row) -> bool:
-        """Whether a record is of the left stream, for references."""
-        return bool(record[INPUT] < self.split)
-
-    def pair(self, left: Row | None, right: Row | None) -> Row:
-        """The columns of a pair, for references."""
-        row: Row = {}
-        if right is not None:
-            row |= {name: right.get(c) for c, name in self.right_names.items()}
-        else:
-            row |= dict.fromkeys(self.right_names.values())
-        if left is not None:
-            row |= {name: left.get(c) for c, name in self.left_names.items()}
-        return row
-
-    def key_of(self, record: Row) -> Key:
-        """In what the two of a pair agree."""
-        return tuple(record[c] for c in self.on)

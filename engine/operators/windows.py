@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from engine.aggregates import AnyAggregate
+from engine.aggregates import AnyAggregate, Rate
 from engine.aggregates.result_types import result_types
 from engine.spec.columns import require
 from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
 from engine.spec.operator import Operator
 from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
 from engine.windows import Evictor, Policy, Sliding, Window
@@ -39,8 +40,7 @@ class WindowAggregate(Operator):
     """Aggregates over windows of each key.
 
     Attributes:
-        trigger: When windows fire; without one, at the watermark and for late records. Aligned windows without a
-            trigger share slices and have no columns but ``revision`` to tell their results apart.
+        trigger: When windows fire; without one, at the watermark and for late records.
         panes: How the results of one window relate.
         evict: Which records of a window count; without one, all.
     """
@@ -54,11 +54,21 @@ class WindowAggregate(Operator):
     panes: Accumulation = ACCUMULATING
     evict: Evictor | None = None
 
+    def __post_init__(self) -> None:
+        rates = [name for name, aggregate in self.aggregates.items() if isinstance(aggregate, Rate)]
+        if rates and not self.shared:
+            what = f"{', '.join(rates)}: a rate needs the sample ahead of its window"
+            accepted = "Tumbling or Sliding windows, accumulating, without trigger and evictor"
+            raise NewnormalError("AGGREGATE_UNSUPPORTED", what, "aggregate()", accepted)
+
     @property
     def shared(self) -> bool:
-        """Whether windows are put together from shared slices: aligned ones that fire at the watermark."""
-        plain = self.trigger is None and self.evict is None and self.panes == ACCUMULATING
-        return plain and isinstance(self.window, Sliding) and not self.window.offset_ms
+        """Whether windows can be put together from shared slices: aligned ones that fire at the watermark.
+
+        Only how they are computed depends on it: the results are those of a row a window.
+        """
+        plain = self.fires == AfterWatermark() and self.evictor is None and self.panes == ACCUMULATING
+        return plain and isinstance(self.window, Sliding)
 
     @property
     def sliding(self) -> Sliding:
@@ -82,16 +92,24 @@ class WindowAggregate(Operator):
 
     @property
     def revised(self) -> pa.Schema | None:
-        """The columns of results that may come behind the watermark, of any type; ``None`` if there are none."""
+        """The columns of results that may come behind the watermark, of any type; ``None`` if there are none.
+
+        ``pane`` and ``timing`` are not among them: a record type may leave them out.
+        """
         if not duration_ms(self.allowed_lateness):
             return None
-        return pa.schema([(name, pa.null()) for name in (*self.key, *BOUNDS, *self.aggregates, *self.told)])
+        return pa.schema(
+            [(name, pa.null()) for name in (*self.key, *BOUNDS, *self.aggregates, "revision", *self._taken_back)]
+        )
 
     @property
     def told(self) -> list[str]:
         """Columns that tell the results of one window apart."""
-        told = ["revision"] if self.shared else ["pane", "timing", "revision"]
-        return told + (["retraction"] if isinstance(self.panes, AccumulatingAndRetracting) else [])
+        return ["pane", "timing", "revision", *self._taken_back]
+
+    @property
+    def _taken_back(self) -> list[str]:
+        return ["retraction"] if isinstance(self.panes, AccumulatingAndRetracting) else []
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         return window_results(self.key, self.aggregates, self.told, given)

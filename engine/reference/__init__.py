@@ -1,6 +1,7 @@
 """The reference of every operator: what windows, watermarks and revisions mean, as a program.
 
-Slow and obvious on purpose: dicts and lists, one record at a time, everything kept for ever, no arrays and no Spark.
+Slow and obvious on purpose: dicts and lists, one record at a time, everything kept for ever, no arrays and no Spark. It
+imports specifications only, and has watermarks of its own.
 The files have the names of those in `engine.operators`. The sharded operator must give the same results; `tests/engine`
 holds the one against the other.
 """
@@ -15,12 +16,12 @@ from engine.operators.process import Process
 from engine.operators.sequence_aggregate import SequenceAggregate
 from engine.operators.window_join import WindowJoin
 from engine.operators.windows import WindowAggregate
-from engine.reference.aligned_windows import Windows
 from engine.reference.broadcast import BroadcastReference
 from engine.reference.chain import ChainReference, PassThroughReference, TransformReference
 from engine.reference.correlation import CorrelationReference
 from engine.reference.deduplicate import DeduplicateReference
-from engine.reference.interpreter import Arrival, Heartbeat, Outcome, Watermark, interpret, step_by_step
+from engine.reference.entries import Arrival, Entry, Heartbeat, Watermark
+from engine.reference.interpreter import Outcome, interpret, step_by_step
 from engine.reference.interval_join import IntervalJoinReference
 from engine.reference.meaning import Reference
 from engine.reference.of import reference
@@ -28,7 +29,7 @@ from engine.reference.pattern import PatternReference
 from engine.reference.process import ProcessReference
 from engine.reference.sequence_aggregate import SequenceAggregateReference
 from engine.reference.window_join import WindowJoinReference
-from engine.reference.windows import Panes
+from engine.reference.windows import WindowAggregateReference
 from engine.spec.operator import Row
 
 reference.register(Broadcast, BroadcastReference)
@@ -41,7 +42,18 @@ reference.register(Pattern, PatternReference)
 reference.register(Process, ProcessReference)
 reference.register(SequenceAggregate, SequenceAggregateReference)
 reference.register(Transform, TransformReference)
-reference.register(WindowAggregate, lambda operator: Windows(operator) if operator.shared else Panes(operator))
+reference.register(WindowAggregate, WindowAggregateReference)
 reference.register(WindowJoin, WindowJoinReference)
 
-__all__ = ["Arrival", "Heartbeat", "Outcome", "Reference", "Row", "Watermark", "interpret", "reference", "step_by_step"]
+__all__ = [
+    "Arrival",
+    "Entry",
+    "Heartbeat",
+    "Outcome",
+    "Reference",
+    "Row",
+    "Watermark",
+    "interpret",
+    "reference",
+    "step_by_step",
+]

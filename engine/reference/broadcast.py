@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from engine.operators.broadcast import Broadcast
-from engine.operators.two_sided import Sides
 from engine.reference.ordered import OrderedReference, in_order
+from engine.reference.two_sided import Pairs
 from engine.spec.operator import Key, Progress, Row
-from engine.spec.steps import expression
+from engine.spec.steps import holds
 
 
 class BroadcastReference(OrderedReference):
@@ -16,17 +14,17 @@ class BroadcastReference(OrderedReference):
 
     def __init__(self, config: Broadcast) -> None:
         super().__init__(config)
-        self.config, self.sides = config, Sides(config, config.on)
+        self.config, self.pairs = config, Pairs(config, config.on)
         self.rules: list[Row] = []
 
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
-        self.rules = in_order([*self.rules, *(r for r in ready if not self.sides.is_left(r))], self.time)
+        self.rules = in_order([*self.rules, *(r for r in ready if not self.pairs.is_left(r))], self.time)
         results = []
-        for record in (r for r in ready if self.sides.is_left(r)):
+        for record in (r for r in ready if self.pairs.is_left(r)):
             rules = [r for r in self.in_effect(record[self.time]) if all(r[c] == record[c] for c in self.config.on)]
-            found = [pair for rule in rules if self.holds(pair := self.sides.pair(record, rule))]
+            found = [pair for rule in rules if self.holds(pair := self.pairs.pair(record, rule))]
             if not found and self.config.how == "left":
-                found = [self.sides.pair(record, None)]
+                found = [self.pairs.pair(record, None)]
             results += [pair | {self.time: record[self.time]} for pair in found]
         return results
 
@@ -38,5 +36,4 @@ class BroadcastReference(OrderedReference):
         return list(newest.values())
 
     def holds(self, pair: Row) -> bool:
-        where = self.config.where
-        return not where or bool(pl.DataFrame([pair]).select(expression(where)).item())
+        return not self.config.where or holds(self.config.where, pair)

@@ -6,9 +6,10 @@ import math
 from typing import ClassVar
 
 from engine.operators.correlation import FLAT, Correlation
-from engine.operators.two_sided import Sides
 from engine.operators.window_join import END
 from engine.reference.ordered import OrderedReference
+from engine.reference.spans import last_slot, spans_of
+from engine.reference.two_sided import Pairs
 from engine.spec.operator import Key, Progress, Row
 
 
@@ -19,19 +20,19 @@ class CorrelationReference(OrderedReference):
 
     def __init__(self, config: Correlation) -> None:
         super().__init__(config)
-        self.sides, self.config, self.window = Sides(config, config.key), config, config.window
+        self.pairs, self.config, self.window = Pairs(config, config.key), config, config.window
         self.records: list[Row] = []
 
     def due(self, record: Row) -> int:
-        return self.window.slice_start(int(record[self.time])) + self.window.slice_ms
+        return last_slot(self.window, int(record[self.time]))[1]
 
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         self.records += ready
         slots: dict[Key, dict[int, tuple[list[float], list[float]]]] = {}
         for record in self.records:
             mine = slots.setdefault(self.key_of(record), {})
-            values = mine.setdefault(self.window.slice_start(record[self.time]), ([], []))
-            left = self.sides.is_left(record)
+            values = mine.setdefault(last_slot(self.window, record[self.time])[0], ([], []))
+            left = self.pairs.is_left(record)
             value = record[self.config.x if left else self.config.y]
             if value is not None:
                 values[0 if left else 1].append(value)
@@ -39,7 +40,7 @@ class CorrelationReference(OrderedReference):
 
     def windows(self, key: Key, slots: dict[int, tuple[list[float], list[float]]], progress: Progress) -> list[Row]:
         means = {s: (_mean(xs), _mean(ys)) for s, (xs, ys) in slots.items() if xs and ys}
-        every = sorted({end for s in means for end in self.window.ends_of(s)})
+        every = sorted({end for s in means for _, end in spans_of(self.window, s)})
         rows = []
         for end in every:
             inside = [pair for s, pair in sorted(means.items()) if end - self.window.size_ms <= s < end]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.operators.interval_join import IntervalJoin, signed_ms
-from engine.operators.two_sided import Sides
 from engine.reference.ordered import OrderedReference
+from engine.reference.two_sided import Pairs
 from engine.spec.operator import Progress, Row
 
 
@@ -13,7 +13,7 @@ class IntervalJoinReference(OrderedReference):
 
     def __init__(self, config: IntervalJoin) -> None:
         super().__init__(config)
-        self.sides, self.outer = Sides(config, config.key), config.how == "left"
+        self.pairs, self.outer = Pairs(config, config.key), config.how == "left"
         self.lower, self.upper = signed_ms(config.lower), signed_ms(config.upper)
         self.left: list[Row] = []
         self.right: list[Row] = []
@@ -22,18 +22,18 @@ class IntervalJoinReference(OrderedReference):
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         results = []
         for record in ready:
-            mine, others = (self.left, self.right) if self.sides.is_left(record) else (self.right, self.left)
+            mine, others = (self.left, self.right) if self.pairs.is_left(record) else (self.right, self.left)
             mine.append(record)
             for other in others:
                 left, right = (record, other) if mine is self.left else (other, record)
                 apart = right[self.time] - left[self.time]
-                if self.sides.key_of(left) == self.sides.key_of(right) and self.lower <= apart <= self.upper:
+                if self.pairs.key_of(left) == self.pairs.key_of(right) and self.lower <= apart <= self.upper:
                     self.paired.append(id(left))
                     later = max(left[self.time], right[self.time])
-                    results.append(self.sides.pair(left, right) | {self.time: later})
+                    results.append(self.pairs.pair(left, right) | {self.time: later})
         for left in self.left if self.outer else []:
             end = left[self.time] + max(self.upper, 0)
             if end < progress.now and id(left) not in self.paired:
                 self.paired.append(id(left))
-                results.append(self.sides.pair(left, None) | {self.time: end})
+                results.append(self.pairs.pair(left, None) | {self.time: end})
         return results

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import polars as pl
-
 from engine.operators.pattern import Event, Pattern
 from engine.reference.ordered import OrderedReference
 from engine.spec.operator import Key, Progress, Row
-from engine.spec.steps import expression
+from engine.spec.steps import holds
 
 
 @dataclass
@@ -74,8 +72,7 @@ class PatternReference(OrderedReference):
 
     def holds(self, event: Event, record: Row, run: PartialMatch) -> bool:
         """Whether a record is an event, as a run sees it."""
-        seen = record | self.captured(run)
-        return bool(pl.DataFrame([seen], infer_schema_length=None).select(expression(event.where)).item())
+        return holds(event.where, record | self.captured(run))
 
     def captured(self, run: PartialMatch) -> Row:
         names = (self.time, *self.config.columns)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from engine.operators.process import Process
-from engine.operators.turn import NO_TIMER, Turn
+from engine.operators.turn import NO_TIMER
+from engine.operators.turn_of_one import one_turn
 from engine.reference.ordered import OrderedReference
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Key, Progress, Row
@@ -70,29 +68,8 @@ class ProcessReference(OrderedReference):
         return results
 
     def call(self, key: Key, kept: Kept, now: int, record: Row | None) -> list[Row]:
-        """The logic on arrays of length one."""
-        state = {name: _one(value) for name, value in kept.state.items()}
-        column = None if record is None else (lambda name: _one(record[name]))
-        turn = Turn(np.array([now]), state, np.array([kept.timer]), column)
-        (self.logic.on_timers if record is None else self.logic.on_records)(turn)
-        kept.state = {name: values.tolist()[0] for name, values in turn.state.items()}
-        kept.timer = max(int(turn.timer[0]), now + 1)
+        """The logic with one record, or with a timer that is due."""
+        called = one_turn(self.logic, now, kept.state, kept.timer, record)
+        kept.state, kept.timer = called.state, max(called.timer, now + 1)
         named = dict(zip(self.key, key, strict=True))
-        emitted = [
-            named | {self.time: int(times[i])} | {n: _value(c, i) for n, c in columns.items()}
-            for rows, times, columns in turn.emitted
-            for i in range(len(rows))
-        ]
-        forwarded = [(record or {}) | {n: _value(c, 0) for n, c in columns.items()} for _, columns in turn.forwarded]
-        return forwarded + emitted
-
-
-def _one(value: object) -> np.ndarray:
-    if isinstance(value, bool | int | float):
-        return np.array([value])
-    return np.array([value], object)
-
-
-def _value(column: np.ndarray, row: int) -> object:
-    value = column.tolist()[row]
-    return None if isinstance(value, float) and math.isnan(value) else value
+        return called.forwarded + [named | {self.time: time} | columns for time, columns in called.emitted]

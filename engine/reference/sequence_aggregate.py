@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from engine.aggregates import Rate
 from engine.operators.sequence_aggregate import SequenceAggregate
+from engine.reference.aggregates import aggregated
 from engine.reference.ordered import OrderedReference
+from engine.reference.sequence_windows import breaks, fills
 from engine.spec.duration import END_OF_TIME
 from engine.spec.operator import Key, Progress, Row
 
@@ -28,10 +29,10 @@ class SequenceAggregateReference(OrderedReference):
             key, now = self.key_of(record), record[self.time]
             if key in self.open and self.timeout(key) <= now:
                 results.append(self.close(key, self.timeout(key)))
-            elif key in self.open and self.windows.breaks_one(self.open[key], record):
+            elif key in self.open and breaks(self.windows, self.open[key], record):
                 results.append(self.close(key, now))
             self.open.setdefault(key, []).append(record)
-            if self.windows.full_one(self.open[key]):
+            if fills(self.windows, self.open[key]):
                 results.append(self.close(key, now + 1))
         for key in list(self.open):
             if self.timeout(key) <= progress.now:
@@ -49,6 +50,5 @@ class SequenceAggregateReference(OrderedReference):
         row: Row = dict(zip(self.key, key, strict=True))
         row |= {"window_start": records[0][self.time], "window_end": end, "revision": 0}
         for name, aggregate in self.aggregates.items():
-            assert not isinstance(aggregate, Rate)
-            row[name] = aggregate.reference(records)
+            row[name] = aggregated(aggregate, records)
         return row

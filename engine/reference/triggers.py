@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import polars as pl
-
 from engine.triggers import (
     AfterAll,
     AfterAny,
@@ -118,7 +116,7 @@ class Node:
                 return not self.over and (fires.ready(view, moment, since) or ends.ready(view, moment, self.since))
             case CustomTrigger() as custom if view.pane.records:
                 row = view.row() | {"fresh": view.pane.records, "watermark": moment.now, "clock": moment.clock}
-                return bool(custom.should_fire(pl.DataFrame([row]))[0])
+                return custom.fires_one(row)
             case AfterProcessingTime() | Never() | CustomTrigger():
                 return False
         raise TypeError(f"no trigger: {self.trigger!r}")

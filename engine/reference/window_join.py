@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.operators.two_sided import Sides
 from engine.operators.window_join import END, WindowJoin
 from engine.reference.ordered import OrderedReference
+from engine.reference.spans import spans_of
+from engine.reference.two_sided import Pairs
 from engine.spec.operator import Progress, Row
 
 
@@ -17,7 +18,7 @@ class WindowJoinReference(OrderedReference):
 
     def __init__(self, config: WindowJoin) -> None:
         super().__init__(config)
-        self.sides, self.window = Sides(config, config.key), config.window
+        self.pairs, self.window = Pairs(config, config.key), config.window
         self.left: list[Row] = []
         self.right: list[Row] = []
 
@@ -25,16 +26,16 @@ class WindowJoinReference(OrderedReference):
         return self.ends_of(record)[0]
 
     def ends_of(self, record: Row) -> list[int]:
-        return self.window.ends_of(self.window.slice_start(record[self.time]))
+        return [end for _, end in spans_of(self.window, record[self.time])]
 
     def apply(self, ready: list[Row], progress: Progress) -> list[Row]:
         for record in ready:
-            (self.left if self.sides.is_left(record) else self.right).append(record)
+            (self.left if self.pairs.is_left(record) else self.right).append(record)
         return [
-            self.sides.pair(left, right) | {"window_start": end - self.window.size_ms, END: end}
+            self.pairs.pair(left, right) | {"window_start": end - self.window.size_ms, END: end}
             for left in self.left
             for right in self.right
-            if self.sides.key_of(left) == self.sides.key_of(right)
+            if self.pairs.key_of(left) == self.pairs.key_of(right)
             for end in self.ends_of(left)
             if end in self.ends_of(right) and progress.before < end <= progress.now
         ]

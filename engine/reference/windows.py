@@ -7,6 +7,7 @@ A micro-batch is: the clock moves on, the records come one after the other, the 
   other span is too late.
 * Triggers say when a window fires (`engine.triggers.trigger`); at its end it fires if it has
   records that were in no pane.
+* A window with a `Rate` that has fired fires again too if another sample is now the last one ahead of it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from dataclasses import dataclass, field
 
 from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
+from engine.reference.aggregates import aggregated
 from engine.reference.meaning import Reference
+from engine.reference.rates import increased, predecessor
+from engine.reference.spans import kept, spans_of
 from engine.reference.triggers import Moment, Node, Since, View
 from engine.spec.duration import END_OF_TIME, duration_ms
 from engine.spec.operator import Key, Progress, Row
@@ -35,6 +39,7 @@ class WindowContent:
         panes: How many were fired.
         revisions: How many of those were not early.
         last: Rows that a retraction takes back.
+        lead: The counter sample ahead of the window when it last fired.
     """
 
     key: Key
@@ -47,6 +52,7 @@ class WindowContent:
     panes: int = 0
     revisions: int = 0
     last: list[Row] = field(default_factory=list)
+    lead: Row | None = None
 
     def take(self, record: Row, clock: int) -> None:
         """Adds a record."""
@@ -65,13 +71,15 @@ class WindowContent:
         self.last = self.last + other.last
 
 
-class Panes(Reference):
+class WindowAggregateReference(Reference):
     """The meaning of a `WindowAggregate` with any window, trigger, accumulation and evictor."""
 
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
         self.lateness = duration_ms(config.allowed_lateness)
         self.held: list[WindowContent] = []
+        self.taken: dict[Key, list[Row]] = {}
+        self.rate = next((a for a in config.aggregates.values() if isinstance(a, Rate)), None)
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
         """Takes in one micro-batch."""
@@ -82,10 +90,12 @@ class Panes(Reference):
             rows += self.look(window, moment)
         moment = Moment("record", progress.before, progress.before, progress.clock)
         for record in records:
-            spans = self.config.window.spans_of(record[self.config.time])
+            spans = spans_of(self.config.window, record[self.config.time])
             open_spans = [span for span in spans if not self.gone(span[1], progress.before)]
             if not open_spans:
                 late.append(record)
+            else:
+                self.taken.setdefault(self.key_of(record), []).append(record)
             for start, end in open_spans:
                 window = self.window_of(record, start, end, progress.clock)
                 if self.config.fires.by_record:
@@ -104,7 +114,7 @@ class Panes(Reference):
 
     def window_of(self, record: Row, start: int, end: int, clock: int) -> WindowContent:
         """Puts a record into its window; other windows may become one with that."""
-        key = tuple(record[k] for k in self.config.key)
+        key = self.key_of(record)
         window = WindowContent(key, start, end, Node(self.config.fires))
         for other in [w for w in self.held if w.key == key and self.same(w, start, end)]:
             self.held.remove(other)
@@ -127,7 +137,19 @@ class Panes(Reference):
         on_time = moment.timing(window.end) == "on_time" and not isinstance(self.config.panes, Discarding)
         fires = ready and (bool(window.fresh) or on_time)
         window.trigger.looked_at(view, moment, window.since, fires)
-        return self.fire(window, moment) if fires else []
+        led_otherwise = moment.timing(window.end) == "late" and self.lead(window) != window.lead
+        return self.fire(window, moment) if fires or led_otherwise else []
+
+    def key_of(self, record: Row) -> Key:
+        """The key of a record."""
+        return tuple(record[name] for name in self.config.key)
+
+    def lead(self, window: WindowContent) -> Row | None:
+        """The counter sample ahead of a window from which its rate is counted."""
+        if self.rate is None:
+            return None
+        ahead = (record for record in self.taken[window.key] if record[self.config.time] < window.start)
+        return predecessor(self.rate, ahead, window.records)
 
     def fire(self, window: WindowContent, moment: Moment) -> list[Row]:
         """A pane, and what it takes back."""
@@ -141,20 +163,21 @@ class Panes(Reference):
         window.revisions += timing != "early"
         window.last = [row] if retracting else []
         window.fresh, window.since = [], Since()
+        window.lead = self.lead(window)
         return rows
 
     def results(self, window: WindowContent) -> Row:
         """The aggregates of a pane as they are now."""
         records = self.ordered(window.fresh if isinstance(self.config.panes, Discarding) else window.records)
         if self.config.evictor:
-            records = self.config.evictor.reference(records, self.config.time)
+            records = kept(self.config.evictor, records, self.config.time)
         row: Row = dict(zip(self.config.key, window.key, strict=True))
         row |= {"window_start": window.start, "window_end": window.end}
         for name, aggregate in self.config.aggregates.items():
             if isinstance(aggregate, Rate):
-                row[name] = aggregate.reference(records, None)
+                row[name] = increased(aggregate, self.lead(window), records)
             else:
-                row[name] = aggregate.reference(records)
+                row[name] = aggregated(aggregate, records)
         return row
 
     def ordered(self, records: Iterable[Row]) -> list[Row]:

@@ -35,6 +35,15 @@ def expression(text: str, where: str = "expression") -> pl.Expr:
         raise NewnormalError("EXPRESSION_INVALID", f"{text!r}: {error}", where, "a SQL expression") from error
 
 
+def holds(condition: str, row: dict[str, Any]) -> bool:
+    """Whether a SQL condition is true of one row (not false, not null); for references.
+
+    >>> holds("value > 1", {"value": 2}), holds("value > 1", {"value": None})
+    (True, False)
+    """
+    return bool(pl.DataFrame([row], infer_schema_length=None).select(expression(condition)).item())
+
+
 class Step(ABC):
     """One step."""
 

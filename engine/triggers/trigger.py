@@ -15,6 +15,7 @@ that were in no pane yet: whatever the trigger, nothing is lost.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import polars as pl
 
@@ -52,3 +53,7 @@ class CustomTrigger(Trigger):
         Returns:
             Booleans, one a row. They must follow from the row alone.
         """
+
+    def fires_one(self, window: dict[str, Any]) -> bool:
+        """`should_fire` of one window, for the reference."""
+        return bool(self.should_fire(pl.DataFrame([window]))[0])

@@ -22,9 +22,10 @@ class LearnedLateness(WatermarkStrategy):
     """A partition's watermark trails its greatest event time by a percentile of the lateness observed in it.
 
     A record is late by how far it lies behind the greatest event time ahead of it in the log of its partition. All
-    records of the last ``history`` of event time count, in eight blocks that expire one by one. So what is learned
-    depends on the log alone, not on how it is cut into messages and micro-batches. Until ``enough`` records were seen,
-    ``most`` is the bound.
+    records of the last ``history`` of event time count: they are remembered in blocks of an eighth of it, and the block
+    at hand and the eight before it count. So what is learned depends on the log alone, not on how it is cut into
+    messages and micro-batches. While fewer than ``enough`` records are remembered, ``most`` is the bound. Event times
+    and lateness are counted in whole units, a 256th of ``most``; for a lateness above 0 the bound covers that unit.
 
     Args:
         percentile: Share of the records that shall not be late.

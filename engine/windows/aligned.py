@@ -52,16 +52,6 @@ class Sliding(Window):
         starts = (first[:, None] + np.arange(n) * every).ravel()
         return Spans(np.repeat(np.arange(len(times)), n), starts, starts + self.size_ms)
 
-    def spans_of(self, time: int) -> list[tuple[int, int]]:
-        """The spans of one record.
-
-        >>> Sliding("20s", every="10s", offset="3s").spans_of(25_000)
-        [(13000, 33000), (23000, 43000)]
-        """
-        last = self.slice_start(time)
-        starts = range(last - self.size_ms + self.slice_ms, last + 1, self.slice_ms)
-        return [(start, start + self.size_ms) for start in starts]
-
     @property
     def offset_ms(self) -> int:
         """Where windows begin, milliseconds after a multiple of ``every``."""

@@ -34,9 +34,9 @@ class Calendar(Window):
     Raises:
         NewnormalError: ``WINDOW_INVALID`` for another unit, an unknown zone, or a beginning of a day or more.
 
-    >>> start, end = Calendar("day", "Europe/Stockholm").spans_of(1_711_846_800_000)[0]
-    >>> (end - start) // 3_600_000
-    23
+    >>> day = Calendar("day", "Europe/Stockholm").spans(np.array([1_711_846_800_000]))
+    >>> ((day.ends - day.starts) // 3_600_000).tolist()
+    [23]
     """
 
     unit: Unit
@@ -66,13 +66,6 @@ class Calendar(Window):
         bounds = np.array([b for year in years for b in _bounds(self, year)], np.int64)
         at = np.searchsorted(bounds, times, side="right")
         return Spans(rows, bounds[at - 1], bounds[at])
-
-    def spans_of(self, time: int) -> list[tuple[int, int]]:
-        """The span of one record."""
-        day = self.first_day(_date(time) - 2 * _DAY)
-        while self.instant(self.following(day)) <= time:
-            day = self.following(day)
-        return [(self.instant(day), self.instant(self.following(day)))]
 
     def first_day(self, day: date) -> date:
         """The first day of the period in which a day lies."""

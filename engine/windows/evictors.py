@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -26,10 +24,6 @@ class Evictor(ABC):
     def keep(self, time: str) -> pl.Expr:
         """Whether a record stays, from its columns, `FROM_END` and `NEWEST`; ``time`` is the event-time column."""
 
-    @abstractmethod
-    def reference(self, records: Sequence[dict[str, Any]], time: str) -> list[dict[str, Any]]:
-        """Those of one window's records, in event-time order, that stay: the specification."""
-
 
 @dataclass(frozen=True)
 class KeepLast(Evictor):
@@ -48,9 +42,6 @@ class KeepLast(Evictor):
     def keep(self, time: str) -> pl.Expr:
         return pl.col(FROM_END) < self.n
 
-    def reference(self, records: Sequence[dict[str, Any]], time: str) -> list[dict[str, Any]]:
-        return list(records[-self.n :])
-
 
 @dataclass(frozen=True)
 class KeepRecent(Evictor):
@@ -63,7 +54,3 @@ class KeepRecent(Evictor):
 
     def keep(self, time: str) -> pl.Expr:
         return pl.col(NEWEST) - pl.col(time) < positive(self.span, "evict.span")
-
-    def reference(self, records: Sequence[dict[str, Any]], time: str) -> list[dict[str, Any]]:
-        newest = records[-1][time]
-        return [r for r in records if newest - r[time] < positive(self.span, "evict.span")]

@@ -17,8 +17,8 @@ class Session(Window):
 
     A record opens the span [time, time + gap); spans of a key that overlap are one session.
 
-    >>> Session("30s").spans_of(5_000)
-    [(5000, 35000)]
+    >>> Session("30s").spans(np.array([5_000])).ends.tolist()
+    [35000]
     """
 
     merges: ClassVar[bool] = True
@@ -31,10 +31,6 @@ class Session(Window):
         """The span that each of some records opens."""
         return Spans(np.arange(len(times)), times, times + positive(self.gap, "window.gap"))
 
-    def spans_of(self, time: int) -> list[tuple[int, int]]:
-        """The span that one record opens."""
-        return [(time, time + positive(self.gap, "window.gap"))]
-
 
 @dataclass(frozen=True)
 class Global(Window):
@@ -44,7 +40,3 @@ class Global(Window):
         """The span of all time for each of some records."""
         n = len(times)
         return Spans(np.arange(n), np.full(n, NEVER, np.int64), np.full(n, END_OF_TIME, np.int64))
-
-    def spans_of(self, time: int) -> list[tuple[int, int]]:
-        """The span of all time."""
-        return [(NEVER, END_OF_TIME)]

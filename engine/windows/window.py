@@ -37,10 +37,6 @@ class Window(ABC):
     def spans(self, times: Times) -> Spans:
         """The spans of each of some records."""
 
-    @abstractmethod
-    def spans_of(self, time: int) -> list[tuple[int, int]]:
-        """The spans of one record, in order of time: the specification of `spans`."""
-
 
 def positive(text: str, where: str) -> int:
     """Milliseconds of a duration of a window.

@@ -39,6 +39,7 @@ from engine.columns.packing import grouped
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival, Watermark, interpret
+from engine.reference.aggregates import aggregated
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from engine.spec.output import Output
@@ -129,7 +130,7 @@ def test_merging_in_any_order_and_partition_is_the_reference(name: str, drawn: t
     assert got.keys() == {r["entity"] for r in rows}
     for entity, value in got.items():
         mine = sorted((r for r in rows if r["entity"] == entity), key=lambda r: (r["time"], r["value"]))
-        wanted: Any = aggregate.reference(mine)  # type: ignore[call-arg]
+        wanted: Any = aggregated(aggregate, mine)  # type: ignore[call-arg]
         if name in EXACT:
             assert value == wanted
         else:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from engine.reference.spans import spans_of
 from engine.testing import ABORT, RESTART, TestStream, run
 from engine.triggers import (
     ACCUMULATING,
@@ -91,7 +92,7 @@ def expected(stream: TestStream, window: Window) -> Totals:
     """The same from the records alone."""
     spans: dict[tuple[str, int, int], tuple[float, int]] = {}
     for record in sorted(stream.records(), key=lambda r: (r["key"], r["time"])):
-        for start, end in window.spans_of(record["time"]):
+        for start, end in spans_of(window, record["time"]):
             name = record["key"], start, end
             if window.merges:
                 last = next((n for n in spans if n[0] == record["key"] and start < n[2]), None)

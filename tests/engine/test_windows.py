@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.reference.spans import spans_of
 from engine.spec.errors import NewnormalError
 from engine.testing import Driven, TestStream
 from engine.triggers import AfterAll, AfterCount, AfterProcessingTime, AfterWatermark
@@ -33,7 +34,7 @@ WINDOWS = [
 def test_spans_of_a_column_are_those_of_its_records(window: Window, times: list[int]) -> None:
     spans = window.spans(np.array(times, np.int64))
     got = sorted(zip(spans.rows.tolist(), spans.starts.tolist(), spans.ends.tolist(), strict=True))
-    wanted = [(i, *span) for i, time in enumerate(times) for span in window.spans_of(time)]
+    wanted = [(i, *span) for i, time in enumerate(times) for span in spans_of(window, time)]
     assert got == sorted(wanted)
     assert all(start <= times[i] < end for i, start, end in got)
 

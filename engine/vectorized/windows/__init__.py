@@ -2,10 +2,10 @@
 
 from engine.operators.windows import WindowAggregate
 from engine.vectorized.processor import Processor
-from engine.vectorized.windows.sliced import WindowProcessor
+from engine.vectorized.windows.sliced import SlicedWindows
 from engine.vectorized.windows.triggered import GeneralWindows
 
 
 def window_processor(operator: WindowAggregate) -> Processor:
     """The logic for these windows."""
-    return WindowProcessor(operator) if operator.shared else GeneralWindows(operator)
+    return SlicedWindows(operator) if operator.shared else GeneralWindows(operator)

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
 from engine.state.segments import Tables
-from engine.vectorized.windows.folds import PARTIAL, SAMPLES, SUMS, Folds, tables_by_name
+from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 from engine.windows.evictors import FROM_END, NEWEST
 
 WINDOW = PARTIAL
@@ -63,9 +62,7 @@ class Partials:
         sums = windows.to_frame(WINDOW).join(
             self.folds.complete(tables[SUMS]), on=WINDOW, how="left", maintain_order="left"
         )
-        for name, rate in self.folds.rates.items():
-            sums = sums.join(_rates(name, rate, tables.get(SAMPLES)), on=WINDOW, how="left", maintain_order="left")
-        result = sums.select(WINDOW, *self.folds.finished(), *self.folds.rates)
+        result = sums.select(WINDOW, *self.folds.finished())
         return self.folds.with_tables(result, tables, [WINDOW]).select(WINDOW, *self.config.aggregates)
 
     def whole(self) -> Tables:
@@ -93,12 +90,3 @@ class Partials:
         from_end = pl.len().over(WINDOW) - 1 - pl.int_range(pl.len()).over(WINDOW)
         marked = rows.with_columns(from_end.alias(FROM_END), pl.col(time).max().over(WINDOW).alias(NEWEST))
         return marked.filter(self.config.evictor.keep(time)).drop(FROM_END, NEWEST)
-
-
-def _rates(name: str, rate: Rate, samples: pl.DataFrame | None) -> pl.DataFrame:
-    """Rates of counters from the samples within each window."""
-    if samples is None:
-        return pl.DataFrame(schema={WINDOW: pl.Int64, name: pl.Float64})
-    steps = rate.steps(samples, [WINDOW]).group_by(WINDOW).agg(pl.col("increase").sum(), pl.col("elapsed").sum())
-    value = pl.when(pl.col("elapsed") > 0).then(pl.col("increase") * 1000 / pl.col("elapsed"))
-    return steps.select(WINDOW, value.alias(name))

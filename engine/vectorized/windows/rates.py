@@ -9,6 +9,7 @@ from engine.spec.duration import NEVER
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.windows.folds import PARTIAL, SAMPLES, SUMS
 from engine.vectorized.windows.slices import SliceStore, of_slices
+from engine.windows import Sliding
 
 RATES = "rates"
 INCREASE, ELAPSED = "rate.increase", "rate.elapsed"
@@ -20,9 +21,10 @@ class Rates:
     State: segment ``carry`` holds each counter's last sample in closed slices.
     """
 
-    def __init__(self, rate: Rate, key: list[str], slice_ms: int) -> None:
-        self.rate, self.key, self.slice_ms, self.time = rate, key, slice_ms, rate.time
-        self.reach = -(-rate.lookback_ms // slice_ms) * slice_ms
+    def __init__(self, rate: Rate, key: list[str], window: Sliding) -> None:
+        self.rate, self.key, self.window, self.time = rate, key, window, rate.time
+        self.slice_ms = window.slice_ms
+        self.reach = -(-rate.lookback_ms // self.slice_ms) * self.slice_ms
         """How far from a sample's slice that of its predecessor or successor may lie: the lookback, in whole slices."""
 
     def finish(self) -> pl.Expr:
@@ -89,6 +91,6 @@ class Rates:
         return slices.get(starts).get(SAMPLES)
 
     def _totals(self, steps: pl.DataFrame) -> pl.DataFrame:
-        start = (pl.col(self.time) - pl.col(self.time) % self.slice_ms).alias(PARTIAL)
+        start = self.window.slice_start(pl.col(self.time)).alias(PARTIAL)
         sums = (pl.col("increase").sum().alias(INCREASE), pl.col("elapsed").sum().alias(ELAPSED))
         return steps.group_by(*self.key, start).agg(*sums)

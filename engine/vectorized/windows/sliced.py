@@ -11,7 +11,7 @@ import polars as pl
 
 from engine.columns.packing import grouped
 from engine.operators.windows import WindowAggregate
-from engine.spec.duration import duration_ms
+from engine.spec.duration import NEVER, duration_ms
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.vectorized.processor import Processor, Results, StateCounts
@@ -19,12 +19,12 @@ from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
 from engine.vectorized.windows.slices import SliceStore, of_slices
 
-END, REVISION = "window_end", "revision"
+END, PANE, TIMING, REVISION = "window_end", "pane", "timing", "revision"
 _SUMMED_RATES = {name: pl.col(name).sum() for name in (INCREASE, ELAPSED)}
 
 
-class WindowProcessor(Processor):
-    """The logic of a `WindowAggregate`."""
+class SlicedWindows(Processor):
+    """The logic of a `WindowAggregate` whose windows share slices: results equal those of `GeneralWindows`."""
 
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
@@ -34,7 +34,7 @@ class WindowProcessor(Processor):
         self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
         self.folds = Folds(config.aggregates)
         self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
-        self.rates = Rates(rate, self.key, self.slice_ms) if rate else None
+        self.rates = Rates(rate, self.key, self.window) if rate else None
         self.retention = self.window.size_ms + self.lateness + self._reach()
 
     def _reach(self) -> int:
@@ -99,9 +99,10 @@ class WindowProcessor(Processor):
         state.notes["late"] = [end for end in late if not expired(end)]
 
     def _revise(self, changed: pl.DataFrame, slices: SliceStore, state: ShardState, before: int) -> pl.DataFrame:
-        """New revisions of the windows over changed keys and slices."""
+        """New revisions of the windows over changed keys and slices, if their allowed lateness is not over."""
         windows = self._explode(changed).select(*self.key, END).unique()
-        windows = windows.filter(pl.col(END) <= before)
+        over = max(NEVER, before - self.lateness)
+        windows = windows.filter((pl.col(END) <= before) & (pl.col(END) > over))
         pieces = []
         for (end,), group in windows.partition_by(END, as_dict=True).items():
             name = f"late/{end}"
@@ -120,7 +121,7 @@ class WindowProcessor(Processor):
             state.put(name, pack({REVISION: kept}))
             state.notes["late"] = sorted({int(end), *state.notes.get("late", [])})
             pieces.append(self._windows([int(end)], numbered, slices))
-        return pl.concat(pieces) if pieces else pl.DataFrame()
+        return pl.concat(pieces, how="vertical_relaxed") if pieces else pl.DataFrame()
 
     def _explode(self, table: pl.DataFrame) -> pl.DataFrame:
         """One row a window over each row's slice."""
@@ -162,4 +163,5 @@ class WindowProcessor(Processor):
             result = result.with_columns(pl.lit(0, pl.Int64).alias(REVISION))
         else:
             result = result.join(only, on=self.key, how="left")
-        return result.sort(END, *self.key)
+        timing = pl.lit("on_time" if only is None else "late").alias(TIMING)
+        return result.with_columns(pl.col(REVISION).alias(PANE), timing).sort(END, *self.key)

@@ -1,0 +1,146 @@
+"""The meaning of every aggregate but `Rate`, in plain Python, over the records of one window in event-time order.
+
+A sketch (`Quantile`, `Distinct`, `TopK` beyond its capacity) lies within its stated error of what is said here.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from functools import singledispatch
+
+from engine.aggregates import (
+    AnyAggregate,
+    Constant,
+    Count,
+    CustomAggregate,
+    Distinct,
+    First,
+    Histogram,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Quantile,
+    Std,
+    Sum,
+    TopK,
+    Variance,
+    as_text,
+)
+from engine.spec.errors import NewnormalError
+from engine.spec.operator import Row
+
+
+@singledispatch
+def aggregated(aggregate: AnyAggregate, records: Sequence[Row]) -> object:
+    """The result of an aggregate; ``aggregated.register(Mine, function)`` adds an aggregate of one's own.
+
+    Raises:
+        NewnormalError: ``PROCESSOR_UNKNOWN`` if none is registered for its type.
+    """
+    name = type(aggregate).__name__
+    raise NewnormalError("PROCESSOR_UNKNOWN", f"{name} has no reference", accepted=f"aggregated.register({name}, ...)")
+
+
+def values_of(records: Sequence[Row], column: str) -> list[float]:
+    """The values of a column as floats; null is no value."""
+    return [float(record[column]) for record in records if record[column] is not None]
+
+
+@aggregated.register
+def _(aggregate: Count, records: Sequence[Row]) -> object:
+    return len(records)
+
+
+@aggregated.register
+def _(aggregate: Sum, records: Sequence[Row]) -> object:
+    values = values_of(records, aggregate.column)
+    return math.fsum(values) if values else None
+
+
+@aggregated.register
+def _(aggregate: Mean, records: Sequence[Row]) -> object:
+    values = values_of(records, aggregate.column)
+    return math.fsum(values) / len(values) if values else None
+
+
+@aggregated.register
+def _(aggregate: Variance, records: Sequence[Row]) -> object:
+    values = values_of(records, aggregate.column)
+    if len(values) > 1:
+        return statistics.variance(values)
+    return 0.0 if values else None
+
+
+@aggregated.register
+def _(aggregate: Std, records: Sequence[Row]) -> object:
+    values = values_of(records, aggregate.column)
+    if len(values) > 1:
+        return statistics.stdev(values)
+    return 0.0 if values else None
+
+
+@aggregated.register
+def _(aggregate: Min, records: Sequence[Row]) -> object:
+    return min(values_of(records, aggregate.column), default=None)
+
+
+@aggregated.register
+def _(aggregate: Max, records: Sequence[Row]) -> object:
+    return max(values_of(records, aggregate.column), default=None)
+
+
+@aggregated.register
+def _(aggregate: First, records: Sequence[Row]) -> object:
+    return min(_timed(records, aggregate.time, aggregate.column), default=(None, None))[1]
+
+
+@aggregated.register
+def _(aggregate: Last, records: Sequence[Row]) -> object:
+    return max(_timed(records, aggregate.time, aggregate.column), default=(None, None))[1]
+
+
+@aggregated.register
+def _(aggregate: Constant, records: Sequence[Row]) -> object:
+    return next((record[aggregate.column] for record in records if record[aggregate.column] is not None), None)
+
+
+@aggregated.register
+def _(aggregate: Distinct, records: Sequence[Row]) -> object:
+    return len({record[aggregate.column] for record in records} - {None}) or None
+
+
+@aggregated.register
+def _(aggregate: Histogram, records: Sequence[Row]) -> object:
+    counts = [0] * (len(aggregate.edges) + 1)
+    for value in values_of(records, aggregate.column):
+        counts[sum(edge <= value for edge in aggregate.edges)] += 1
+    return counts if any(counts) else None
+
+
+@aggregated.register
+def _(aggregate: Quantile, records: Sequence[Row]) -> object:
+    values = sorted(values_of(records, aggregate.column))
+    return values[max(0, math.ceil(aggregate.q * len(values)) - 1)] if values else None
+
+
+@aggregated.register
+def _(aggregate: TopK, records: Sequence[Row]) -> object:
+    values = (record[aggregate.column] for record in records)
+    counts = Counter(as_text(value) for value in values if value is not None)
+    top = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: aggregate.k]
+    return [{"key": key, "value": n} for key, n in top] or None
+
+
+@aggregated.register
+def _(aggregate: CustomAggregate, records: Sequence[Row]) -> object:
+    """By ``exact``; without it by one partial of all records, which tests merging but not the lift."""
+    return aggregate.exact(records) if aggregate.exact is not None else aggregate.of_all(records)
+
+
+def _timed(records: Sequence[Row], time: str, column: str) -> list[tuple[int, object]]:
+    """Time and value of the records that have a value."""
+    return [(record[time], record[column]) for record in records if record[column] is not None]
