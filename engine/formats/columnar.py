@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
+from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 
@@ -115,8 +116,9 @@ class ColumnarDecoder(Decoder):
             except NewnormalError as error:
                 refused.append((row, error.code, error.what))
                 continue
-            told += [watermark] if watermark is not None else []
+            if watermark is not None:
+                told.append((row, min(max(watermark, NEVER), END_OF_TIME)))
             if table.num_rows:
                 tables.append(table.append_column(ROW, pa.array(np.full(table.num_rows, row, np.int32))))
         empty = schema.append(pa.field(ROW, pa.int32())).empty_table()
-        return Decoded(pa.concat_tables(tables) if tables else empty, refused, max(told, default=None))
+        return Decoded(pa.concat_tables(tables) if tables else empty, refused, told)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from engine.columns.partitioning import slots
 from engine.formats.dead_letters import DeadLetter, dead_letter
 from engine.formats.heartbeat import HEARTBEAT
-from engine.spec.decoder import ROW, Messages
+from engine.spec.decoder import ROW, Decoded, Messages
 from engine.spec.duration import NEVER, duration_ms
 from engine.spec.source import Source
 from engine.spec.steps import apply
@@ -39,12 +39,23 @@ def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker
         marker = Marker(messages.topic, messages.partition, last, None, first, last, last, offset)
         return apply(source.steps, _stamped(source, records, messages)), marker, dead
     newest = pc.max(records.column(source.time)).as_py() if records.num_rows else NEVER
-    limit = last + duration_ms(source.bounds.max_ahead)
-    writer_watermark = source.watermark.message_watermark(records, decoded.writer_watermark)
-    writer_watermark = None if writer_watermark is None else min(writer_watermark, limit)
+    writer_watermark = _writer_watermark(source, records, decoded, messages)
     observed = source.watermark.observes(records.column(source.time).to_numpy())
     marker = Marker(messages.topic, messages.partition, newest, writer_watermark, first, last, spoke, offset, observed)
     return apply(source.steps, records.drop_columns([ROW])), marker, dead
+
+
+def _writer_watermark(source: Source, records: pa.Table, decoded: Decoded, messages: Messages) -> int | None:
+    """The greatest watermark that a message or record gives, each cut at a bound beyond the arrival of its message."""
+    given = source.watermark.record_watermarks(records)
+    if given is not None:
+        known = pc.is_valid(given)
+        rows, told = records.column(ROW).filter(known).to_numpy(), given.filter(known).to_numpy()
+    else:
+        rows, told = np.array(decoded.writer_watermarks, np.int64).reshape(-1, 2).T
+    if not len(rows):
+        return None
+    return int(np.minimum(told, messages.arrived[rows] + duration_ms(source.bounds.max_ahead)).max())
 
 
 def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:

@@ -36,12 +36,12 @@ class Decoded:
     Attributes:
         records: Columns of the record type and `ROW`.
         refused: Index of the message, code and reason of each that could not be used.
-        writer_watermark: Greatest watermark its writer put into the messages; ``None`` without any.
+        writer_watermarks: Index of the message and watermark of each into which its writer put one.
     """
 
     records: pa.Table
     refused: list[tuple[int, str, str]] = field(default_factory=list)
-    writer_watermark: int | None = None
+    writer_watermarks: list[tuple[int, int]] = field(default_factory=list)
 
 
 class Decoder(ABC):

@@ -28,8 +28,9 @@ class Punctuated(WatermarkStrategy):
     Records of kind "end of minute" punctuate by their own event time:
 
     >>> minutes = Punctuated("time", where=("kind", "end of minute"))
-    >>> minutes.message_watermark(pa.table({"time": [5, 60, 61], "kind": ["sample", "end of minute", "sample"]}), None)
-    60
+    >>> records = pa.table({"time": [5, 60, 61], "kind": ["sample", "end of minute", "sample"]})
+    >>> minutes.record_watermarks(records).to_pylist()
+    [None, 60, None]
     """
 
     column: str
@@ -46,10 +47,9 @@ class Punctuated(WatermarkStrategy):
     def awake(self, clock: PartitionClock) -> bool:
         return clock.last - clock.spoke < duration_ms(self.idle_after)
 
-    def message_watermark(self, records: pa.Table, written: int | None) -> int | None:
-        said = records.column(self.column)
-        if self.where is not None:
-            column, value = self.where
-            said = said.filter(pc.equal(records.column(column), pa.scalar(value)))
-        greatest = pc.max(said).as_py()
-        return None if greatest is None else int(greatest)
+    def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
+        given = records.column(self.column).cast(pa.int64())
+        if self.where is None:
+            return given
+        column, value = self.where
+        return pc.if_else(pc.equal(records.column(column), pa.scalar(value)), given, None)

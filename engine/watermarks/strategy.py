@@ -44,9 +44,9 @@ class WatermarkStrategy(ABC):
         """Whether the partition holds the watermark back; a writer that sends watermarks says itself how far it is."""
         return clock.writer_watermark is not None or clock.last - clock.spoke < duration_ms(self.idle_after)
 
-    def message_watermark(self, records: pa.Table, written: int | None) -> int | None:
-        """The watermark that messages carry: written into them by their writer, or given by the records themselves."""
-        return written
+    def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
+        """The watermark that each record gives, null where it gives none; ``None``: the writers' watermarks count."""
+        return None
 
     def observes(self, times: npt.NDArray[np.int64]) -> Observed:
         """What is to be learned from the event times of some records, in the order of the log."""

@@ -156,3 +156,14 @@ def test_what_has_no_reference_is_refused() -> None:
     counting = job(Tumbling("10s"), "1m", count=Count())
     with pytest.raises(NewnormalError, match="PROCESSOR_UNKNOWN"):
         interpret(replace(counting, processor=Unspecified()), [])
+
+
+def test_a_rate_in_windows_with_an_offset_counts_from_the_sample_ahead_of_them(driven: Callable[..., Any]) -> None:
+    """Windows begin at 3, 13, ... s; the counter rises by 6 from 11 s to 15 s, and by 20 from 15 s to 25 s."""
+    window = Tumbling("10s", offset="3s")
+    counter = job(window, "1m", count=Count(), rate=Rate("value"))
+    batches = [[at(5, 1), at(11, 4)], [at(15, 10), at(25, 30)], [watermark(60)]]
+    rows = driven(counter).run(batches).rows
+    start = T0 // 10_000 * 10_000 + 3_000
+    got = {row["window_start"] - start: row["rate"] for row in rows}
+    assert got == {0: 3 / 6, 10_000: 6 / 4, 20_000: 20 / 10}

@@ -42,7 +42,11 @@ AGGREGATES: dict[str, AnyAggregate] = {
     **{name: Quantile("value", q) for name, q in QUANTILES.items()},
     "rate": Rate("value", only=("kind", "counter"), lookback="25s"),
 }
-WINDOWS = {"tumbling": Tumbling("10s"), "sliding": Sliding("20s", every="5s"), "odd": Sliding("21s", every="7s")}
+WINDOWS = {
+    "tumbling": Tumbling("10s"),
+    "sliding": Sliding("20s", every="5s"),
+    "odd": Sliding("21s", every="7s", offset="2s"),
+}
 
 Batch = list[Arrival | Watermark | Heartbeat]
 some_examples = settings(

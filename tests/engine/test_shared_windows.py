@@ -1,0 +1,73 @@
+"""Windows that share slices give, pane by pane, what windows held one by one give: sharing is only faster."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.aggregates import Count, Rate
+from engine.operators.windows import WindowAggregate
+from engine.spec.errors import NewnormalError
+from engine.testing import TestStream, run
+from engine.triggers import ACCUMULATING, AfterAny, AfterCount, AfterWatermark, Discarding, Never
+from engine.vectorized import build
+from engine.vectorized.windows.sliced import SlicedWindows
+from engine.vectorized.windows.triggered import GeneralWindows
+from engine.windows import KeepLast, Session, Sliding, Tumbling, Window
+from tests.engine.panes import event, job
+from tests.engine.test_general_windows import few, panes, streams
+
+T0 = 1_700_000_000_000
+ONE_BY_ONE = AfterAny(AfterWatermark(), Never())
+"""Fires as windows without a trigger do, and is held window by window."""
+
+ALIGNED: dict[str, Window] = {
+    "tumbling": Tumbling("10s"),
+    "sliding": Sliding("20s", every="5s"),
+    "with an offset": Sliding("20s", every="10s", offset="3s"),
+}
+
+
+@pytest.mark.parametrize("window", ALIGNED.values(), ids=ALIGNED)
+@few
+@given(stream=streams(), lateness=st.sampled_from(["0s", "5s", "15s"]))
+def test_the_panes_are_the_same_either_way(window: Window, stream: TestStream, lateness: str) -> None:
+    shared, single = job(window, None, lateness=lateness), job(window, ONE_BY_ONE, lateness=lateness)
+    assert isinstance(build(shared.processor), SlicedWindows)
+    assert isinstance(build(single.processor), GeneralWindows)
+    got, wanted = run(shared, stream), run(single, stream)
+    assert panes(got) == panes(wanted)
+    assert sorted(map(repr, got.late)) == sorted(map(repr, wanted.late))
+
+
+def test_a_late_record_revises_only_the_windows_whose_own_lateness_is_not_over() -> None:
+    """The record at 12 s lies in [0, 20) and [10, 30); at watermark 25 s the first one's 5 s of lateness are over."""
+    stream = TestStream(T0).add(event("a", T0 + 11_000, 1.0)).advance_watermark("25s").add(event("a", T0 + 12_000, 2.0))
+    stream = stream.advance_watermark("60s")
+    for trigger in (None, ONE_BY_ONE):
+        got = run(job(Sliding("20s", every="10s"), trigger, lateness="5s"), stream)
+        sums = sorted(
+            (row["window_start"] - T0, row["pane"], row["timing"], row["revision"], row["sum"]) for row in got.rows
+        )
+        assert sums == [(0, 0, "on_time", 0, 1.0), (10_000, 0, "on_time", 0, 3.0)]
+        assert not got.late
+
+
+def test_a_trigger_that_is_the_default_changes_nothing() -> None:
+    assert job(Tumbling("10s"), AfterWatermark()).processor.shared  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("window", "trigger", "how", "evict"),
+    [
+        (Session("10s"), None, ACCUMULATING, None),
+        (Tumbling("10s"), AfterCount(2), ACCUMULATING, None),
+        (Tumbling("10s"), None, Discarding(), None),
+        (Tumbling("10s"), None, ACCUMULATING, KeepLast(3)),
+    ],
+)
+def test_a_rate_is_refused_where_it_would_mean_something_else(window, trigger, how, evict) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(NewnormalError, match="AGGREGATE_UNSUPPORTED") as refused:
+        WindowAggregate(("key",), "time", window, "0s", {"n": Count(), "rate": Rate("value")}, trigger, how, evict)
+    assert "Tumbling or Sliding" in str(refused.value)
