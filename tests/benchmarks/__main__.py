@@ -7,6 +7,7 @@ import json
 import pickle
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -16,7 +17,7 @@ app = typer.Typer()
 
 
 @app.command()
-def bench(name: str, report: Path | None = None) -> None:
+def bench(name: str, report: Annotated[Path | None, typer.Argument()] = None) -> None:
     """Runs `tests.benchmarks.NAME.run`, and prints and writes the figures of those that have no output of their own."""
     figures = importlib.import_module(f"tests.benchmarks.{name}").run(*pickle.loads(sys.stdin.buffer.read()))
     if name not in ("nab", "vus", "kinds"):
