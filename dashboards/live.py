@@ -50,7 +50,7 @@ class LiveView:
     ) -> None:
         self._url, self._console, self._clock = console_url, console or Console(), clock
         self._live: Live | None = None
-        self._last_line, self._told = float("-inf"), dict[str, None]()
+        self._last_line, self._logged = float("-inf"), dict[str, None]()
 
     def __enter__(self) -> Self:
         return self
@@ -60,10 +60,15 @@ class LiveView:
     ) -> None:
         self.close()
 
-    def update(self, status: PipelineStatus) -> None:
-        """Shows this status now."""
+    def update(self, status: PipelineStatus, *, logged: bool = False) -> None:
+        """Shows this status now.
+
+        Args:
+            status: Of the pipeline.
+            logged: Whether its problems are in the log already, as those of a server that does not answer are.
+        """
         if not self._console.is_terminal:
-            self._lines(status)
+            self._lines(status, logged)
             return
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=False)
@@ -76,17 +81,17 @@ class LiveView:
             self._live.stop()
             self._live = None
 
-    def _lines(self, status: PipelineStatus) -> None:
-        """Logs each novelty not told yet, oldest first; and every ten seconds what is not well. No status line."""
+    def _lines(self, status: PipelineStatus, logged: bool) -> None:
+        """Logs each new novelty, the oldest first; and every ten seconds what is not well, unless it was logged."""
         for novelty in reversed(status.novelties):
             key = "|".join(str(novelty.get(name)) for name in ("host.name", "metric", "@timestamp", "revision"))
-            if key not in self._told:
-                self._told[key] = None
-                log.info("novelty", **_told(novelty))
-        while len(self._told) > 10_000:
-            del self._told[next(iter(self._told))]
+            if key not in self._logged:
+                self._logged[key] = None
+                log.info("novelty", **_fields(novelty))
+        while len(self._logged) > 10_000:
+            del self._logged[next(iter(self._logged))]
         now = self._clock()
-        if status.problems and now - self._last_line >= _LINE_EVERY_S:
+        if status.problems and not logged and now - self._last_line >= _LINE_EVERY_S:
             self._last_line = now
             for problem in status.problems:
                 log.warning("not well", problem=visible(problem))
@@ -162,17 +167,17 @@ def _novelties(status: PipelineStatus, now: int) -> RenderableType:
     return table
 
 
-def _told(it: dict[str, Any]) -> dict[str, Any]:
+def _fields(it: dict[str, Any]) -> dict[str, Any]:
     """A novelty for the log: names that could steer a terminal are made visible."""
-    told = {
+    fields = {
         "at": iso(int(it["@timestamp"])),
         "kind": visible(it.get("kind")),
         "score": round(float(it.get("record_score", 0)), 1),
     }
     names = {"machine": visible(it.get("host.name")), "metric": visible(it.get("metric"))}
     if it.get("message"):
-        return told | names | {"message": visible(it["message"])}
-    return told | names | {name: it[name] for name in ("actual", "typical") if it.get(name) is not None}
+        return fields | names | {"message": visible(it["message"])}
+    return fields | names | {name: it[name] for name in ("actual", "typical") if it.get(name) is not None}
 
 
 def clock_time(ms: int, now: int) -> str:

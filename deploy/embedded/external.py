@@ -31,15 +31,7 @@ def check_elasticsearch(url: str) -> None:
     Raises:
         NewnormalError: ``ELASTICSEARCH_UNREACHABLE``.
     """
-    from elasticsearch import ApiError, Elasticsearch, TransportError
-
-    try:
-        with Elasticsearch(url, request_timeout=TIMEOUT, max_retries=0) as client:
-            status = client.cluster.health()["status"]
-        reason = "its state is red: some indices cannot be used" if status == "red" else ""
-    except (ApiError, TransportError, ValueError) as error:
-        reason = str(error.message if isinstance(error, ApiError | TransportError) else error)
-    if reason:
+    if reason := elasticsearch_problem(url, TIMEOUT):
         raise NewnormalError(
             "ELASTICSEARCH_UNREACHABLE",
             f"Elasticsearch at {url!r} cannot be used: {reason}",
@@ -47,3 +39,15 @@ def check_elasticsearch(url: str) -> None:
             "http://host:port of a running node; empty to use the embedded one",
             "nothing was started",
         )
+
+
+def elasticsearch_problem(url: str, timeout: float) -> str:
+    """Why an Elasticsearch cluster cannot be used; empty if it answers within ``timeout`` seconds and is not red."""
+    from elasticsearch import ApiError, Elasticsearch, TransportError
+
+    try:
+        with Elasticsearch(url, request_timeout=timeout, max_retries=0) as client:
+            status = client.cluster.health()["status"]
+    except (ApiError, TransportError, ValueError) as error:
+        return str(error.message if isinstance(error, ApiError | TransportError) else error) or type(error).__name__
+    return "its state is red: some indices cannot be used" if status == "red" else ""

@@ -24,6 +24,9 @@ _OF_KUBERNETES = re.compile(r"(^|_)(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(
 _FILE = "newnormal.toml"
 _LONGEST = 200
 
+Wrong = dict[str, tuple[str, str, str]]
+"""Of each wrong setting: what is wrong, where it was found, and what is accepted."""
+
 
 def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
     """Each setting by its dotted name."""
@@ -39,7 +42,7 @@ def variable(dotted: str) -> str:
     return PREFIX + dotted.replace(".", "__").upper()
 
 
-def refusal(wrong: Mapping[str, tuple[str, str, str]]) -> NewnormalError:
+def refusal(wrong: Wrong) -> NewnormalError:
     """The error for settings: of each what is wrong, where it was found, and what is accepted."""
     what = "; ".join(text for text, _, _ in wrong.values())
     where = ", ".join(dict.fromkeys(place for _, place, _ in wrong.values()))
@@ -47,10 +50,10 @@ def refusal(wrong: Mapping[str, tuple[str, str, str]]) -> NewnormalError:
     return NewnormalError("SETTING_INVALID", what, where, "; ".join(wanted), "nothing was started")
 
 
-def explained(
+def refused(
     error: ValidationError, model: type[BaseModel], given: Mapping[str, Any], environ: Mapping[str, str]
-) -> NewnormalError:
-    """The error for what the settings' types refused.
+) -> Wrong:
+    """What the settings' types refused.
 
     Args:
         error: What they say.
@@ -72,7 +75,7 @@ def explained(
         why = str(one.get("ctx", {}).get("error", "")).partition("; accepted")[0]
         hint = f": {why}" if "did you mean" in why else ""
         wrong[shown] = (f"{shown} = {_short(one['input'])}{hint}", place(name, given, environ), accepted(known[name]))
-    return refusal(wrong)
+    return wrong
 
 
 def _unknown(
@@ -96,11 +99,10 @@ def meant(path: str, known: Mapping[str, FieldInfo]) -> str | None:
     return close[0] if close else None
 
 
-def check_variables(environ: Mapping[str, str], model: type[BaseModel]) -> None:
-    """Makes sure that each variable that looks like ours is a setting: pydantic passes over what it does not know.
+def unknown_variables(environ: Mapping[str, str], model: type[BaseModel]) -> Wrong:
+    """The variables that look like ours and are no settings, each with the setting that may have been meant.
 
-    Raises:
-        NewnormalError: ``SETTING_INVALID`` naming the variable, and the setting that may have been meant.
+    Pydantic passes over what it does not know.
     """
     known, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
     tables = {name.partition(".")[0] for name in known if "." in name}
@@ -114,8 +116,7 @@ def check_variables(environ: Mapping[str, str], model: type[BaseModel]) -> None:
         close = get_close_matches(inner, [variable(dotted).removeprefix(PREFIX) for dotted in known], 1)
         hint = f"; did you mean {PREFIX}{close[0]}?" if close else ""
         wrong[name] = (f"{name}: there is no such setting{hint}", "environment", "see docs/settings.md")
-    if wrong:
-        raise refusal(wrong)
+    return wrong
 
 
 def hide(url: str) -> str:

@@ -201,20 +201,23 @@ def load(**overrides: Any) -> Settings:
             for parent in parents:
                 node = node.setdefault(parent, {})
             node[leaf] = value
-    setting_errors.check_variables(os.environ, Settings)
+    wrong = setting_errors.unknown_variables(os.environ, Settings)
     try:
         settings = Settings(**tree)
     except ValidationError as error:
-        raise setting_errors.explained(error, Settings, overrides, os.environ) from None
+        wrong |= setting_errors.refused(error, Settings, overrides, os.environ)
+        raise setting_errors.refusal(wrong) from None
     except (OSError, ValueError) as error:
         accepted, now = "TOML, see docs/settings.md", "nothing was started"
         raise NewnormalError("SETTING_INVALID", str(error), "newnormal.toml, environment", accepted, now) from None
-    _check(settings, overrides)
+    wrong |= _contradictions(settings, overrides)
+    if wrong:
+        raise setting_errors.refusal(wrong)
     return settings
 
 
-def _check(settings: Settings, given: dict[str, Any]) -> None:
-    """What one setting asks of another."""
+def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors.Wrong:
+    """The settings that do not fit another one."""
     kafka, shards, window = settings.kafka, settings.engine.shards, settings.window
     wrong: dict[str, tuple[str, str]] = {}
     if kafka.partitions % shards:
@@ -226,11 +229,8 @@ def _check(settings: Settings, given: dict[str, Any]) -> None:
         wrong["window.every"] = (what, f"what divides the size, into {_MOST_SLICES} parts at most")
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
-    if wrong:
-        place = setting_errors.place
-        raise setting_errors.refusal(
-            {name: (what, place(name, given, os.environ), wanted) for name, (what, wanted) in wrong.items()}
-        )
+    place = setting_errors.place
+    return {name: (what, place(name, given, os.environ), wanted) for name, (what, wanted) in wrong.items()}
 
 
 def _mixed(settings: Settings) -> str | None:

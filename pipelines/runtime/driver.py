@@ -115,8 +115,13 @@ class Driver:
             checks["elasticsearch"] = partial(ask_elasticsearch, url)
         self.servers = ServerWatch(checks, self._back)
 
-    def start(self) -> None:
-        """Makes the topics, starts Spark and the jobs."""
+    def claim(self) -> None:
+        """Makes the topics and takes the jobs: all that may refuse the start, and takes a moment.
+
+        Raises:
+            NewnormalError: ``ALREADY_RUNNING``; ``STATE_FORMAT``, ``SHARDS_FIXED``, ``SETTINGS_FIXED``,
+                ``PARTITIONS_FIXED``; ``CHECKPOINT_MISSING``, ``CHECKPOINT_BEHIND``; ``KAFKA_UNREACHABLE``.
+        """
         settings = self.settings
         wanted = {settings.topic(name): topics.config(name) for name in TOPICS}
         ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
@@ -125,6 +130,10 @@ class Driver:
         self._check_output()
         fingerprint.check_partitions(settings, self.names)
         fingerprint.check(settings, self.runtime.checkpoints, self.names)
+
+    def start(self) -> None:
+        """Starts Spark and the jobs, which `claim` has taken."""
+        settings = self.settings
         self.resources.enter_context(self.servers)
         self.interrupts.defer()
         self.spark = spark_session(

@@ -30,6 +30,7 @@ from engine.spec.errors import NewnormalError
 _TAKE_OVER_SECONDS = 30.0
 _ANSWER_SECONDS = 5.0
 _SESSION_MS = 10_000
+_FRESH_SECONDS = 15.0
 log = structlog.get_logger()
 
 
@@ -109,15 +110,23 @@ class Ownership:
         self._stopping.set()
         self._held.close()
 
-    def others(self) -> list[Owner]:
-        """Other live processes that Kafka knows to run one of our jobs; none where it does not answer."""
-        client = AdminClient(self._options())
-        try:
-            described = client.describe_consumer_groups([self._group], request_timeout=_ANSWER_SECONDS)
-            members = described[self._group].result(_ANSWER_SECONDS + 1.0).members
-        except (KafkaException, TimeoutError) as error:
-            log.warning("whether another machine runs the same jobs is not known", reason=str(error)[:200])
-            return []
+    def others(self, patience: float = 0.0) -> list[Owner]:
+        """Other live processes that Kafka knows to run one of our jobs; none where it does not answer.
+
+        Args:
+            patience: Seconds for which Kafka is asked again: a new broker first makes the topic of its groups.
+        """
+        client, deadline = AdminClient(self._options()), time.monotonic() + patience
+        while True:
+            try:
+                described = client.describe_consumer_groups([self._group], request_timeout=_ANSWER_SECONDS)
+                members = described[self._group].result(_ANSWER_SECONDS + 1.0).members
+                break
+            except (KafkaException, TimeoutError) as error:
+                if time.monotonic() > deadline:
+                    log.warning("whether another machine runs the same jobs is not known", reason=str(error)[:200])
+                    return []
+                time.sleep(0.5)
         found = [owner for member in members if (owner := Owner.parse(member.client_id))]
         mine = (self._me.host, self._me.pid)
         live = [each for each in found if (each.host, each.pid) != mine and not each.is_dead()]
@@ -129,7 +138,7 @@ class Ownership:
         place = f"process {other.pid}" if here else f"process {other.pid} of {other.host}"
         return NewnormalError(
             "ALREADY_RUNNING",
-            f"{job} runs in {place}, with namespace {self._namespace!r}",
+            f"{job} runs in {place}" + (f", with namespace {self._namespace!r}" if self._namespace else ""),
             str(self._checkpoints),
             "end that process; or --take-over; or another --state-dir and --namespace",
             "nothing was started here, the other process goes on",
@@ -144,7 +153,7 @@ class Ownership:
         if self._take_over:
             return
         deadline = time.monotonic() + _SESSION_MS / 1000 + 2.0
-        while others := self.others():
+        while others := self.others(_FRESH_SECONDS):
             other, job = others[0], next(job for job in others[0].jobs if job in self._me.jobs)
             if time.monotonic() > deadline:
                 raise self.running(job, other)
@@ -157,7 +166,7 @@ class Ownership:
         if held is None and self._take_over:
             held = self._taken_over(path)
         if held is None:
-            raise self.running(job, Owner(socket.gethostname(), int(_told(path).get("pid", 0)), (job,)))
+            raise self.running(job, Owner(socket.gethostname(), int(_holder(path).get("pid", 0)), (job,)))
         held.truncate(0)
         held.write(json.dumps({"pid": os.getpid(), "started": psutil.Process().create_time()}))
         held.flush()
@@ -165,8 +174,8 @@ class Ownership:
 
     def _taken_over(self, path: Path) -> IO[str] | None:
         """The lock, after its holder was asked to end."""
-        told = _told(path)
-        pid, started = int(told.get("pid", 0)), float(told.get("started", 0.0))
+        holder = _holder(path)
+        pid, started = int(holder.get("pid", 0)), float(holder.get("started", 0.0))
         if not is_same_process(pid, started):
             return try_lock(path)
         log.info("taking over: the other process is asked to end", pid=pid)
@@ -192,9 +201,10 @@ class Ownership:
         return {"bootstrap.servers": self._bootstrap, "client.id": self._me.text(), **quiet}
 
 
-def _told(lock: Path) -> dict[str, Any]:
+def _holder(lock: Path) -> dict[str, Any]:
+    """What the holder of a lock has written into its file: ``pid`` and ``started``; empty if nothing can be read."""
     try:
-        told = json.loads(lock.read_text())
+        written = json.loads(lock.read_text())
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return written if isinstance(written, dict) else {}

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self
 
 import structlog
-from elastic_transport import TransportError
-from elasticsearch import ApiError, Elasticsearch
+
+from deploy.embedded.external import elasticsearch_problem
 
 EVERY_SECONDS = 1.0
 AWAY_SECONDS = 5.0
@@ -118,10 +118,5 @@ def ask_elasticsearch(url: str, timeout: float = 4.0) -> None:
     Raises:
         TimeoutError: It does not answer within ``timeout`` seconds, or cannot be used, with the reason.
     """
-    try:
-        with Elasticsearch(url, request_timeout=timeout, max_retries=0) as client:
-            status = client.cluster.health()["status"]
-    except (TransportError, ApiError) as error:
-        raise TimeoutError(error.message) from None
-    if status == "red":
-        raise TimeoutError("its state is red: some indices cannot be used")
+    if problem := elasticsearch_problem(url, timeout):
+        raise TimeoutError(problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import structlog
@@ -47,7 +47,7 @@ class Watch:
         """Refreshes the view each second until ``done``; fails when a job fails for good."""
         while not done():
             self.driver.check()
-            self.view.update(self._status())
+            self.view.update(self._status(), logged=bool(self.driver.servers.away()))
             self.driver.interrupts.wait(_SECOND)
 
     def drain(self, seconds: float) -> bool:
@@ -91,9 +91,13 @@ def watching(driver: Driver) -> Iterator[Watch]:
     watch: list[Watch] = []
     console, status = settings.console, lambda: watch[0].status() if watch else {}
     app = create_app(store, status, settings.detector.timezone, listening=console.host, hosts=console.hosts.split(","))
-    server = serve(app, console.host, console.port)
-    log.info("console", url=server.url)
-    with driver.interrupts:
+    with driver.interrupts, ExitStack() as stack:
+        stack.callback(store.close)
+        stack.callback(driver.stop)
+        driver.claim()  # a start that is refused opens no console
+        server = serve(app, console.host, console.port)
+        stack.callback(server.stop)
+        log.info("console", url=server.url)
         try:
             with announced(settings, server.url, driver.names), LiveView(server.url) as view:
                 watch.append(Watch(driver, view, store))
@@ -103,6 +107,3 @@ def watching(driver: Driver) -> Iterator[Watch]:
             log.info("stopping: jobs end with their micro-batch; Ctrl-C again ends at once")
             for each in watch:
                 each.close()
-            driver.stop()
-            server.stop()
-            store.close()

@@ -61,6 +61,7 @@ def _measure(settings: Settings, rate: int, seconds: int) -> dict[str, Any]:
     wanted = {settings.topic(n): c for n, c in topics.configs().items()}
     ensure_topics(bootstrap, wanted, settings.kafka.partitions)
     driver = Driver(settings, live_from=END_OF_TIME)
+    driver.claim()
     driver.start()
     bound, window = duration_ms(settings.watermark.out_of_orderness), duration_ms(settings.window.size)
     seen: list[tuple[int, int]] = []

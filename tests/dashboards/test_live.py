@@ -79,6 +79,14 @@ def test_without_a_terminal_what_is_not_well_is_logged_every_ten_seconds() -> No
     assert [line["problem"] for line in logged] == ["kafka: no answer for 12 s"] * 3
 
 
+def test_what_the_log_says_of_a_server_already_is_not_said_twice() -> None:
+    view = LiveView("", Console(file=io.StringIO()), clock=lambda: 100.0)
+    with capture_logs() as logged:
+        view.update(PipelineStatus(started=0, problems=("kafka: no answer for 12 s",)), logged=True)
+        view.update(PipelineStatus(started=0, problems=("detector: failed and starts again",)))
+    assert [line["problem"] for line in logged] == ["detector: failed and starts again"]
+
+
 def test_names_of_machines_do_not_steer_the_terminal() -> None:
     assert "\x1b[2J" not in shown(terminal=True).replace("\x1b[2K", "")
     assert "[red]evil\\u001b[2J[/red]" in shown(terminal=True)

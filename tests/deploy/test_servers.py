@@ -37,7 +37,7 @@ import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, shells have it ignored
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from deploy.embedded.services import embedded
-from pipelines.settings import load
+from pipelines.contracts.settings import load
 with embedded(load(state_dir=sys.argv[1]), elasticsearch=sys.argv[2] == "both"):
     print("up", flush=True)
     time.sleep(600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,12 +15,16 @@ from pathlib import Path
 import pytest
 
 from deploy.embedded.endpoints import Endpoints
+from deploy.embedded.ports import HOST
 from engine.kafka.admin import ensure_topics
 from engine.kafka.content import values
 from engine.kafka.ledger import TransactionalWriter
 from engine.runtime.messages import Outgoing
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import load
+from pipelines.runtime.driver import Driver
 from pipelines.runtime.ownership import Ownership
+from pipelines.runtime.watch import watching
 
 pytestmark = pytest.mark.servers
 
@@ -28,7 +33,7 @@ import socket, sys, time
 bootstrap, namespace, folder, host, jobs = sys.argv[1:]
 socket.gethostname = lambda: host or "here"
 from pathlib import Path
-from pipelines.ownership import Ownership
+from pipelines.runtime.ownership import Ownership
 with Ownership(bootstrap, namespace, namespace + "ledger", Path(folder), jobs.split(","), False) as held:
     held.check_others()
     print("holds", flush=True)
@@ -81,6 +86,22 @@ def test_a_second_process_is_refused_with_the_pid_of_the_first_unless_it_takes_o
         assert "--take-over" in refused.value.accepted
         with mine(endpoints, namespace, tmp_path, "sink", take_over=True):
             assert first.wait(10) == -signal.SIGTERM
+
+
+@pytest.mark.usefixtures("here")
+def test_a_start_that_is_refused_opens_no_console_and_names_no_empty_namespace(
+    endpoints: Endpoints, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port = int(probe.getsockname()[1])
+    settings = endpoints.settings(load(**{"state_dir": tmp_path, "console.port": port}))
+    with holder(endpoints, "", settings.folder("checkpoints"), "sink", "here") as first:
+        with pytest.raises(NewnormalError, match="ALREADY_RUNNING") as refused, watching(Driver(settings, ["sink"])):
+            raise AssertionError("it started")
+        assert refused.value.what == f"sink runs in process {first.pid}"
+    shown = "".join(capfd.readouterr())
+    assert "console" not in shown and f":{port}" not in shown
 
 
 @pytest.mark.usefixtures("here")
