@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,6 +23,9 @@ from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.formats.json_decoder import JsonDecoder
 from engine.operators.chain import Chain, PassThrough, Transform
+from engine.operators.sequence_aggregate import SequenceAggregate
+from engine.operators.sequence_windows import SequenceWindows
+from engine.operators.two_sided import TwoSided
 from engine.operators.windows import WindowAggregate
 from engine.spec.decoder import Decoder
 from engine.spec.default_outputs import json_output, late_output, side_output
@@ -39,10 +42,6 @@ from engine.spec.time_bounds import TimeBounds
 from engine.triggers import ACCUMULATING, Accumulation, Trigger
 from engine.watermarks import BoundedOutOfOrderness
 from engine.windows import Evictor, Window
-
-if TYPE_CHECKING:
-    from engine.operators.sequence_windows import SequenceWindows
-    from engine.operators.two_sided import TwoSided
 
 
 @dataclass(frozen=True)
@@ -266,7 +265,7 @@ class Stream:
         aggregates = {name: aggregate.timed(self.time) for name, aggregate in aggregates.items()}
         done = replace(self, windows=None, when=None, panes=ACCUMULATING, evict=None, lateness="0s")
         if not isinstance(self.windows, Window):
-            return done.process(self.windows.over(aggregates))
+            return done.process(SequenceAggregate(self.windows, aggregates))
         logic = WindowAggregate(
             self.key, self.time, self.windows, self.lateness, aggregates, self.when, self.panes, self.evict
         )

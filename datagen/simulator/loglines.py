@@ -118,7 +118,7 @@ class LogLines:
             below += chance
         large = mean > 12
         if large.any():
-            from scipy.special import ndtri
+            from scipy.special import ndtri  # noqa: PLC0415  SciPy takes long to load, and few rates are so high
 
             number[large] = np.rint(mean[large] + np.sqrt(mean[large]) * ndtri(luck[large])).astype(np.int64)
         return np.clip(number, 0, _MOST)

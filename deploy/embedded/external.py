@@ -43,7 +43,7 @@ def check_elasticsearch(url: str) -> None:
 
 def elasticsearch_problem(url: str, timeout: float) -> str:
     """Why an Elasticsearch cluster cannot be used; empty if it answers within ``timeout`` seconds and is not red."""
-    from elasticsearch import ApiError, Elasticsearch, TransportError
+    from elasticsearch import ApiError, Elasticsearch, TransportError  # noqa: PLC0415  loaded only where a cluster is asked
 
     try:
         with Elasticsearch(url, request_timeout=timeout, max_retries=0) as client:

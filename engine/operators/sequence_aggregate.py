@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from engine.aggregates import AnyAggregate
+from engine.aggregates import AnyAggregate, Rate
 from engine.operators.ordered import EventTimeOrdered
 from engine.operators.sequence_windows import SequenceWindows
 from engine.operators.windows import window_results
 from engine.spec.columns import require
+from engine.spec.errors import NewnormalError
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,19 @@ class SequenceAggregate(EventTimeOrdered):
     Args:
         windows: How a key's records are cut.
         aggregates: Result columns.
+
+    Raises:
+        NewnormalError: ``AGGREGATE_UNSUPPORTED`` for a rate: it needs the sample ahead of its window.
     """
 
     windows: SequenceWindows
     aggregates: dict[str, AnyAggregate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rates = [name for name, aggregate in self.aggregates.items() if isinstance(aggregate, Rate)]
+        if rates:
+            what = f"{', '.join(rates)}: a rate in windows that records decide"
+            raise NewnormalError("AGGREGATE_UNSUPPORTED", what, "aggregate()", "aligned windows for rates")
 
     def result_time(self, time: str) -> str:
         return "window_end"

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.aggregates import AnyAggregate, Rate
 from engine.columns.arrays import Ints
 from engine.operators.turn import Turn
 from engine.spec.duration import duration_ms
-from engine.spec.errors import NewnormalError
-
-if TYPE_CHECKING:
-    from engine.operators.sequence_aggregate import SequenceAggregate
 
 Mask = npt.NDArray[np.bool_]
 
@@ -41,20 +35,6 @@ class SequenceWindows(ABC):
     def timeout_ms(self) -> int:
         """`timeout` in milliseconds; 0: never."""
         return duration_ms(self.timeout, "timeout") if self.timeout else 0
-
-    def over(self, aggregates: dict[str, AnyAggregate]) -> SequenceAggregate:
-        """The operator that aggregates these windows.
-
-        Raises:
-            NewnormalError: ``AGGREGATE_UNSUPPORTED`` for a rate: it needs the sample ahead of its window.
-        """
-        from engine.operators.sequence_aggregate import SequenceAggregate
-
-        rates = [name for name, aggregate in aggregates.items() if isinstance(aggregate, Rate)]
-        if rates:
-            what = f"{', '.join(rates)}: a rate in windows that records decide"
-            raise NewnormalError("AGGREGATE_UNSUPPORTED", what, "aggregate()", "aligned windows for rates")
-        return SequenceAggregate(self, aggregates)
 
     @abstractmethod
     def breaks(self, turn: Turn) -> Mask:

@@ -93,7 +93,7 @@ def _driven(job: Job, stream: TestStream, shards: int) -> Driven:
 
 
 def _spark(cases: Cases, shards: int) -> list[list[Written]]:
-    from engine.testing.spark import run_on_spark
+    from engine.testing.spark import run_on_spark  # noqa: PLC0415  PySpark is heavy: only needed when a test asks for Spark
 
     return run_on_spark(cases, shards)
 

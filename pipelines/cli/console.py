@@ -24,7 +24,7 @@ def console(
     state_dir: StateDir = None,
 ) -> None:
     """Serve the web console of the Elasticsearch that runs for the state directory, until Ctrl-C."""
-    from dashboards.console import Store, create_app, serve
+    from dashboards.console import Store, create_app, serve  # noqa: PLC0415  the web server is heavy: only for this command
 
     overrides = {
         "elasticsearch.url": elasticsearch,

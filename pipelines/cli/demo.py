@@ -33,10 +33,10 @@ def demo(
     Sends 45 minutes of history of 24 simulated machines, then both live. The terminal shows what is novel; the address
     in the title is a web console with a plot of each novelty. Ctrl-C stops cleanly; the next start goes on from there.
     """
-    from deploy.embedded.services import embedded
-    from pipelines.runtime.demo import Inputs, summarize
-    from pipelines.runtime.driver import Driver
-    from pipelines.runtime.watch import watching
+    from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.demo import Inputs, summarize  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
 
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))

@@ -145,8 +145,8 @@ def _verdicts(file: Path, name: str) -> pl.DataFrame:
 
 
 def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
-    from deploy.embedded.services import running
-    from pipelines.query import tables
+    from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only when topics are read
+    from pipelines.query import tables  # noqa: PLC0415  Kafka: only when topics are read
 
     bootstrap = running(settings, elasticsearch=False).kafka.bootstrap or ""
     reader = tables.consumer(bootstrap)
@@ -171,7 +171,7 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
 
 
 def _plots(verdicts: pl.DataFrame, judged: Judged, out: Path, most: int) -> None:
-    from pipelines.evaluation import plots
+    from pipelines.evaluation import plots  # noqa: PLC0415  Matplotlib: only when plots are asked for
 
     plots.threshold(judged, out / "threshold.png")
     plots.delays(judged, out / "delays.png")

@@ -23,9 +23,9 @@ def example(
     gives the same panes. cards: one card at two distant terminals. stocks: merged ticks, windows, joins, correlation.
     network: sessions of traffic with early results.
     """
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # noqa: PLC0415  heavy: only for this command
 
-    from engine.examples import NAMES
+    from engine.examples import NAMES  # noqa: PLC0415  heavy: only for this command
 
     if name not in NAMES:
         raise NewnormalError("EXAMPLE_UNKNOWN", name, "newnormal example", ", ".join(NAMES), "nothing was run")

@@ -24,8 +24,8 @@ def explain_job(
 
     The cost is that of the last micro-batches of the last run in this state directory.
     """
-    from pipelines.jobs import JOBS
-    from pipelines.runtime import job_metrics
+    from pipelines.jobs import JOBS  # noqa: PLC0415  the jobs load the models
+    from pipelines.runtime import job_metrics  # noqa: PLC0415  the jobs load the models
 
     if name not in JOBS:
         raise NewnormalError("JOB_UNKNOWN", name, "explain-job", ", ".join(JOBS), "nothing was explained")

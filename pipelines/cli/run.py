@@ -35,9 +35,9 @@ def run(
     [bold]newnormal run[/bold] runs all jobs in one driver. [bold]newnormal run extractor[/bold] runs one alone: each
     has its own checkpoint and topic. Servers that no setting names are started, and stopped at the end.
     """
-    from deploy.embedded.services import embedded
-    from pipelines.runtime.driver import ALL, Driver
-    from pipelines.runtime.watch import watching
+    from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.driver import ALL, Driver  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
 
     names = jobs or list(ALL)
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))

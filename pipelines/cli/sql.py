@@ -46,7 +46,7 @@ def sql(
     may be quoted. Windows: FROM tumble(telemetry, time, '10s') or hop(telemetry, time, '10s', '1m') adds window_start
     and window_end to each row; GROUP BY tumble(time, '10s') groups by the start of the window.
     """
-    from deploy.embedded.services import running
+    from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only once the query is run
 
     parsed = parse(query)
     settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)

@@ -92,10 +92,10 @@ def measure(config: Operator, keys: int) -> dict[str, float]:
 
 def draw(figures: dict[str, Any], plot: Path) -> None:
     """State and time over the number of keys, both logarithmic, with a line of proportion."""
-    import matplotlib as mpl
+    import matplotlib as mpl  # noqa: PLC0415  only when plots are drawn
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot as plt  # noqa: PLC0415  after the backend is chosen
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     panels = {

@@ -83,10 +83,10 @@ def _write(known: datasets.Nab, scores: Mapping[str, np.ndarray], out: Path) -> 
 
 
 def _plot(known: datasets.Nab, verdicts: pl.DataFrame, out: Path) -> None:
-    import matplotlib as mpl
+    import matplotlib as mpl  # noqa: PLC0415  only when plots are drawn
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot as plt  # noqa: PLC0415  after the backend is chosen
 
     files = [file for file, windows in known.windows.items() if windows][:: max(1, 53 // SHOWN)][:SHOWN]
     figure, axes = plt.subplots(len(files), 1, figsize=(14, 2.6 * len(files)), layout="constrained")

@@ -91,10 +91,10 @@ def _summary(title: str, figures: dict[str, dict[str, dict[str, float]]]) -> dic
 
 
 def _plot(figures: dict[str, Any], out: Path) -> None:
-    import matplotlib as mpl
+    import matplotlib as mpl  # noqa: PLC0415  only when plots are drawn
 
     mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    import matplotlib.pyplot as plt  # noqa: PLC0415  after the backend is chosen
 
     figure, axes = plt.subplots(len(figures), 1, figsize=(14, 5 * len(figures)), layout="constrained")
     for axis, (title, part) in zip(axes, figures.items(), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import threading
 import time
@@ -69,8 +70,6 @@ def contents(found: DiskBuffer) -> list[str | None]:
 
 def random_text(seed: int) -> str:
     """Six hundred characters that do not compress."""
-    import hashlib
-
     return "".join(hashlib.sha256(f"{seed} {i}".encode()).hexdigest() for i in range(10))[:600]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -116,8 +118,6 @@ def test_random_incidents_are_of_all_types_and_never_two_at_once_on_one_machine(
 
 
 def test_the_demo_injects_in_the_last_third_of_its_history_and_in_its_first_live_minute() -> None:
-    from dataclasses import replace
-
     sink = CollectSink()
     summary = simulate(replace(demo(NOW), duration=120_000), sink, clock=VirtualClock(NOW))
     assert summary.injected == tuple(sink.rows)

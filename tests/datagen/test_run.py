@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from datagen.clock import VirtualClock
 from datagen.kafka import KafkaWriter
@@ -80,8 +81,6 @@ def test_files_hold_the_same_bytes_in_each_run(tmp_path: Path) -> None:
 
 @pytest.mark.servers
 def test_kafka_gets_every_record_and_one_machine_stays_in_one_partition(endpoints: Endpoints) -> None:
-    from confluent_kafka import Consumer, TopicPartition
-
     space = "datagen-test."
     names = {f"{space}{name}": {} for name in ("telemetry.json", "logs.json", "groundtruth")}
     assert ensure_topics(endpoints.bootstrap, names) == sorted(names)

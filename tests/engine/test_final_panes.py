@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from engine.reference.spans import spans_of
-from engine.testing import ABORT, RESTART, TestStream, run
+from engine.testing import ABORT, RESTART, TestStream, bounded, run
 from engine.triggers import (
     ACCUMULATING,
     AccumulatingAndRetracting,
@@ -144,8 +144,6 @@ def test_what_is_in_no_window_is_in_the_late_topic(
 @few
 @given(stream=histories(), shards=st.sampled_from([1, 2]), pieces=st.sampled_from([1, 3]))
 def test_bounded_input_gives_the_same(stream: TestStream, shards: int, pieces: int) -> None:
-    from engine.testing import bounded
-
     for window in WINDOWS.values():
         rows, late = bounded(job(window, AfterWatermark(), ACCUMULATING, "0s"), stream.records(), shards, pieces)
         got = {(r["key"], r["window_start"], r["window_end"]): (r["sum"], r["n"]) for r in rows}

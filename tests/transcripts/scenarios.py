@@ -5,7 +5,7 @@ is killed there) or ``~`` (stopped and restored), ``@1`` in front for partition 
 partition ``W TIME @1``), or ``C SECONDS`` (processing time goes on; ``C SECONDS @1``: one partition alone tells).
 ``& `` in front: in one micro-batch with the last.
 
-Panes: ``KEY START..END GROUP TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time.
+Panes: ``KEY START..END PANE TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time.
 
 Times are seconds (with ``h``: hours) from 12:00, wall-clock times of that day, or ISO 8601; all in UTC.
 """

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.testing import Driven
 from pipelines.jobs.mine_logs.job import templates
 from pipelines.jobs.mine_logs.miner import Miner
-from tests.pipelines.site import SETTINGS, START, WINDOW, driven, lines, said
+from tests.pipelines.site import SETTINGS, START, WINDOW, driven, lines, messages, said
 
 JOB = templates(SETTINGS)
 LINES = lines(6)
@@ -68,8 +68,6 @@ def test_lines_too_late_for_their_window_go_to_the_late_topic() -> None:
 
 
 def _late(run: Driven) -> list[object]:
-    from tests.pipelines.site import messages
-
     return list(messages(pl.DataFrame([said("late", START, "too late")]), 2**60, run.offset))
 
 
