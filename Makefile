@@ -10,7 +10,7 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help setup demo test test-servers test-alone test-slow browser lint format typecheck layers check services-up services-down services-status bench soak docs mutants clean
+.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow browser lint format typecheck layers check services-up services-down services-status bench soak docs mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
 
 test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks in short
 	$(ONE_THREAD) $(BIN)/python -m pytest -m slow $(ARGS)
+
+test-transcripts: setup ## Every transcript: on the reference, the operator, bounded input, and through Spark
+	NEWNORMAL_TRANSCRIPTS=all $(ONE_THREAD) $(BIN)/python -m pytest -m transcripts $(ARGS)
 
 browser: # Chromium for the console's tests; they are skipped where it cannot be had
 	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \

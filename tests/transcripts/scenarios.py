@@ -5,7 +5,10 @@ is killed there) or ``~`` (stopped and restored), ``@1`` in front for partition 
 partition ``W TIME @1``), or ``C SECONDS`` (processing time goes on; ``C SECONDS @1``: one partition alone tells).
 ``& `` in front: in one micro-batch with the last.
 
-Panes: ``KEY START..END PANE TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time.
+Panes: ``KEY START..END PANE TIMING REVISION = SUM``, with ``-`` in front if taken back; ``ever`` is all time. Panes of
+a window stand in the order in which they are written. ``[ACTION]`` in front of a pane says that it, and those after it,
+are written in the micro-batch that brings the action: a record or ``C SECONDS`` as in the input (``#2`` behind: the
+second such one), or ``W TIME``, the watermark's coming to that time or beyond.
 
 Times are seconds (with ``h``: hours) from 12:00, wall-clock times of that day, or ISO 8601; all in UTC.
 """
@@ -13,7 +16,7 @@ Times are seconds (with ``h``: hours) from 12:00, wall-clock times of that day, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,7 @@ class Scenario:
     """One input, and what must come out.
 
     Attributes:
+        firings: For each micro-batch the panes that it writes, those of one window in order.
         final: The sum of each window of the whole input, for the bounded run; ``None`` where records are dropped.
         adding: Whether the panes of a window add up to its result.
     """
@@ -46,10 +50,15 @@ class Scenario:
     name: str
     job: Job
     stream: TestStream
-    panes: list[Pane]
+    firings: list[list[Pane]]
     late: list[dict[str, Any]]
     final: dict[tuple[str, int, int], float] | None
     adding: bool
+
+    @property
+    def panes(self) -> list[Pane]:
+        """All panes."""
+        return [pane for some in self.firings for pane in some]
 
 
 def scenarios(directory: Path) -> Iterator[Scenario]:
@@ -71,7 +80,10 @@ def _scenario(name: str, spec: dict[str, Any], text: str) -> Scenario:
     default = None if isinstance(window, windows.Policy) else triggers.AfterWatermark()
     trigger = _value(spec["trigger"]) if "trigger" in spec else default
     made = job(window, trigger, how, spec.get("lateness", "0s"), evict, spec.get("time", "event"))
-    panes = [_pane(line) for line in _split(spec["expect"], "|")]
+    streamed, actions = stream(text)
+    lines = firings_of(spec["expect"], actions, len(streamed.batches))
+    firings = [[_pane(line) for line in some] for some in lines]
+    panes = [pane for some in firings for pane in some]
     late = [_record(item) for item in _split(spec.get("late", ""), ",")]
     final, adding = None, isinstance(how, triggers.Discarding)
     if "final" in spec:
@@ -79,7 +91,7 @@ def _scenario(name: str, spec: dict[str, Any], text: str) -> Scenario:
         final = {(key, start, end): total for _, key, start, end, *_, total in lines}
     elif not late and spec.get("bounded", True):
         final = finals(panes, adding)
-    return Scenario(name, made, stream(text), panes, late, final, adding)
+    return Scenario(name, made, streamed, firings, late, final, adding)
 
 
 def finals(panes: list[Pane], adding: bool) -> dict[tuple[str, int, int], float]:
@@ -95,23 +107,61 @@ def finals(panes: list[Pane], adding: bool) -> dict[tuple[str, int, int], float]
     return result
 
 
-def stream(text: str) -> TestStream:
-    """The input of a scenario."""
+def stream(text: str) -> tuple[TestStream, dict[str, int]]:
+    """The input of a scenario, and the number of the micro-batch that brings each action."""
+    actions: dict[str, int] = {}
     made = TestStream(T0, partitions=2 if "@1" in text else 1)
     for part in _split(text, "|"):
         step = part.removeprefix("& ")
         if step.startswith("W "):
             when, _, partition = step[2:].partition(" @")
             made = made.advance_watermark(_time(when) - T0, int(partition) if partition else None)
+            actions.pop("W " + when, None)
+            told = ["W " + when]
         elif step.startswith("C "):
             by, _, partition = step[2:].partition(" @")
             made = made.advance_clock(duration_ms(by + "s"), int(partition) if partition else None)
+            told = ["C " + by]
         else:
             partition = 1 if step.startswith("@1") else 0
-            items = [_item(item) for item in _split(step.removeprefix("@1 "), ",")]
-            made = made.add(*items, partition=partition)
+            told = _split(step.removeprefix("@1 "), ",")
+            made = made.add(*map(_item, told), partition=partition)
         made = made.as_one_batch(2) if part.startswith("& ") else made
-    return made
+        number = len(made.batches) - 1 - sum(item in "!~" for item in told[:-1])
+        for item in told:
+            if item in "!~":
+                number += 1
+            else:
+                actions[new_name(item, actions)] = number
+    return made, actions
+
+
+def new_name(action: str, actions: Mapping[str, int]) -> str:
+    """What an action is called beside those before it: the second one of a name has `` #2`` behind it."""
+    name, count = action, 1
+    while name in actions:
+        count += 1
+        name = f"{action} #{count}"
+    return name
+
+
+def brought(action: str, actions: Mapping[str, int]) -> int:
+    """The number of the micro-batch that brings an action; a watermark also comes with the first one beyond it."""
+    if action.startswith("W ") and action not in actions:
+        beyond = [name for name in actions if name.startswith("W ") and _time(name[2:]) > _time(action[2:])]
+        action = min(beyond, key=lambda name: _time(name[2:]))
+    return actions[action]
+
+
+def firings_of(expect: str, actions: Mapping[str, int], batches: int) -> list[list[str]]:
+    """For each micro-batch the lines of an expectation that say what it writes."""
+    firings: list[list[str]] = [[] for _ in range(batches)]
+    number = 0
+    for line in _split(expect, "|"):
+        action, marked, rest = line.rpartition("] ")
+        number = brought(action.removeprefix("["), actions) if marked else number
+        firings[number].append(rest)
+    return firings
 
 
 def _item(text: str) -> Any:

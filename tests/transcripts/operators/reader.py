@@ -4,12 +4,13 @@ Input: micro-batches divided by ``|``: records ``KEY TIME=VALUE WORD`` divided b
 ``l``; of ``rules``, ``RULE TIME=LIMIT WORD``, with ``off`` behind if it is to end; or ``W TIME`` (watermark of all
 topics; ``W TIME TOPIC`` of one), or ``C SECONDS`` (processing time goes on).
 
-Results: the columns of ``show``, ``-`` for none. Times are seconds.
+Results: the columns of ``show``, ``-`` for none; ``[ACTION]`` in front says which action brings them, as in the
+transcripts of windows. Times are seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests.engine.operators.conftest import ARRIVED, T0, Missed, job_of, point, 
 from tests.engine.operators.test_examples import Silence
 from tests.engine.operators.test_inputs import Countdown
 from tests.engine.operators.test_operators_match_reference import Longest
+from tests.transcripts.scenarios import firings_of, new_name
 
 KILLED = " / killed and restarted"
 TIMES = {"time", "left_time", "right_time", "a_time", "b_time", "window_start", "window_end"}
@@ -52,24 +54,29 @@ class Scenario:
     job: Job
     stream: TestStream
     show: list[str]
-    expect: list[str]
+    firings: list[list[str]]
     late: list[str]
     final: list[str]
 
-    def shown(self, some: Run) -> list[str]:
+    def shown(self, rows: Iterable[dict[str, Any]]) -> list[str]:
         """Results in the notation of the transcript."""
-        return sorted(" ".join(_shown(row.get(name), name) for name in self.show) for row in some.rows)
+        return sorted(" ".join(_shown(row.get(name), name) for name in self.show) for row in rows)
+
+    def fired(self, some: Run) -> list[list[str]]:
+        """For each micro-batch what it has written, in the notation of the transcript."""
+        return [self.shown(written.rows) for written in some.written]
 
 
 def scenarios(file: Path) -> Iterator[Scenario]:
     """All scenarios, each as it is, and once more with a crash and a restart in the middle of it."""
     for case in yaml.safe_load(file.read_text()):
         job = job_of(_stream(case["stream"]), late=Missed)
-        expect, late = (sorted(_split(case.get(name, ""), "|")) for name in ("expect", "late"))
-        final = sorted(_split(case["final"], "|")) if "final" in case else expect
-        plain = _input(case["input"], job)
+        late = sorted(_split(case.get("late", ""), "|"))
+        plain, actions = _input(case["input"], job)
+        firings = [sorted(some) for some in firings_of(case.get("expect", ""), actions, len(plain.batches))]
+        lines = _split(case["final"], "|") if "final" in case else [line for some in firings for line in some]
         for label, stream in (("", plain), (KILLED, killed(plain))):
-            yield Scenario(case["case"] + label, job, stream, case["show"].split(), expect, late, final)
+            yield Scenario(case["case"] + label, job, stream, case["show"].split(), firings, late, sorted(lines))
 
 
 def killed(stream: TestStream) -> TestStream:
@@ -105,19 +112,26 @@ def _stream(text: str) -> Stream:
     return made
 
 
-def _input(text: str, job: Job) -> TestStream:
+def _input(text: str, job: Job) -> tuple[TestStream, dict[str, int]]:
+    actions: dict[str, int] = {}
     stream = TestStream(T0, tuple(job.topics), clock=ARRIVED if job.clock == "event" else T0)
     for step in _split(text, "|"):
         if step.startswith("W "):
             when, _, topic = step[2:].partition(" ")
             stream = stream.advance_watermark(duration_ms(when + "s"), topic=topic or None)
+            actions.pop("W " + when, None)
+            told = ["W " + when]
         elif step.startswith("C "):
             stream = stream.advance_clock(duration_ms(step[2:] + "s"))
+            told = [step]
         else:
             topic, _, records = step.rpartition(":")
             topic = topic or "l"
-            stream = stream.add(*(_record(item, topic) for item in _split(records, ",")), topic=topic)
-    return stream
+            told = _split(records, ",")
+            stream = stream.add(*(_record(item, topic) for item in told), topic=topic)
+        for item in told:
+            actions[new_name(item, actions)] = len(stream.batches) - 1
+    return stream, actions
 
 
 def _record(text: str, topic: str) -> dict[str, Any]:
