@@ -29,7 +29,7 @@ from engine.operators.two_sided import TwoSided
 from engine.operators.windows import WindowAggregate
 from engine.spec.decoder import Decoder
 from engine.spec.default_outputs import json_output, late_output, side_output
-from engine.spec.duration import duration_ms
+from engine.spec.duration import Duration, DurationField
 from engine.spec.errors import NewnormalError
 from engine.spec.inputs import INPUT, check_key, schema
 from engine.spec.job import Job
@@ -51,7 +51,7 @@ class Stream:
     sources: tuple[Source, ...]
     key: tuple[str, ...] = ()
     windows: Window | SequenceWindows | None = None
-    lateness: str = "0s"
+    lateness: DurationField = DurationField("allowed_lateness", "0s")
     when: Trigger | None = None
     panes: Accumulation = ACCUMULATING
     evict: Evictor | None = None
@@ -115,15 +115,9 @@ class Stream:
         idle_after: str,
         max_ahead: str,
     ) -> Stream:
-        for text, name in (
-            (out_of_orderness, "out_of_orderness"),
-            (idle_after, "idle_after"),
-            (max_ahead, "max_ahead"),
-        ):
-            duration_ms(text, name)
         check_time(record, time)
         formats = dict.fromkeys([topics] if isinstance(topics, str) else topics, decoder)
-        strategy = BoundedOutOfOrderness(out_of_orderness, idle_after)
+        strategy = BoundedOutOfOrderness(Duration(out_of_orderness, "out_of_orderness"), idle_after)
         columnar = isinstance(decoder, ColumnarDecoder)
         return cls.read(Source(formats, record, time, strategy, TimeBounds(max_ahead), columnar=columnar))
 
@@ -231,7 +225,6 @@ class Stream:
         if self.windows is not None:
             what = "a second window() before the aggregate() of the first"
             raise NewnormalError("STREAM_INCOMPLETE", what, "window()", "window(...).aggregate(...) each", "no job")
-        duration_ms(allowed_lateness, "allowed_lateness")
         return replace(self, windows=window, lateness=allowed_lateness, when=None, panes=ACCUMULATING, evict=None)
 
     def _keyed(self, where: str) -> None:
@@ -253,7 +246,6 @@ class Stream:
             what = "trigger() without window() before it"
             raise NewnormalError("STREAM_INCOMPLETE", what, "trigger()", "window(...).trigger(...)", "no job")
         lateness = self.lateness if allowed_lateness is None else allowed_lateness
-        duration_ms(lateness, "allowed_lateness")
         return replace(self, when=trigger, panes=panes, evict=evict, lateness=lateness)
 
     def aggregate(self, **aggregates: AnyAggregate) -> Stream:

@@ -11,7 +11,7 @@ from typing import Self
 import polars as pl
 
 from engine.aggregates.aggregate import TIME
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Rate:
 
     column: str
     only: tuple[str, str] | None = None
-    lookback: str = "5m"
+    lookback: DurationField = DurationField("lookback", "5m")
     time: str = field(default=TIME, kw_only=True, repr=False)
 
     def timed(self, column: str) -> Self:
@@ -37,7 +37,7 @@ class Rate:
     @property
     def lookback_ms(self) -> int:
         """`lookback` in milliseconds."""
-        return duration_ms(self.lookback)
+        return int(self.lookback)
 
     def counters(self, records: pl.DataFrame) -> pl.DataFrame:
         """The records that are samples of counters: those with a value."""

@@ -17,7 +17,6 @@ from rich.tree import Tree
 from engine.explain.printing import cell, visible
 from engine.operators.chain import Chain
 from engine.operators.windows import WindowAggregate
-from engine.spec.duration import duration_ms
 from engine.spec.job import Job
 from engine.spec.operator import Operator
 from engine.spec.output import Output
@@ -117,7 +116,7 @@ def _chain(config: Chain) -> Lines:
 @describe.register
 def _windows(config: WindowAggregate) -> Lines:
     """Windowed aggregation."""
-    lateness = duration_ms(config.allowed_lateness)
+    lateness = config.allowed_lateness
     if config.shared:
         kept = _length(SlicedWindows(config).retention)
         state = f"partials of each key and slice of {_length(config.sliding.slice_ms)}, for {kept} after its start"

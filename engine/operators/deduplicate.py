@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from engine.operators.ordered import EventTimeOrdered
 from engine.spec.columns import require
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,7 @@ class Deduplicate(EventTimeOrdered):
     """
 
     by: tuple[str, ...] = ()
-    within: str = "1h"
-
-    def __post_init__(self) -> None:
-        duration_ms(self.within, "within")
+    within: DurationField = DurationField("within", "1h")
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         require(self.by, given, "Deduplicate(by)")
@@ -33,4 +30,4 @@ class Deduplicate(EventTimeOrdered):
     @property
     def within_ms(self) -> int:
         """`within` in milliseconds."""
-        return duration_ms(self.within, "within")
+        return int(self.within)

@@ -8,7 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from engine.operators.two_sided import TwoSided, pair_columns
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
 
 
@@ -26,24 +26,14 @@ class IntervalJoin(TwoSided):
         NewnormalError: ``INTERVAL_INVALID`` if the upper bound lies before the lower one.
     """
 
-    lower: str
-    upper: str
+    lower: DurationField = DurationField("lower", signed=True)
+    upper: DurationField = DurationField("upper", signed=True)
     how: Literal["inner", "left"] = "inner"
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         return pa.schema([given.field(self.time), *pair_columns(self, self.key, given)])
 
     def __post_init__(self) -> None:
-        if signed_ms(self.upper) < signed_ms(self.lower):
+        if self.upper < self.lower:
             what = f"upper {self.upper} lies before lower {self.lower}"
             raise NewnormalError("INTERVAL_INVALID", what, "interval join", 'e.g. lower="-5s", upper="5s"')
-
-
-def signed_ms(text: str) -> int:
-    """Milliseconds of a duration that may begin with a minus.
-
-    >>> signed_ms("-5s"), signed_ms("0s")
-    (-5000, 0)
-    """
-    text = text.strip()
-    return -duration_ms(text[1:]) if text.startswith("-") else duration_ms(text)

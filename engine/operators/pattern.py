@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from engine.operators.ordered import EventTimeOrdered
 from engine.spec.columns import require
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
 from engine.spec.steps import Where, after, expression
 
@@ -50,14 +50,13 @@ class Pattern(EventTimeOrdered):
     """
 
     events: tuple[Event, ...]
-    within: str
+    within: DurationField = DurationField("within")
     columns: tuple[str, ...] = ()
     after: Literal["each", "past_last"] = "each"
 
     def __post_init__(self) -> None:
         for event in self.events:
             expression(event.where, f"event {event.name}")
-        duration_ms(self.within, "within")
         names = [event.name for event in self.events]
         wrong = ""
         if not self.events or self.events[0].how != "followed_by":
@@ -83,7 +82,7 @@ class Pattern(EventTimeOrdered):
     @property
     def within_ms(self) -> int:
         """`within` in milliseconds."""
-        return duration_ms(self.within, "within")
+        return int(self.within)
 
     @property
     def taken(self) -> list[Event]:

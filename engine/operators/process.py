@@ -9,7 +9,7 @@ import pyarrow as pa
 from engine.operators.ordered import EventTimeOrdered
 from engine.operators.turn import Logic
 from engine.spec.columns import require
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,7 @@ class Process(EventTimeOrdered):
     """
 
     logic: Logic
-    idle_after: str = ""
-
-    def __post_init__(self) -> None:
-        if self.idle_after:
-            duration_ms(self.idle_after, "idle_after")
+    idle_after: DurationField = DurationField("idle_after", "", empty=True)
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         require(self.logic.needs(), given, f"process({type(self.logic).__name__})")
@@ -35,4 +31,4 @@ class Process(EventTimeOrdered):
     @property
     def idle_ms(self) -> int:
         """`idle_after` in milliseconds; 0: never."""
-        return duration_ms(self.idle_after, "idle_after") if self.idle_after else 0
+        return int(self.idle_after)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from engine.columns.arrays import Ints
 from engine.operators.turn import Turn
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 
 Mask = npt.NDArray[np.bool_]
 
@@ -24,7 +24,7 @@ class SequenceWindows(ABC):
             what is open closes just after its last record.
     """
 
-    timeout: str = ""
+    timeout: DurationField = DurationField("timeout", "", empty=True)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ class SequenceWindows(ABC):
     @property
     def timeout_ms(self) -> int:
         """`timeout` in milliseconds; 0: never."""
-        return duration_ms(self.timeout, "timeout") if self.timeout else 0
+        return int(self.timeout)
 
     @abstractmethod
     def breaks(self, turn: Turn) -> Mask:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.aggregates import AnyAggregate, Rate
 from engine.aggregates.result_types import result_types
 from engine.spec.columns import require
-from engine.spec.duration import duration_ms
+from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
 from engine.spec.operator import Operator
 from engine.triggers import ACCUMULATING, AccumulatingAndRetracting, Accumulation, AfterWatermark, Trigger
@@ -48,13 +48,14 @@ class WindowAggregate(Operator):
     key: tuple[str, ...]
     time: str
     window: Window
-    allowed_lateness: str
+    allowed_lateness: Duration
     aggregates: dict[str, AnyAggregate]
     trigger: Trigger | None = None
     panes: Accumulation = ACCUMULATING
     evict: Evictor | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "allowed_lateness", Duration(self.allowed_lateness, "allowed_lateness"))
         rates = [name for name, aggregate in self.aggregates.items() if isinstance(aggregate, Rate)]
         if rates and not self.shared:
             what = f"{', '.join(rates)}: a rate needs the sample ahead of its window"
@@ -96,7 +97,7 @@ class WindowAggregate(Operator):
 
         ``pane`` and ``timing`` are not among them: a record type may leave them out.
         """
-        if not duration_ms(self.allowed_lateness):
+        if not self.allowed_lateness:
             return None
         return pa.schema(
             [(name, pa.null()) for name in (*self.key, *BOUNDS, *self.aggregates, "revision", *self._taken_back)]

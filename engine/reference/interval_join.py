@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.operators.interval_join import IntervalJoin, signed_ms
+from engine.operators.interval_join import IntervalJoin
 from engine.reference.ordered import OrderedReference
 from engine.reference.two_sided import Pairs
 from engine.spec.operator import Progress, Row
@@ -14,7 +14,7 @@ class IntervalJoinReference(OrderedReference):
     def __init__(self, config: IntervalJoin) -> None:
         super().__init__(config)
         self.pairs, self.outer = Pairs(config, config.key), config.how == "left"
-        self.lower, self.upper = signed_ms(config.lower), signed_ms(config.upper)
+        self.lower, self.upper = int(config.lower), int(config.upper)
         self.left: list[Row] = []
         self.right: list[Row] = []
         self.paired: list[int] = []

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import singledispatch
 from zoneinfo import ZoneInfo
 
-from engine.spec.duration import END_OF_TIME, NEVER, duration_ms
+from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Row
 from engine.windows import Calendar, Evictor, Global, KeepLast, KeepRecent, Session, Sliding, Window
 
@@ -28,7 +28,7 @@ def _(window: Sliding, time: int) -> list[tuple[int, int]]:
     >>> spans_of(Sliding("20s", every="10s", offset="3s"), 25_000)
     [(13000, 33000), (23000, 43000)]
     """
-    size, every, offset = (duration_ms(text) for text in (window.size, window.every, window.offset))
+    size, every, offset = int(window.size), int(window.every), int(window.offset)
     start = (time - offset) // every * every + offset
     spans = []
     while start + size > time:
@@ -39,7 +39,7 @@ def _(window: Sliding, time: int) -> list[tuple[int, int]]:
 
 @spans_of.register
 def _(window: Session, time: int) -> list[tuple[int, int]]:
-    return [(time, time + duration_ms(window.gap))]
+    return [(time, time + int(window.gap))]
 
 
 @spans_of.register
@@ -72,14 +72,14 @@ def _is_first(unit: str, day: date) -> bool:
 
 def _begins(window: Calendar, day: date) -> int:
     """When the wall clock shows ``begins`` after midnight, epoch milliseconds."""
-    wall = datetime(day.year, day.month, day.day) + timedelta(milliseconds=duration_ms(window.begins))  # noqa: DTZ001
+    wall = datetime(day.year, day.month, day.day) + timedelta(milliseconds=int(window.begins))  # noqa: DTZ001
     return round(wall.replace(tzinfo=ZoneInfo(window.zone)).timestamp() * 1000)
 
 
 def last_slot(window: Sliding, time: int) -> tuple[int, int]:
     """Start and end of the slide in which a time lies: the part of time that a window and the next one do not share."""
     start = spans_of(window, time)[-1][0]
-    return start, start + duration_ms(window.every)
+    return start, start + int(window.every)
 
 
 @singledispatch
@@ -96,4 +96,4 @@ def _(evictor: KeepLast, records: Sequence[Row], time: str) -> list[Row]:
 @kept.register
 def _(evictor: KeepRecent, records: Sequence[Row], time: str) -> list[Row]:
     newest = records[-1][time]
-    return [record for record in records if newest - record[time] < duration_ms(evictor.span)]
+    return [record for record in records if newest - record[time] < int(evictor.span)]

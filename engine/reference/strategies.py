@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import singledispatch
 
-from engine.spec.duration import NEVER, duration_ms
+from engine.spec.duration import NEVER
 from engine.spec.operator import Row
 from engine.watermarks import (
     AscendingTimestamps,
@@ -73,7 +73,7 @@ def is_idle(strategy: WatermarkStrategy, log: PartitionLog) -> bool:
     if log.watermark is not None and not isinstance(strategy, Punctuated):
         return False
     assert log.last_record is not None
-    return log.last_arrival - log.last_record >= duration_ms(strategy.idle_after)
+    return log.last_arrival - log.last_record >= int(strategy.idle_after)
 
 
 @singledispatch
@@ -84,7 +84,7 @@ def partition_watermark(strategy: WatermarkStrategy, log: PartitionLog) -> int:
 
 @partition_watermark.register
 def _(strategy: BoundedOutOfOrderness, log: PartitionLog) -> int:
-    return _writers_or_behind(log, duration_ms(strategy.bound))
+    return _writers_or_behind(log, int(strategy.bound))
 
 
 @partition_watermark.register
@@ -99,7 +99,7 @@ def _(strategy: Punctuated, log: PartitionLog) -> int:
 
 @partition_watermark.register
 def _(strategy: Prompt, log: PartitionLog) -> int:
-    return log.last_arrival - duration_ms(strategy.bound)
+    return log.last_arrival - int(strategy.bound)
 
 
 @partition_watermark.register
@@ -116,9 +116,9 @@ def _writers_or_behind(log: PartitionLog, bound: int) -> int:
 
 def _learned_bound(strategy: LearnedLateness, log: PartitionLog) -> int:
     """The percentile of the lateness of the records remembered, in whole units, between ``least`` and ``most``."""
-    most, least = duration_ms(strategy.most), duration_ms(strategy.least)
+    most, least = int(strategy.most), int(strategy.least)
     unit = max(1, most // _UNITS_OF_MOST)
-    block_length = max(1, duration_ms(strategy.history) // _BLOCKS // unit)
+    block_length = max(1, int(strategy.history) // _BLOCKS // unit)
     behind = [(greatest // unit, greatest // unit - time // unit) for time, greatest in log.times]
     last_block = max((newest // block_length for newest, _ in behind), default=0)
     remembered = sorted(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from engine.reference.entries import Arrival, Entry, Heartbeat, Watermark
 from engine.reference.strategies import PartitionLog, given_watermark, is_idle, partition_watermark
-from engine.spec.duration import NEVER, duration_ms
+from engine.spec.duration import NEVER
 from engine.spec.source import Source
 
 
@@ -42,7 +42,7 @@ class InputWatermark:
         written = entry.watermark if isinstance(entry, Watermark) else None
         watermark = given_watermark(self.source.watermark, record, written)
         if watermark is not None:
-            watermark = min(watermark, entry.arrived + duration_ms(self.source.bounds.max_ahead))
+            watermark = min(watermark, entry.arrived + int(self.source.bounds.max_ahead))
         log.take(entry.arrived, isinstance(entry, Heartbeat), time, watermark)
 
     def advance(self) -> None:

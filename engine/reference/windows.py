@@ -22,7 +22,7 @@ from engine.reference.meaning import Reference
 from engine.reference.rates import increased, predecessor
 from engine.reference.spans import kept, spans_of
 from engine.reference.triggers import Moment, Node, Since, View
-from engine.spec.duration import END_OF_TIME, duration_ms
+from engine.spec.duration import END_OF_TIME
 from engine.spec.operator import Key, Progress, Row
 from engine.triggers import AccumulatingAndRetracting, Discarding
 
@@ -76,7 +76,7 @@ class WindowAggregateReference(Reference):
 
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
-        self.lateness = duration_ms(config.allowed_lateness)
+        self.lateness = int(config.allowed_lateness)
         self.held: list[WindowContent] = []
         self.taken: dict[Key, list[Row]] = {}
         self.rate = next((a for a in config.aggregates.values() if isinstance(a, Rate)), None)

@@ -10,7 +10,7 @@ from engine.columns.partitioning import slots
 from engine.formats.dead_letters import DeadLetter, dead_letter
 from engine.formats.heartbeat import HEARTBEAT
 from engine.spec.decoder import ROW, Decoded, Messages
-from engine.spec.duration import NEVER, duration_ms
+from engine.spec.duration import NEVER
 from engine.spec.source import Source
 from engine.spec.steps import apply
 from engine.watermarks import Marker
@@ -55,7 +55,7 @@ def _writer_watermark(source: Source, records: pa.Table, decoded: Decoded, messa
         rows, told = np.array(decoded.writer_watermarks, np.int64).reshape(-1, 2).T
     if not len(rows):
         return None
-    return int(np.minimum(told, messages.arrived[rows] + duration_ms(source.bounds.max_ahead)).max())
+    return int(np.minimum(told, messages.arrived[rows] + source.bounds.max_ahead).max())
 
 
 def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:

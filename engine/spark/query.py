@@ -21,7 +21,7 @@ from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS, Stats
 from engine.spark.bundles import OUTPUT, unbundled
 from engine.spark.stateful import ShardProcessor
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 from engine.spec.job import Job
 
 
@@ -46,7 +46,7 @@ class Runtime:
     bootstrap: str
     checkpoints: Path
     shards: int = 2
-    trigger: str = "200ms"
+    trigger: DurationField = DurationField("trigger", "200ms")
     max_records: int = 2_000
     max_messages: int = 400_000
     max_documents: int = 5_000
@@ -126,7 +126,7 @@ def _start(frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataF
         frame.writeStream.queryName(name)
         .option("checkpointLocation", str(runtime.checkpoints / name))
         .outputMode("update")
-        .trigger(processingTime=f"{duration_ms(runtime.trigger)} milliseconds")
+        .trigger(processingTime=f"{int(runtime.trigger)} milliseconds")
         .foreachBatch(write)
         .start()
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Any
 
 from engine.spec.errors import NewnormalError
 
@@ -41,6 +42,91 @@ def duration_ms(text: str | int, where: str = "duration") -> int:
     if at != len(text) or at == 0 or total > LONGEST:
         raise NewnormalError("DURATION_INVALID", f"{text!r} is no duration", where, "e.g. 250ms, 10s, 5m, 1h30m, 7d")
     return round(total)
+
+
+class Duration(int):
+    """A length of time: an integer of milliseconds that remembers the text it was given as.
+
+    Args:
+        value: Text such as ``"10s"`` or ``"1h30m"``, or milliseconds.
+        where: The parameter, for the message of an error.
+        signed: Whether the text may begin with a minus.
+        empty: Whether empty text is accepted: it is 0, and stands for "never".
+
+    Raises:
+        NewnormalError: ``DURATION_INVALID``.
+
+    >>> Duration("1m") == 60_000, Duration("1m"), f"every {Duration('1m')}", Duration("-5s", signed=True) + 0
+    (True, '1m', 'every 1m', -5000)
+    """
+
+    text: str
+
+    def __new__(cls, value: str | int, where: str = "duration", signed: bool = False, empty: bool = False) -> Duration:
+        """Reads the text."""
+        if isinstance(value, Duration):
+            return value
+        if isinstance(value, int):
+            made, made_text = super().__new__(cls, value), f"{value}ms"
+        elif not isinstance(value, str):
+            raise NewnormalError(
+                "DURATION_INVALID", f"{value!r} is no duration", where, "e.g. 250ms, 10s, 5m, 1h30m, 7d"
+            )
+        elif empty and not value:
+            made, made_text = super().__new__(cls, 0), value
+        elif signed and value.strip().startswith("-"):
+            made, made_text = super().__new__(cls, -duration_ms(value.strip()[1:], where)), value
+        else:
+            made, made_text = super().__new__(cls, duration_ms(value, where)), value
+        made.text = made_text
+        return made
+
+    def __repr__(self) -> str:
+        return repr(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (int(self), self.text)
+
+
+def _restored(value: int, text: str) -> Duration:
+    made = int.__new__(Duration, value)
+    made.text = text
+    return made
+
+
+class DurationField:
+    """A field of a specification that takes text or milliseconds and holds a `Duration`, parsed when it is built.
+
+    Args:
+        where: The parameter, for the message of an error.
+        default: Its value where none is given; ``None``: one must be given.
+        signed: See `Duration`.
+        empty: See `Duration`.
+    """
+
+    def __init__(self, where: str, default: str | None = None, signed: bool = False, empty: bool = False) -> None:
+        self.where, self.signed, self.empty = where, signed, empty
+        self.default = None if default is None else self._read(default)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Duration:
+        if instance is not None:
+            value: Duration = instance.__dict__[self.name]
+            return value
+        if self.default is None:  # so that a dataclass finds no default
+            raise AttributeError(self.name)
+        return self.default
+
+    def __set__(self, instance: object, value: str | int) -> None:
+        instance.__dict__[self.name] = self._read(value)
+
+    def _read(self, value: str | int) -> Duration:
+        return Duration(value, self.where, self.signed, self.empty)
 
 
 def iso(ms: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.spec.duration import duration_ms, epoch_ms, iso
+from engine.spec.duration import DurationField, epoch_ms, iso
 
 _UNITS = {"seconds": 1_000, "microseconds": 1e-3, "nanoseconds": 1e-6}
 """Units that epoch times come in, and how many milliseconds one is."""
@@ -42,12 +42,12 @@ class TimeBounds:
         earliest: Times before this are taken for a broken clock.
     """
 
-    max_ahead: str = "1m"
+    max_ahead: DurationField = DurationField("max_ahead", "1m")
     earliest: str = "2000-01-01T00:00:00Z"
 
     def ahead(self, times: npt.NDArray[np.int64], arrived: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which times lie too far ahead of their arrival; both in epoch milliseconds, shape (n,)."""
-        result: npt.NDArray[np.bool_] = times > arrived + duration_ms(self.max_ahead)
+        result: npt.NDArray[np.bool_] = times > arrived + self.max_ahead
         return result
 
     def early(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -66,7 +66,7 @@ class TimeBounds:
         >>> TimeBounds().refusal(1_700_000_000, 1_700_000_000_500, "time")
         ('TIME_UNIT', 'time = 1700000000 looks like seconds; epoch milliseconds are expected')
         """
-        latest, earliest = arrived + duration_ms(self.max_ahead), epoch_ms(self.earliest)
+        latest, earliest = arrived + self.max_ahead, epoch_ms(self.earliest)
         if earliest <= time <= latest:
             return None
         if hint := other_unit(time, earliest, latest):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
 from engine.triggers.trigger import Trigger
 
@@ -39,7 +39,7 @@ class AfterProcessingTime(Trigger):
         NewnormalError: ``TRIGGER_INVALID`` if the period is not above 0.
     """
 
-    period: str
+    period: DurationField = DurationField("trigger.period")
     aligned: bool = True
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class AfterProcessingTime(Trigger):
     @property
     def period_ms(self) -> int:
         """`period` in milliseconds."""
-        return duration_ms(self.period, "trigger.period")
+        return int(self.period)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from engine.operators.interval_join import IntervalJoin, signed_ms
+from engine.operators.interval_join import IntervalJoin
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState
@@ -23,7 +23,7 @@ class IntervalJoinProcessor(OrderedProcessor):
     def __init__(self, config: IntervalJoin) -> None:
         super().__init__(config)
         self.sides = Sides(config, config.key)
-        self.lower, self.upper, self.outer = signed_ms(config.lower), signed_ms(config.upper), config.how == "left"
+        self.lower, self.upper, self.outer = int(config.lower), int(config.upper), config.how == "left"
         self.width = max(self.upper - self.lower, 1)
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:

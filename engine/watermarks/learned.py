@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from engine.spec.duration import NEVER, duration_ms
+from engine.spec.duration import NEVER, DurationField
 from engine.spec.errors import NewnormalError
 from engine.watermarks.clock import PartitionClock
 from engine.watermarks.marker import Observed
@@ -41,23 +41,23 @@ class LearnedLateness(WatermarkStrategy):
     """
 
     percentile: float = 0.999
-    history: str = "10m"
-    least: str = "0s"
-    most: str = "1m"
+    history: DurationField = DurationField("history", "10m")
+    least: DurationField = DurationField("least", "0s")
+    most: DurationField = DurationField("most", "1m")
     enough: int = 1000
-    idle_after: str = "10s"
+    idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
-        ordered = 0 <= duration_ms(self.least) <= duration_ms(self.most) and duration_ms(self.most) > 0
-        if not (0 < self.percentile <= 1 and ordered and duration_ms(self.history) > 0):
+        ordered = 0 <= self.least <= self.most and self.most > 0
+        if not (0 < self.percentile <= 1 and ordered and self.history > 0):
             accepted = "0 < percentile <= 1, 0s <= least <= most, history above 0s"
             raise NewnormalError("WATERMARK_INVALID", repr(self), "LearnedLateness", accepted)
 
     @property
     def resolution(self) -> int:
         """Milliseconds in which times are counted."""
-        return max(1, duration_ms(self.most) // _STEPS)
+        return max(1, self.most // _STEPS)
 
     def observes(self, times: npt.NDArray[np.int64]) -> Observed:
         if not len(times):
@@ -71,7 +71,7 @@ class LearnedLateness(WatermarkStrategy):
     def learns(self, clock: PartitionClock, observed: Observed) -> None:
         """Adds to the blocks: by the newest time, that of the messages before included, how many were how late."""
         known = clock.max_time // self.resolution if clock.max_time > NEVER else None
-        block_length = max(1, duration_ms(self.history) // _BLOCKS // self.resolution)
+        block_length = max(1, self.history // _BLOCKS // self.resolution)
         for newest, behind, count in observed:
             true = newest if known is None else max(newest, known)
             late = str(min(_STEPS, behind + true - newest))
@@ -86,7 +86,7 @@ class LearnedLateness(WatermarkStrategy):
         for block in clock.lateness.values():
             for late, count in block.items():
                 counts[int(late)] += count
-        least, most = duration_ms(self.least), duration_ms(self.most)
+        least, most = self.least, self.most
         if counts.sum() < self.enough:
             return most
         at = int(np.searchsorted(np.cumsum(counts), self.percentile * counts.sum()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.spec.duration import NEVER, duration_ms
+from engine.spec.duration import NEVER, DurationField
 from engine.watermarks.clock import PartitionClock
 from engine.watermarks.strategy import WatermarkStrategy
 
@@ -35,7 +35,7 @@ class Punctuated(WatermarkStrategy):
 
     column: str
     where: tuple[str, object] | None = None
-    idle_after: str = "10s"
+    idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
     def trails(self, clock: PartitionClock) -> int:
@@ -45,7 +45,7 @@ class Punctuated(WatermarkStrategy):
         return NEVER if clock.writer_watermark is None else clock.writer_watermark
 
     def awake(self, clock: PartitionClock) -> bool:
-        return clock.last - clock.spoke < duration_ms(self.idle_after)
+        return clock.last - clock.spoke < self.idle_after
 
     def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
         given = records.column(self.column).cast(pa.int64())

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.spec.duration import NEVER, duration_ms
+from engine.spec.duration import NEVER, DurationField
 from engine.watermarks.clock import PartitionClock
 from engine.watermarks.marker import Observed
 
@@ -27,7 +27,7 @@ class WatermarkStrategy(ABC):
             at a first start one must not run ahead of another that just was not read yet.
     """
 
-    idle_after: str
+    idle_after: DurationField
     expected: tuple[tuple[str, int], ...]
 
     @abstractmethod
@@ -42,7 +42,7 @@ class WatermarkStrategy(ABC):
 
     def awake(self, clock: PartitionClock) -> bool:
         """Whether the partition holds the watermark back; a writer that sends watermarks says itself how far it is."""
-        return clock.writer_watermark is not None or clock.last - clock.spoke < duration_ms(self.idle_after)
+        return clock.writer_watermark is not None or clock.last - clock.spoke < self.idle_after
 
     def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
         """The watermark that each record gives, null where it gives none; ``None``: the writers' watermarks count."""
@@ -71,12 +71,12 @@ class BoundedOutOfOrderness(WatermarkStrategy):
         expected: Partitions that are waited for.
     """
 
-    bound: str = "0s"
-    idle_after: str = "10s"
+    bound: DurationField = DurationField("bound", "0s")
+    idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
     def trails(self, clock: PartitionClock) -> int:
-        return duration_ms(self.bound)
+        return int(self.bound)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class AscendingTimestamps(WatermarkStrategy):
     A record that breaks the order is late, as with any strategy.
     """
 
-    idle_after: str = "10s"
+    idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
     def trails(self, clock: PartitionClock) -> int:
@@ -106,15 +106,15 @@ class Prompt(WatermarkStrategy):
         expected: See `WatermarkStrategy`.
     """
 
-    bound: str = "0s"
-    idle_after: str = "10s"
+    bound: DurationField = DurationField("bound", "0s")
+    idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
     def trails(self, clock: PartitionClock) -> int:
-        return duration_ms(self.bound)
+        return int(self.bound)
 
     def says(self, clock: PartitionClock) -> int:
-        return clock.last - duration_ms(self.bound) if clock.last > NEVER else NEVER
+        return clock.last - self.bound if clock.last > NEVER else NEVER
 
     def awake(self, clock: PartitionClock) -> bool:
         return True

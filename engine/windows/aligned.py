@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
 from engine.windows.window import Spans, Times, Window
 
@@ -30,9 +30,9 @@ class Sliding(Window):
     6
     """
 
-    size: str
-    every: str
-    offset: str = "0s"
+    size: DurationField = DurationField("window.size")
+    every: DurationField = DurationField("window.every")
+    offset: DurationField = DurationField("window.offset", "0s")
 
     def __post_init__(self) -> None:
         if self.slice_ms <= 0 or self.size_ms <= 0 or self.size_ms % self.slice_ms:
@@ -42,8 +42,6 @@ class Sliding(Window):
                 "window",
                 "e.g. 60s every 10s",
             )
-
-        duration_ms(self.offset, "window.offset")
 
     def spans(self, times: Times) -> Spans:
         """The spans of each of some records."""
@@ -55,17 +53,17 @@ class Sliding(Window):
     @property
     def offset_ms(self) -> int:
         """Where windows begin, milliseconds after a multiple of ``every``."""
-        return duration_ms(self.offset) % self.slice_ms
+        return self.offset % self.slice_ms
 
     @property
     def size_ms(self) -> int:
         """Length of a window, milliseconds."""
-        return duration_ms(self.size, "window.size")
+        return int(self.size)
 
     @property
     def slice_ms(self) -> int:
         """Length of a slice, milliseconds."""
-        return duration_ms(self.every, "window.every")
+        return int(self.every)
 
     @property
     def slices_per_window(self) -> int:
@@ -92,5 +90,5 @@ class Tumbling(Sliding):
     [30000]
     """
 
-    def __init__(self, size: str, offset: str = "0s") -> None:
+    def __init__(self, size: str | int, offset: str | int = "0s") -> None:
         super().__init__(size, every=size, offset=offset)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from engine.spec.duration import duration_ms
+from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
 from engine.windows.window import Spans, Times, Window
 
@@ -41,7 +41,7 @@ class Calendar(Window):
 
     unit: Unit
     zone: str = "UTC"
-    begins: str = "0s"
+    begins: DurationField = DurationField("window.begins", "0s")
 
     def __post_init__(self) -> None:
         if self.unit not in get_args(Unit):
@@ -54,7 +54,7 @@ class Calendar(Window):
             raise NewnormalError(
                 "WINDOW_INVALID", f"no time zone: {self.zone!r}", "window.zone", "a name such as Europe/Stockholm"
             ) from error
-        if not 0 <= duration_ms(self.begins, "window.begins") < 86_400_000:
+        if not 0 <= self.begins < 86_400_000:
             raise NewnormalError("WINDOW_INVALID", f"no time of day: {self.begins}", "window.begins", "0s to 24h")
 
     def spans(self, times: Times) -> Spans:
@@ -85,7 +85,7 @@ class Calendar(Window):
     def instant(self, day: date) -> int:
         """When a period begins, epoch milliseconds."""
         midnight = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(self.zone))
-        local = midnight + timedelta(milliseconds=duration_ms(self.begins))  # wall-clock arithmetic
+        local = midnight + timedelta(milliseconds=self.begins)  # wall-clock arithmetic
         return round(local.timestamp() * 1000)
 
 

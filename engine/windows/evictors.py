@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
 from engine.windows.window import positive
 
@@ -47,10 +48,10 @@ class KeepLast(Evictor):
 class KeepRecent(Evictor):
     """The records less than ``span`` older than the newest one."""
 
-    span: str
+    span: DurationField = DurationField("evict.span")
 
     def __post_init__(self) -> None:
         positive(self.span, "evict.span")
 
     def keep(self, time: str) -> pl.Expr:
-        return pl.col(NEWEST) - pl.col(time) < positive(self.span, "evict.span")
+        return pl.col(NEWEST) - pl.col(time) < int(self.span)

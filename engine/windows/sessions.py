@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from engine.spec.duration import END_OF_TIME, NEVER
+from engine.spec.duration import END_OF_TIME, NEVER, DurationField
 from engine.windows.window import Spans, Times, Window, positive
 
 
@@ -22,14 +22,14 @@ class Session(Window):
     """
 
     merges: ClassVar[bool] = True
-    gap: str
+    gap: DurationField = DurationField("window.gap")
 
     def __post_init__(self) -> None:
         positive(self.gap, "window.gap")
 
     def spans(self, times: Times) -> Spans:
         """The span that each of some records opens."""
-        return Spans(np.arange(len(times)), times, times + positive(self.gap, "window.gap"))
+        return Spans(np.arange(len(times)), times, times + int(self.gap))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from engine.spec.duration import duration_ms
+from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
 
 Times = npt.NDArray[np.int64]
@@ -38,13 +38,11 @@ class Window(ABC):
         """The spans of each of some records."""
 
 
-def positive(text: str, where: str) -> int:
-    """Milliseconds of a duration of a window.
+def positive(length: Duration, where: str) -> None:
+    """Refuses a length that is not above 0.
 
     Raises:
-        NewnormalError: ``WINDOW_INVALID`` if it is not above 0.
+        NewnormalError: ``WINDOW_INVALID``.
     """
-    value = duration_ms(text, where)
-    if value <= 0:
-        raise NewnormalError("WINDOW_INVALID", f"{text} is no length of time", where, "a duration above 0, e.g. 10s")
-    return value
+    if length <= 0:
+        raise NewnormalError("WINDOW_INVALID", f"{length} is no length of time", where, "a duration above 0, e.g. 10s")

@@ -11,7 +11,7 @@ import polars as pl
 
 from engine.columns.packing import grouped
 from engine.operators.windows import WindowAggregate
-from engine.spec.duration import NEVER, duration_ms
+from engine.spec.duration import NEVER
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.vectorized.processor import Processor, Results, StateCounts
@@ -31,7 +31,7 @@ class SlicedWindows(Processor):
         self.window = config.sliding
         self.slice_ms, self.key = self.window.slice_ms, list(config.key)
         self.by = [*self.key, PARTIAL]
-        self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
+        self.lateness = int(config.allowed_lateness)
         self.folds = Folds(config.aggregates)
         self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
         self.rates = Rates(rate, self.key, self.window) if rate else None

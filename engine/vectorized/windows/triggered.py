@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.operators.windows import WindowAggregate
-from engine.spec.duration import END_OF_TIME, NEVER, duration_ms
+from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState
 from engine.vectorized.processor import Processor, Results, StateCounts
@@ -32,7 +32,7 @@ class GeneralWindows(Processor):
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
         self.key = list(config.key)
-        self.lateness = duration_ms(config.allowed_lateness, "allowed_lateness")
+        self.lateness = int(config.allowed_lateness)
         self.logic = TriggerLogic(config.fires)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
