@@ -25,6 +25,7 @@ job("PARTIAL_CLASH", "two aggregates keep different partial results under one na
 job("WATERMARK_INVALID", "a watermark strategy's parameter is wrong", "give what the message says is accepted")
 job("LATE_MISFIT", "the late topic cannot hold what may come too late", "another record type for it")
 job("INPUTS_CLASH", "inputs of a job differ in clock, time column or type of a column", "`select` or `map` to one name")
+job("NAME_INVALID", "a job or a topic has a name that Kafka does not take", "letters, digits, dots, `_` and `-`")
 job("STREAM_ORDER", "a step stands after an operator where it must stand before", "put it first, or use a second job")
 job("EXPRESSION_INVALID", "a SQL expression does not parse, or names an unknown column", "mend the expression")
 job("PATTERN_INVALID", "a pattern has no events that can follow one another", "see [engine.md](engine.md)")

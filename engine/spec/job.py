@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from engine.spec import late_topic as fits
@@ -11,6 +12,8 @@ from engine.spec.operator import Operator
 from engine.spec.output import Output, Side
 from engine.spec.source import Source, TimeDomain
 from engine.spec.steps import Where, after
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,10 @@ class Job:
     side: tuple[Side, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in (self.name, *self.topics, *(output.topic for output in self.outputs)):
+            if not _NAME.fullmatch(name):
+                accepted = "letters, digits, dots, _ and -, at most 200 of them"
+                raise NewnormalError("NAME_INVALID", f"{name!r} is no name", f"job {self.name}", accepted, "no job")
         checked(self.inputs)
         check_key(self.inputs, self.key)
         given = schema(self.inputs)

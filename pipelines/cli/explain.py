@@ -15,7 +15,10 @@ from pipelines.contracts.settings import load
 
 def explain_job(
     name: Annotated[
-        str, typer.Argument(help="normalizer, extractor, detector; log_normalizer, templates, log_detector")
+        str,
+        typer.Argument(
+            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; or my_jobs.py:words"
+        ),
     ],
     state_dir: StateDir = None,
     namespace: Namespace = None,
@@ -26,9 +29,15 @@ def explain_job(
     """
     from pipelines.jobs import JOBS  # noqa: PLC0415  the jobs load the models
     from pipelines.runtime import job_metrics  # noqa: PLC0415  the jobs load the models
+    from pipelines.runtime.own_jobs import is_file, load_jobs  # noqa: PLC0415  the jobs load the models
+    from pipelines.runtime.program import CHAIN, Program  # noqa: PLC0415  the jobs load the models
 
-    if name not in JOBS:
+    own = is_file(name)
+    if not own and name not in JOBS:
         raise NewnormalError("JOB_UNKNOWN", name, "explain-job", ", ".join(JOBS), "nothing was explained")
     settings = load(**overrides(None, None, state_dir, namespace))
-    figures = job_metrics.load(settings.folder("job_metrics"), name)
-    Console().print(explain(JOBS[name](settings), figures, settings.engine.shards))
+    program: Program = load_jobs([name]) if own else CHAIN
+    for one in program.names if own else [name]:
+        figures, job = job_metrics.load(settings.folder("job_metrics"), one), program.job(one, settings)
+        if job is not None:
+            Console().print(explain(job, figures, settings.engine.shards))

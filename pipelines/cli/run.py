@@ -1,4 +1,4 @@
-"""`newnormal run`: the jobs, all in one driver or one alone."""
+"""`newnormal run`: the production jobs, all in one driver or one alone; or the jobs of a file of one's own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.settings import load
 
@@ -14,7 +15,8 @@ def run(
     jobs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; sink. Default: all."
+            help="normalizer, extractor, detector; log_normalizer, templates, log_detector; sink. Default: all. "
+            "Or a file of your own jobs: my_jobs.py, or one job in it: my_jobs.py:words."
         ),
     ] = None,
     kafka: Kafka = None,
@@ -33,15 +35,26 @@ def run(
     """Run jobs until Ctrl-C; a second start goes on where the first stopped.
 
     [bold]newnormal run[/bold] runs all jobs in one driver. [bold]newnormal run extractor[/bold] runs one alone: each
-    has its own checkpoint and topic. Servers that no setting names are started, and stopped at the end.
+    has its own checkpoint and topic. [bold]newnormal run my_jobs.py[/bold] runs the jobs that a Python file defines.
+    Servers that no setting names are started, and stopped at the end.
     """
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.driver import ALL, Driver  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.own_jobs import is_file, load_jobs  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.program import CHAIN, Program  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
 
-    names = jobs or list(ALL)
+    files = [job for job in jobs or () if is_file(job)]
+    if files and len(files) < len(jobs or ()):
+        what = f"{', '.join(files)} beside jobs of the chain"
+        accepted = "files of jobs, or jobs of the chain: a start for each"
+        raise NewnormalError("JOBS_FILE", what, "newnormal run", accepted, "nothing was started")
+    program: Program = load_jobs(files) if files else CHAIN
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
-    with embedded(settings) as servers:
-        driver = Driver(servers.settings(settings), names, write_again=write_again, take_over=take_over)
+    with embedded(settings, elasticsearch=not files) as servers:
+        names = None if files else jobs
+        driver = Driver(
+            servers.settings(settings), names, write_again=write_again, take_over=take_over, program=program
+        )
         with watching(driver) as watch:
             watch.until(lambda: False)

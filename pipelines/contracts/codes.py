@@ -33,6 +33,12 @@ ours(
 )
 
 jobs = section("Jobs")
+jobs("JOBS_FILE", "a file of jobs cannot be loaded, or has no such job", "see what the message says is accepted")
+jobs(
+    "JOB_CHANGED",
+    "a job's key or windows are not those that its state was made with",
+    "the definition of before, or another name for the job",
+)
 jobs("JOB_FAILED", "a job failed again and again; the reason is in the message", "mend the reason, start again")
 jobs(
     "ALREADY_RUNNING",

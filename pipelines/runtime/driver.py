@@ -20,7 +20,6 @@ from deploy.artifacts import spark_jars
 from deploy.java import java_home
 from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation
-from engine.kafka.admin import ensure_topics
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
@@ -29,17 +28,15 @@ from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
-from pipelines.jobs import JOBS, LINKS, MODULES, TOPICS
 from pipelines.jobs.index.job import SinkJob
-from pipelines.runtime import fingerprint
 from pipelines.runtime.interrupts import Interrupts
 from pipelines.runtime.job_metrics import JobMetrics
 from pipelines.runtime.ownership import Ownership
+from pipelines.runtime.program import CHAIN, Program
 from pipelines.runtime.restarts import Restarts
 from pipelines.runtime.servers import Check, ServerWatch, ask_elasticsearch
 from pipelines.runtime.status import StatusCollector
 
-ALL = tuple(LINKS)
 _STALL_SECONDS = 60.0
 _SLOW_SECONDS = 120.0
 _START_SECONDS = 12.0
@@ -54,10 +51,11 @@ class Driver:
 
     Args:
         settings: The settings, with the servers' addresses filled in.
-        jobs: Names out of `ALL`.
+        jobs: Names of the program's jobs; ``None``: all of them.
         live_from: See `StatusCollector`.
         write_again: Whether output that the checkpoints do not know of may be written a second time.
         take_over: See `Ownership`.
+        program: What the jobs are: the production chain, or the jobs of a file.
 
     Raises:
         NewnormalError: ``JOB_UNKNOWN``; ``ALREADY_RUNNING``; ``KAFKA_UNREACHABLE``.
@@ -66,17 +64,20 @@ class Driver:
     def __init__(
         self,
         settings: Settings,
-        jobs: Sequence[str] = ALL,
+        jobs: Sequence[str] | None = None,
         live_from: int | None = None,
         write_again: bool = False,
         take_over: bool = False,
+        program: Program = CHAIN,
     ) -> None:
-        unknown = [name for name in jobs if name not in ALL]
+        jobs = program.names if jobs is None else jobs
+        unknown = [name for name in jobs if name not in program.names]
         if unknown:
             raise NewnormalError(
-                "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(ALL), "nothing was started"
+                "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
             )
-        self.settings, self.names = settings, [name for name in ALL if name in jobs]
+        self.settings, self.program = settings, program
+        self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.status = StatusCollector(
             self.names, live_from if live_from is not None else int(time.time() * 1000), delay
@@ -123,13 +124,11 @@ class Driver:
                 ``PARTITIONS_FIXED``; ``CHECKPOINT_MISSING``, ``CHECKPOINT_BEHIND``; ``KAFKA_UNREACHABLE``.
         """
         settings = self.settings
-        wanted = {settings.topic(name): topics.config(name) for name in TOPICS}
-        ensure_topics(self.runtime.bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication)
+        self.program.prepare(settings)
         self.resources.enter_context(self.ownership)
         self._check_layout()
         self._check_output()
-        fingerprint.check_partitions(settings, self.names)
-        fingerprint.check(settings, self.runtime.checkpoints, self.names)
+        self.program.check(self.names, settings, self.runtime.checkpoints)
 
     def start(self) -> None:
         """Starts Spark and the jobs, which `claim` has taken."""
@@ -143,14 +142,11 @@ class Driver:
             settings.state / "spark",
             settings.engine.driver_memory,
             log=settings.state / "logs" / "spark.log",
-            preload=MODULES,
+            preload=self.program.modules,
         )
         self.interrupts.defer()  # Spark has taken Ctrl-C for itself
         self.interrupts.check()
-        from_outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}
-        read = {topic for name in self.names for topic in LINKS[name].inputs}
-        beating = [settings.topic(topic) for topic in sorted(read & from_outside)]
-        if beating:
+        if beating := self.program.beating(self.names, settings):
             self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
         self.ownership.check_others()
         for name in self.names:
@@ -159,8 +155,8 @@ class Driver:
 
     def _check_output(self) -> None:
         """What the jobs wrote before must be known to their checkpoints; the sink's output is overwritten anyway."""
-        jobs = [JOBS[name](self.settings) for name in self.names if name in JOBS]
-        outputs = {job.name: [some.topic for some in (job.output, job.late) if some] for job in jobs}
+        jobs = [job for name in self.names if (job := self.program.job(name, self.settings))]
+        outputs = {job.name: [some.topic for some in job.outputs if some != job.dead] for job in jobs}
         runtime = self.runtime
         continuation.check(
             runtime.bootstrap, runtime.namespace, runtime.ledger, runtime.checkpoints, outputs, self.write_again
@@ -185,14 +181,15 @@ class Driver:
 
     def _launch(self, name: str) -> None:
         assert self.spark is not None
-        if name == "sink":
+        job = self.program.job(name, self.settings)
+        if job is None:
             if self.sink:
                 self.sink.close()
             self.sink = SinkJob(self.settings, self.runtime, self.status.sink)
-            (topic,) = LINKS[name].reads(self.settings)
+            (topic,) = self.program.reads(name, self.settings)
             query = drain(self.spark, name, topic, self.runtime, self.sink.write)
         else:
-            query = start(self.spark, JOBS[name](self.settings), self.runtime, self._report)
+            query = start(self.spark, job, self.runtime, self._report)
         self.runs[name].started(query)
         log.info("job runs", job=name, checkpoint=str(self.runtime.checkpoints / name))
 
@@ -289,7 +286,7 @@ class Driver:
 
     def _inputs(self) -> set[str]:
         """The topics that the jobs read."""
-        return {topic for name in self.names for topic in LINKS[name].reads(self.settings)}
+        return {topic for name in self.names for topic in self.program.reads(name, self.settings)}
 
     def _back(self, server: str) -> None:
         if server == "kafka":

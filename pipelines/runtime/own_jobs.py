@@ -1,0 +1,191 @@
+"""Jobs of somebody's own: loaded from a Python file, and run by the driver that also runs the production chain."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import ModuleType
+
+from engine.kafka.admin import ensure_topics
+from engine.kafka.binding import beating, bound, make_topics
+from engine.operators.chain import Chain
+from engine.operators.windows import WindowAggregate
+from engine.spec.errors import NewnormalError
+from engine.spec.job import Job
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings
+from pipelines.jobs import LINKS
+from pipelines.runtime.program import Program
+
+_NOW = "nothing was started"
+_KEPT = "job.json"
+
+
+class OwnJobs(Program):
+    """The jobs of a file. Their topics are named as they are: the setting ``namespace`` does not go before them.
+
+    Args:
+        jobs: The jobs.
+        modules: The modules that define them; a worker imports them to find their functions and record types.
+
+    Raises:
+        NewnormalError: ``JOB_TWICE`` if two of them have one name; ``JOBS_FILE`` if one is named as one of the chain.
+    """
+
+    def __init__(self, jobs: Sequence[Job], modules: Sequence[str] = ()) -> None:
+        self.names, self.modules = tuple(job.name for job in jobs), tuple(modules)
+        self._jobs = {job.name: job for job in jobs}
+        if doubled := {name for name in self.names if self.names.count(name) > 1}:
+            what = f"{', '.join(sorted(doubled))}"
+            raise NewnormalError("JOB_TWICE", what, "jobs of one start", "a name of its own for each job", _NOW)
+        if taken := sorted(set(self.names) & set(LINKS)):
+            what = f"{', '.join(taken)} is a job of Newnormal itself"
+            raise NewnormalError("JOBS_FILE", what, "name of a job", "another name: write(name)", _NOW)
+
+    def prepare(self, settings: Settings) -> None:
+        bootstrap, kafka = settings.kafka.bootstrap or "", settings.kafka
+        make_topics(bootstrap, self._jobs.values(), kafka.partitions, kafka.replication)
+        ledger = {settings.topic(topics.LEDGER): topics.config(topics.LEDGER)}
+        ensure_topics(bootstrap, ledger, kafka.partitions, kafka.replication)
+        self._jobs = {name: bound(job, bootstrap) for name, job in self._jobs.items()}
+
+    def job(self, name: str, settings: Settings) -> Job | None:
+        return self._jobs[name]
+
+    def reads(self, name: str, settings: Settings) -> Sequence[str]:
+        return self._jobs[name].topics
+
+    def beating(self, names: Sequence[str], settings: Settings) -> list[str]:
+        return sorted({topic for name in names for topic in beating(self._jobs[name])})
+
+    def check(self, names: Sequence[str], settings: Settings, checkpoints: Path) -> None:
+        """Refuses a job whose key or windows are not those that its state was made with.
+
+        Raises:
+            NewnormalError: ``JOB_CHANGED``.
+        """
+        for name in names:
+            folder, mine = checkpoints / name, _layout(self._jobs[name])
+            kept = folder / _KEPT
+            if (folder / "metadata").exists() and kept.exists():
+                before = json.loads(kept.read_text())
+                if before != mine:
+                    what = f"{name} is defined as {_said(mine)}, but its state was made with {_said(before)}"
+                    accepted = "the definition of before; or another name for the job, whose topic and state begin anew"
+                    raise NewnormalError("JOB_CHANGED", what, str(folder), accepted, _NOW)
+            folder.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(mine))
+
+
+def is_file(text: str) -> bool:
+    """Whether an argument of `newnormal run` names a file of jobs, not a job of the chain.
+
+    >>> is_file("my_jobs.py"), is_file("my_jobs.py:words"), is_file("extractor")
+    (True, True, False)
+    """
+    return text.partition(":")[0].endswith(".py") or "/" in text
+
+
+def load_jobs(texts: Sequence[str]) -> OwnJobs:
+    """The jobs that some arguments name: ``my_jobs.py``, all jobs in the file; ``my_jobs.py:words``, one of them.
+
+    The folder of each file is put on the module path, of this process and of Spark's workers.
+
+    Raises:
+        NewnormalError: ``JOBS_FILE`` if a file cannot be loaded or has no such job; what the file itself raises, with
+            its line.
+    """
+    jobs: list[Job] = []
+    modules: list[str] = []
+    for text in texts:
+        path, _, wanted = text.partition(":")
+        module = _module(Path(path))
+        found = dict(_jobs(module))
+        if wanted and wanted not in found and wanted not in {job.name for job in found.values()}:
+            what = f"there is no job {wanted} in {path}"
+            raise NewnormalError("JOBS_FILE", what, text, ", ".join(found) or "a file with a job", _NOW)
+        if not found:
+            what = f"there is no job in {path}"
+            raise NewnormalError(
+                "JOBS_FILE", what, text, "a variable of the module: words = Stream...write(name)", _NOW
+            )
+        jobs += [job for name, job in found.items() if wanted in ("", name, job.name) and job not in jobs]
+        modules.append(module.__name__)
+    return OwnJobs(jobs, modules)
+
+
+def _jobs(module: ModuleType) -> Iterator[tuple[str, Job]]:
+    """The jobs among the variables of a module, in order of definition; one with two names once."""
+    seen: list[Job] = []
+    for name, value in vars(module).items():
+        if isinstance(value, Job) and not any(value is job for job in seen):
+            seen.append(value)
+            yield name, value
+
+
+def _module(path: Path) -> ModuleType:
+    """The module of a file, imported by its name as a worker will do it."""
+    if not path.is_file():
+        raise NewnormalError("JOBS_FILE", f"there is no file {path}", str(path), "a Python file with jobs", _NOW)
+    path, name = path.resolve(), path.stem
+    if not name.isidentifier():
+        raise NewnormalError("JOBS_FILE", f"{name!r} is no name of a module", str(path), "e.g. my_jobs.py", _NOW)
+    _on_path(path.parent)
+    known = importlib.util.find_spec(name)
+    if known is None or known.origin is None or Path(known.origin).resolve() != path:
+        what = f"a module {name} is installed already, so that {path.name} cannot be imported by its name"
+        raise NewnormalError("JOBS_FILE", what, str(path), "another name for the file", _NOW)
+    try:
+        return importlib.import_module(name)
+    except NewnormalError as error:
+        where = f"{error.where}, {_line(error, path)}" if error.where else _line(error, path)
+        raise NewnormalError(error.code, error.what, where, error.accepted, _NOW) from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise NewnormalError("JOBS_FILE", what, _line(error, path), "a file that Python can import", _NOW) from error
+
+
+def _on_path(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    known = os.environ.get("PYTHONPATH", "")
+    if str(folder) not in known.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [known, str(folder)]))
+    importlib.invalidate_caches()
+
+
+def _line(error: BaseException, path: Path) -> str:
+    """The line of the file at which an error arose."""
+    if isinstance(error, SyntaxError):
+        return f"{path.name}:{error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    return f"{path.name}:{lines[-1]}" if lines else path.name
+
+
+def _layout(job: Job) -> dict[str, list[str]]:
+    """What the state of a job depends on: its key, its operators, its windows."""
+    parts = job.processor.parts if isinstance(job.processor, Chain) else (job.processor,)
+    return {"key": list(job.key), "operators": [_operator(part) for part in parts]}
+
+
+def _operator(part: object) -> str:
+    if isinstance(part, WindowAggregate):
+        return repr(part.window)
+    windows = (
+        [getattr(part, field.name) for field in fields(part) if field.name in ("window", "windows")]
+        if is_dataclass(part)
+        else []
+    )
+    return " of ".join([type(part).__name__, *(re.sub(r" at 0x\w+", "", repr(window)) for window in windows)])
+
+
+def _said(layout: dict[str, list[str]]) -> str:
+    return f"key {', '.join(layout['key'])}; {', '.join(layout['operators'])}"
