@@ -32,16 +32,20 @@ _KEPT = "job.json"
 class OwnJobs(Program):
     """The jobs of a file. Their topics are named as they are: the setting ``namespace`` does not go before them.
 
+    A worker imports the module of a job when it is handed the job, not ahead of its fork: whoever builds a job computes
+    with Polars, and its threads do not outlive a fork.
+
     Args:
         jobs: The jobs.
-        modules: The modules that define them; a worker imports them to find their functions and record types.
 
     Raises:
         NewnormalError: ``JOB_TWICE`` if two of them have one name; ``JOBS_FILE`` if one is named as one of the chain.
     """
 
-    def __init__(self, jobs: Sequence[Job], modules: Sequence[str] = ()) -> None:
-        self.names, self.modules = tuple(job.name for job in jobs), tuple(modules)
+    modules = ("engine.stream", "engine.vectorized")
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.names = tuple(job.name for job in jobs)
         self._jobs = {job.name: job for job in jobs}
         if doubled := {name for name in self.names if self.names.count(name) > 1}:
             what = f"{', '.join(sorted(doubled))}"
@@ -104,11 +108,9 @@ def load_jobs(texts: Sequence[str]) -> OwnJobs:
             its line.
     """
     jobs: list[Job] = []
-    modules: list[str] = []
     for text in texts:
         path, _, wanted = text.partition(":")
-        module = _module(Path(path))
-        found = dict(_jobs(module))
+        found = dict(_jobs(_module(Path(path))))
         if wanted and wanted not in found and wanted not in {job.name for job in found.values()}:
             what = f"there is no job {wanted} in {path}"
             raise NewnormalError("JOBS_FILE", what, text, ", ".join(found) or "a file with a job", _NOW)
@@ -118,8 +120,7 @@ def load_jobs(texts: Sequence[str]) -> OwnJobs:
                 "JOBS_FILE", what, text, "a variable of the module: words = Stream...write(name)", _NOW
             )
         jobs += [job for name, job in found.items() if wanted in ("", name, job.name) and job not in jobs]
-        modules.append(module.__name__)
-    return OwnJobs(jobs, modules)
+    return OwnJobs(jobs)
 
 
 def _jobs(module: ModuleType) -> Iterator[tuple[str, Job]]:
