@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -46,13 +45,6 @@ class _By(Aggregate):
 
     def finish(self) -> pl.Expr:
         return pl.col(self._names[0])
-
-    def reference(self, records: Sequence[dict[str, object]]) -> object:
-        known = [r for r in records if r[self.column] is not None and r[self.by] is not None]
-        if not known:
-            return None
-        best = (max if self.most else min)(r[self.by] for r in known)  # type: ignore[type-var]
-        return min(r[self.column] for r in known if r[self.by] == best)  # type: ignore[type-var]
 
 
 class MinBy(_By):

@@ -1,8 +1,9 @@
-"""What the examples share: a source, a job of a stream, and records played to it in the order of their arrival."""
+"""What the examples share: a source, a job of a stream, and records played to jobs in the order of their arrival."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -35,14 +36,54 @@ def record(name: str, key: str, **columns: Any) -> type[Record]:
     return made
 
 
-def source(topic: str, record: type[Record], bound: str = "0s") -> Source:
+def source(topic: str, record: type[Record], bound: str = "0s", time: str = "time") -> Source:
     """A topic of one record type, out of order by a bound."""
-    return Source({topic: ColumnarDecoder(record)}, record, watermark=BoundedOutOfOrderness(bound, "1d"))
+    return Source({topic: ColumnarDecoder(record)}, record, time, watermark=BoundedOutOfOrderness(bound, "1d"))
 
 
-def job(stream: Stream, result: type[Record]) -> Job:
-    """The stream as a job; late records are only counted."""
-    return stream.write("example", Output("results", result), Output("dead", DeadLetter, "json"))
+def job(stream: Stream, result: type[Record], topic: str = "results") -> Job:
+    """The stream as a job that writes a topic; late records are only counted."""
+    return stream.write(topic, Output(topic, result), Output(f"{topic}.dead", DeadLetter, "json"))
+
+
+@dataclass(frozen=True)
+class Play:
+    """A job, and what it is given.
+
+    Args:
+        job: The job.
+        records: What comes from outside.
+        every: Milliseconds of arrival that make a micro-batch, where no servers run.
+        shards: Shards of the job, where no servers run.
+        reads: Names of other plays, whose results it reads from their topics.
+        paced: Whether records are sent as they came, second by second, where servers run: early results need that.
+    """
+
+    job: Job
+    records: tuple[Came, ...] | list[Came] = ()
+    every: int = 2000
+    shards: int = 2
+    reads: tuple[str, ...] = ()
+    paced: bool = False
+
+
+Plays = Mapping[str, Play]
+Results = dict[str, list[Row]]
+Runner = Callable[[Plays], Results]
+"""Runs plays and returns the results of each: here, or on Kafka through Spark (`engine.examples.live`)."""
+
+
+def here(plays: Plays) -> Results:
+    """Runs plays in this process, without servers, each after those that it reads."""
+    found: Results = {}
+    for name, each in plays.items():
+        records = list(each.records)
+        for other in each.reads:
+            upstream = plays[other].job
+            time = upstream.processor.result_time(upstream.time)
+            records += [(row[time], upstream.output.topic, row) for row in found[other]]
+        found[name] = play(each.job, records, each.every, each.shards)
+    return found
 
 
 def play(job: Job, records: Iterable[Came], every: int = 2000, shards: int = 2) -> list[Row]:

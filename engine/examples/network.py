@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Max, Sum
-from engine.examples.kit import T0, Came, Row, job, play, record, source
+from engine.examples.kit import T0, Came, Play, Row, Runner, here, job, record, source
 from engine.stream import Stream
 from engine.triggers import AfterProcessingTime, AfterWatermark
 from engine.windows import Session
@@ -28,7 +28,7 @@ class Network:
     panes: list[Row]
 
 
-def compute() -> Network:
+def compute(run: Runner = here) -> Network:
     """Three machines; a session ends after 10 s of silence; each 5 s tells what is known so far."""
     rng, samples = np.random.default_rng(8), []
     for host, bursts in BURSTS.items():
@@ -40,7 +40,7 @@ def compute() -> Network:
     sessions = traffic.trigger(AfterWatermark(early=AfterProcessingTime("5s"))).aggregate(
         samples=Count(), sent=Sum("sent"), peak=Max("sent")
     )
-    return Network(samples, play(job(sessions, Burst), samples))
+    return Network(samples, run({"sessions": Play(job(sessions, Burst, "sessions"), samples, paced=True)})["sessions"])
 
 
 def plot(network: Network, figure: Figure) -> None:

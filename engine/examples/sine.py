@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Sum
-from engine.examples.kit import T0, Came, Row, job, play, record, source
+from engine.examples.kit import T0, Came, Play, Row, Runner, here, job, record, source
 from engine.stream import Stream
 from engine.windows import Tumbling
 
@@ -26,7 +26,7 @@ class Waves:
     processing_time: list[Row]
 
 
-def compute() -> Waves:
+def compute(run: Runner = here) -> Waves:
     """Six periods; the network delivers them at a third, three times and their own speed in turn."""
     came, clock = [], float(T0)
     for number, time in enumerate(range(T0, T0 + 6 * PERIOD, STEP)):
@@ -38,7 +38,13 @@ def compute() -> Waves:
     periods = Tumbling(f"{PERIOD}ms")
     by_event_time = waves.window(periods).aggregate(**totals)
     by_arrival = waves.timed("processing").window(periods).aggregate(**totals)
-    return Waves(came, play(job(by_event_time, Total), came), play(job(by_arrival, Total), came))
+    found = run(
+        {
+            "event": Play(job(by_event_time, Total, "event"), came),
+            "arrival": Play(job(by_arrival, Total, "arrival"), came),
+        }
+    )
+    return Waves(came, found["event"], found["arrival"])
 
 
 def plot(waves: Waves, figure: Figure) -> None:

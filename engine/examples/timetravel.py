@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from engine.aggregates import Count, Max, Mean
-from engine.examples.kit import T0, Came, Row, job, play, record, source
+from engine.examples.kit import T0, Came, Play, Row, Runner, here, job, record, source
 from engine.stream import Stream
 from engine.windows import Tumbling
 
@@ -37,13 +37,15 @@ def log() -> list[Came]:
     return came
 
 
-def compute() -> Travel:
+def compute(run: Runner = here) -> Travel:
     """The whole log as it came; then a past range, read from the log at once."""
     loads = Stream.read(source(TOPIC, Load, "3s")).key_by("host").window(Tumbling(f"{WINDOW}ms"), "1m")
-    panes = job(loads.aggregate(count=Count(), mean=Mean("value"), max=Max("value")), Pane)
+    panes = loads.aggregate(count=Count(), mean=Mean("value"), max=Max("value"))
     came = log()
     past = [(at, topic, row) for at, topic, row in came if FROM <= row["time"] < TO]
-    return Travel(last(play(panes, came)), last(play(panes, past, every=50_000, shards=1)))
+    again = Play(job(panes, Pane, "again"), past, every=50_000, shards=1)
+    found = run({"then": Play(job(panes, Pane, "then"), came), "again": again})
+    return Travel(last(found["then"]), last(found["again"]))
 
 
 def last(rows: list[Row]) -> list[Row]:

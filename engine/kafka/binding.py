@@ -48,8 +48,12 @@ def bound(job: Job, bootstrap: str) -> Job:
 
 
 def beating(job: Job) -> list[str]:
-    """The topics that need heartbeats: those whose writer does not tell its watermark in the messages."""
-    return [topic for source in job.inputs if not source.columnar for topic in source.formats]
+    """The topics that need heartbeats: those whose writer does not tell its watermark in the messages.
+
+    Where a job works on arrival or processing time, heartbeats move its clock.
+    """
+    silent = [source for source in job.inputs if not source.columnar or source.clock != "event"]
+    return [topic for source in silent for topic in source.formats]
 
 
 def _source(source: Source, counts: Mapping[str, int]) -> Source:

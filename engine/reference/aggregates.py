@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from functools import singledispatch
+from typing import Any
 
 from engine.aggregates import (
     AnyAggregate,
@@ -21,8 +22,10 @@ from engine.aggregates import (
     Histogram,
     Last,
     Max,
+    MaxBy,
     Mean,
     Min,
+    MinBy,
     Quantile,
     Std,
     Sum,
@@ -91,6 +94,23 @@ def _(aggregate: Min, records: Sequence[Row]) -> object:
 @aggregated.register
 def _(aggregate: Max, records: Sequence[Row]) -> object:
     return max(values_of(records, aggregate.column), default=None)
+
+
+@aggregated.register
+def _(aggregate: MinBy, records: Sequence[Row]) -> object:
+    return min(_by(records, aggregate.by, aggregate.column), default=(None, None))[1]
+
+
+@aggregated.register
+def _(aggregate: MaxBy, records: Sequence[Row]) -> object:
+    known = _by(records, aggregate.by, aggregate.column)
+    best = max((by for by, _ in known), default=None)
+    return min((value for by, value in known if by == best), default=None)
+
+
+def _by(records: Sequence[Row], by: str, column: str) -> list[tuple[Any, Any]]:
+    """The pairs of two columns of the records that have both."""
+    return [(r[by], r[column]) for r in records if r[by] is not None and r[column] is not None]
 
 
 @aggregated.register
