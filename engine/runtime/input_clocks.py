@@ -45,8 +45,8 @@ class InputClocks:
         if self.by_clock:
             self.watermark = self.clock
             return self.watermark
-        awake = [tracker.watermark for tracker in holding if not tracker.silent]
-        now = min(awake) if awake else max(tracker.watermark for tracker in holding)
+        active = [tracker.watermark for tracker in holding if not tracker.silent]
+        now = min(active) if active else max(tracker.watermark for tracker in holding)
         self.watermark = max(self.watermark, now)
         return self.watermark
 

@@ -30,7 +30,7 @@ def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker
     first, last, offset = int(messages.arrived.min()), int(messages.arrived.max()), int(messages.offsets[0])
     beats = pc.fill_null(pc.equal(messages.values, HEARTBEAT), False).to_numpy(zero_copy_only=False)
     messages = messages.where(~beats) if beats.any() else messages
-    spoke = int(messages.arrived.max()) if len(messages.values) else NEVER
+    last_record = int(messages.arrived.max()) if len(messages.values) else NEVER
     decoded = source.formats[messages.topic].decode(messages)
     records, refused = _check(source, decoded.records, messages)
     letters = [*decoded.refused, *refused] if source.reports else []
@@ -40,8 +40,10 @@ def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker
         return apply(source.steps, _stamped(source, records, messages)), marker, dead
     newest = pc.max(records.column(source.time)).as_py() if records.num_rows else NEVER
     writer_watermark = _writer_watermark(source, records, decoded, messages)
-    observed = source.watermark.observes(records.column(source.time).to_numpy())
-    marker = Marker(messages.topic, messages.partition, newest, writer_watermark, first, last, spoke, offset, observed)
+    observed = source.watermark.observed(records.column(source.time).to_numpy())
+    marker = Marker(
+        messages.topic, messages.partition, newest, writer_watermark, first, last, last_record, offset, observed
+    )
     return apply(source.steps, records.drop_columns([ROW])), marker, dead
 
 

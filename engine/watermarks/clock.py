@@ -10,16 +10,21 @@ from engine.watermarks.marker import Marker
 
 @dataclass
 class PartitionClock:
-    """How far one source partition has come: of each field of `Marker` the greatest; until it spoke, its beginning.
+    """What the markers of one source partition have told so far.
 
     Attributes:
-        lateness: What a strategy that learns has learned.
+        max_time: Greatest event time of its records; `NEVER` without any.
+        writer_watermark: Greatest watermark of its writer; ``None`` if its log carries none.
+        last: Greatest arrival time of its messages, heartbeats included.
+        last_record: Greatest arrival time of its messages that are no heartbeats; before the first such message, the
+            arrival time of the first heartbeat.
+        lateness: What a strategy that learns has learned: for each block of event time, how many records were how late.
     """
 
     max_time: int = NEVER
     writer_watermark: int | None = None
     last: int = NEVER
-    spoke: int = NEVER
+    last_record: int = NEVER
     lateness: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def take(self, marker: Marker) -> None:
@@ -29,4 +34,4 @@ class PartitionClock:
             known = NEVER if self.writer_watermark is None else self.writer_watermark
             self.writer_watermark = max(known, marker.writer_watermark)
         self.last = max(self.last, marker.last)
-        self.spoke = max(marker.first if self.spoke == NEVER else self.spoke, marker.spoke)
+        self.last_record = max(marker.first if self.last_record == NEVER else self.last_record, marker.last_record)

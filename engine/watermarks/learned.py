@@ -59,7 +59,7 @@ class LearnedLateness(WatermarkStrategy):
         """Milliseconds in which times are counted."""
         return max(1, self.most // _STEPS)
 
-    def observes(self, times: npt.NDArray[np.int64]) -> Observed:
+    def observed(self, times: npt.NDArray[np.int64]) -> Observed:
         if not len(times):
             return ()
         units = times // self.resolution
@@ -68,7 +68,7 @@ class LearnedLateness(WatermarkStrategy):
         pairs, counts = np.unique(np.stack([newest, late]), axis=1, return_counts=True)
         return tuple((int(n), int(b), int(c)) for n, b, c in zip(*pairs, counts, strict=True))
 
-    def learns(self, clock: PartitionClock, observed: Observed) -> None:
+    def learn(self, clock: PartitionClock, observed: Observed) -> None:
         """Adds to the blocks: by the newest time, that of the messages before included, how many were how late."""
         known = clock.max_time // self.resolution if clock.max_time > NEVER else None
         block_length = max(1, self.history // _BLOCKS // self.resolution)
@@ -81,7 +81,7 @@ class LearnedLateness(WatermarkStrategy):
             oldest = max(map(int, clock.lateness)) - _BLOCKS
             clock.lateness = {name: block for name, block in clock.lateness.items() if int(name) >= oldest}
 
-    def trails(self, clock: PartitionClock) -> int:
+    def lag(self, clock: PartitionClock) -> int:
         counts = np.zeros(_STEPS + 1, np.int64)
         for block in clock.lateness.values():
             for late, count in block.items():

@@ -1,4 +1,4 @@
-"""What a map task tells the shards of the clock of one source partition."""
+"""What a map task reports to the shards about the clock of one source partition."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Observed = Sequence[tuple[int, int, int]]
-"""Lateness as a map task sees it: newest (greatest event time so far), behind it by, number of such records; the first
-two in units of the strategy's resolution."""
+"""Lateness of some records as a map task sees it, in rows of three: the greatest event time up to a record, how far the
+record lies behind it, and the number of such records. The first two are in units of the strategy's resolution."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """What some consecutive messages of one source partition tell of its clock.
+    """What some consecutive messages of one source partition tell about its clock.
 
     Attributes:
         max_time: Greatest event time of the records; `NEVER` without records.
         writer_watermark: The writer's watermark of the last message; ``None`` where the log carries none.
-        first: Arrival time at Kafka of the first message, heartbeats included.
-        last: That of the last one.
-        spoke: That of the last one that is no heartbeat; `NEVER` without.
-        offset: Of the first message.
-        observed: For a strategy that learns: how late the records were.
+        first: Arrival time of the first message at Kafka, heartbeats included.
+        last: Arrival time of the last message, heartbeats included.
+        last_record: Arrival time of the last message that is no heartbeat; `NEVER` without any.
+        offset: Offset of the first message.
+        observed: How late the records were, for a strategy that learns.
     """
 
     topic: str
@@ -30,6 +30,6 @@ class Marker:
     writer_watermark: int | None
     first: int
     last: int
-    spoke: int
+    last_record: int
     offset: int = 0
     observed: Observed = ()

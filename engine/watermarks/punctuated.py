@@ -38,14 +38,14 @@ class Punctuated(WatermarkStrategy):
     idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
-    def trails(self, clock: PartitionClock) -> int:
+    def lag(self, clock: PartitionClock) -> int:
         return 0
 
-    def says(self, clock: PartitionClock) -> int:
+    def watermark(self, clock: PartitionClock) -> int:
         return NEVER if clock.writer_watermark is None else clock.writer_watermark
 
-    def awake(self, clock: PartitionClock) -> bool:
-        return clock.last - clock.spoke < self.idle_after
+    def is_active(self, clock: PartitionClock) -> bool:
+        return clock.last - clock.last_record < self.idle_after
 
     def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
         given = records.column(self.column).cast(pa.int64())

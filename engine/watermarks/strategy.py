@@ -31,29 +31,29 @@ class WatermarkStrategy(ABC):
     expected: tuple[tuple[str, int], ...]
 
     @abstractmethod
-    def trails(self, clock: PartitionClock) -> int:
-        """By how many milliseconds the watermark trails the greatest event time of a partition."""
+    def lag(self, clock: PartitionClock) -> int:
+        """How many milliseconds the watermark of a partition lies behind its greatest event time."""
 
-    def says(self, clock: PartitionClock) -> int:
-        """The partition's own watermark; `NEVER` if it has said nothing of event time."""
+    def watermark(self, clock: PartitionClock) -> int:
+        """The watermark of a partition; `NEVER` if nothing is known of its event time."""
         if clock.writer_watermark is not None:
             return clock.writer_watermark
-        return clock.max_time - self.trails(clock) if clock.max_time > NEVER else NEVER
+        return clock.max_time - self.lag(clock) if clock.max_time > NEVER else NEVER
 
-    def awake(self, clock: PartitionClock) -> bool:
-        """Whether the partition holds the watermark back; a writer that sends watermarks says itself how far it is."""
-        return clock.writer_watermark is not None or clock.last - clock.spoke < self.idle_after
+    def is_active(self, clock: PartitionClock) -> bool:
+        """True if the watermark waits for the partition: always if its writer sends watermarks, else if not idle."""
+        return clock.writer_watermark is not None or clock.last - clock.last_record < self.idle_after
 
     def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
         """The watermark that each record gives, null where it gives none; ``None``: the writers' watermarks count."""
         return None
 
-    def observes(self, times: npt.NDArray[np.int64]) -> Observed:
-        """What is to be learned from the event times of some records, in the order of the log."""
+    def observed(self, times: npt.NDArray[np.int64]) -> Observed:
+        """How late some records are, from their event times in the order of the log; empty if nothing is learned."""
         return ()
 
-    def learns(self, clock: PartitionClock, observed: Observed) -> None:  # noqa: B027
-        """Takes in what was observed; the clock still is as it was ahead of it."""
+    def learn(self, clock: PartitionClock, observed: Observed) -> None:  # noqa: B027
+        """Adds observed lateness to a clock that has not taken in these records yet."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class BoundedOutOfOrderness(WatermarkStrategy):
     idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
-    def trails(self, clock: PartitionClock) -> int:
+    def lag(self, clock: PartitionClock) -> int:
         return int(self.bound)
 
 
@@ -89,7 +89,7 @@ class AscendingTimestamps(WatermarkStrategy):
     idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
-    def trails(self, clock: PartitionClock) -> int:
+    def lag(self, clock: PartitionClock) -> int:
         return 0
 
 
@@ -110,11 +110,11 @@ class Prompt(WatermarkStrategy):
     idle_after: DurationField = DurationField("idle_after", "10s")
     expected: tuple[tuple[str, int], ...] = ()
 
-    def trails(self, clock: PartitionClock) -> int:
+    def lag(self, clock: PartitionClock) -> int:
         return int(self.bound)
 
-    def says(self, clock: PartitionClock) -> int:
+    def watermark(self, clock: PartitionClock) -> int:
         return clock.last - self.bound if clock.last > NEVER else NEVER
 
-    def awake(self, clock: PartitionClock) -> bool:
+    def is_active(self, clock: PartitionClock) -> bool:
         return True

@@ -17,7 +17,7 @@ class WatermarkTracker:
     """The logic: clocks a partition, combined into one watermark that never goes back.
 
     Attributes:
-        silent: Whether no partition is awake, so that other inputs of the job need not wait for this one.
+        silent: Whether every partition is idle, so that other inputs of the job need not wait for this one.
 
     >>> from engine.watermarks import BoundedOutOfOrderness
     >>> tracker = WatermarkTracker(BoundedOutOfOrderness("1s", idle_after="10s"))
@@ -39,15 +39,15 @@ class WatermarkTracker:
         for marker in sorted(markers, key=_in_log_order):
             clock = self.clocks.setdefault((marker.topic, marker.partition), PartitionClock())
             if marker.observed:
-                self.config.learns(clock, marker.observed)
+                self.config.learn(clock, marker.observed)
             clock.take(marker)
         if not self.clocks or any(place not in self.clocks for place in self.config.expected):
             return self.watermark
         clocks = self.clocks.values()
-        awake = [clock for clock in clocks if self.config.awake(clock)]
-        self.silent = not awake
+        active = [clock for clock in clocks if self.config.is_active(clock)]
+        self.silent = not active
         silent = max(clock.max_time for clock in clocks)  # where all are silent, nothing is out of order any more
-        self.watermark = max(self.watermark, min((self.config.says(clock) for clock in awake), default=silent))
+        self.watermark = max(self.watermark, min((self.config.watermark(clock) for clock in active), default=silent))
         return self.watermark
 
     @property

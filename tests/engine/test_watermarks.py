@@ -192,7 +192,7 @@ def test_whatever_the_strategy_it_never_goes_back_and_goes_on_alike_when_restore
         for marker in batch:
             late = data.draw(st.lists(st.integers(0, 20_000), max_size=5))
             times = np.array([max(0, marker.max_time - t) for t in late if marker.max_time > NEVER], np.int64)
-            numbered.append(replace(marker, offset=offset, observed=strategy.observes(times)))
+            numbered.append(replace(marker, offset=offset, observed=strategy.observed(times)))
             offset += 1
         restored = WatermarkTracker.restore(strategy, orjson.loads(orjson.dumps(tracker.snapshot())))
         now = tracker.advance(numbered)
@@ -208,7 +208,7 @@ def log_of(times: list[int], cuts: list[int], strategy: WatermarkStrategy) -> Wa
     for start, end in pairwise([0, *cuts, len(times)]):
         some = np.array(times[start:end], np.int64)
         if len(some):
-            told = Marker("t", 0, int(some.max()), None, T0, T0, T0, start, strategy.observes(some))
+            told = Marker("t", 0, int(some.max()), None, T0, T0, T0, start, strategy.observed(some))
             tracker.advance([told])
     return tracker
 
@@ -230,7 +230,7 @@ def test_the_bound_is_learned_from_the_lateness_of_the_last_minutes() -> None:
 
     def bound(times: np.ndarray) -> int:
         tracker = log_of(times.tolist(), list(range(100, len(times), 100)), strategy)
-        return int(tracker.clocks[("t", 0)].max_time - strategy.says(tracker.clocks[("t", 0)]))
+        return int(tracker.clocks[("t", 0)].max_time - strategy.watermark(tracker.clocks[("t", 0)]))
 
     steady = T0 + np.arange(0, 100_000, 20)
     late = steady - rng.integers(0, 5000, len(steady))
