@@ -20,13 +20,13 @@ Scores = dict[str, dict[str, np.ndarray]]
 
 def run(data: Path, out: Path) -> dict[str, Any]:
     """Judges both data sets, prints tables, writes ``out/vus.json``; returns the figures."""
-    figures = {"cloud_monitoring": _cloud(data / "cloud_monitoring"), "asd": _asd(data / "asd")}
+    figures = {"cloud_monitoring": cloud(data / "cloud_monitoring"), "asd": asd(data / "asd")}
     show.write(out, "vus", figures)
     _plot(figures, out)
     return figures
 
 
-def _cloud(folder: Path) -> dict[str, Any]:
+def cloud(folder: Path) -> dict[str, Any]:
     known = datasets.cloud_monitoring(folder)
     with show.bar("cloud_monitoring") as progress:
         verdicts = judge(known.drop("label"), load().detector, progress)
@@ -45,7 +45,7 @@ def _cloud(folder: Path) -> dict[str, Any]:
     return _summary("cloud_monitoring", figures)
 
 
-def _asd(folder: Path) -> dict[str, Any]:
+def asd(folder: Path) -> dict[str, Any]:
     figures = {}
     machines = datasets.asd(folder)
     with show.bar("ASD") as progress:

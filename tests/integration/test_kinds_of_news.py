@@ -1,0 +1,75 @@
+"""The simulated site of the demo through Kafka and Spark: each kind of news arrives in Elasticsearch as a document."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from datagen.kafka import KafkaWriter
+from datagen.simulator import SimulatorConfig, simulate
+from datagen.simulator.incidents import InjectedIncident
+from datagen.sinks import KafkaSink
+from pipelines.contracts.records.novelty import JOINED
+from tests.integration.conftest import Pipeline
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(400)]
+
+MINUTE, STEP, HISTORY = 60_000, 10_000, 64
+SPIKE, DOWN, SHIFTED = 2, 3, 4
+"""Numbers of the machines to which something happens; the first two are the hosts."""
+
+
+def _site(start: int) -> SimulatorConfig:
+    """Two hosts and three VMs: 50 quiet minutes, then a load that lasts, a surge and an outage."""
+    incidents = (
+        InjectedIncident("spike", SPIKE, start + 50 * MINUTE, start + 53 * MINUTE, size=4.0),
+        InjectedIncident("load_shift", SHIFTED, start + 50 * MINUTE, start + 60 * MINUTE, size=2.0),
+        InjectedIncident("outage", DOWN, start + 55 * MINUTE, start + 58 * MINUTE),
+    )
+    quiet = {"incident_rate": 0.0, "skewed": 0.0, "late": 0.0, "delayed": 0.0, "missing": 0.0, "log_rate": 0.0}
+    shape: dict[str, Any] = {"hosts": 2, "vms": 3, "spare": 0, "metrics": 6, "start": start, "step": STEP}
+    return SimulatorConfig(**shape, **quiet, backfill=HISTORY * MINUTE, duration=0, incidents=incidents)
+
+
+def test_each_kind_of_news_and_the_metrics_behind_a_joined_verdict_are_seen_in_elasticsearch(
+    pipeline: Pipeline,
+) -> None:
+    start = (int(time.time() * 1000) - HISTORY * MINUTE) // STEP * STEP
+    site = _site(start)
+    with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
+        simulate(site, KafkaSink(writer, pipeline.settings.namespace))
+    pipeline.start("normalizer", "extractor", "detector", "sink")
+    names = site.topology.names
+    found: list[dict[str, Any]] = []
+
+    def told(machine: int, kind: Callable[[dict[str, Any]], bool]) -> list[float]:
+        """Minutes after the start at which documents of a machine end."""
+        ends = [d["@timestamp"] for d in found if d["host.name"] == names[machine] and kind(d)]
+        return sorted((end - start) / MINUTE for end in ends)
+
+    def all_there() -> bool:
+        found[:] = pipeline.documents()
+        return len(told(SHIFTED, lambda d: d["@timestamp"] >= start + (HISTORY - 2) * MINUTE)) > 0
+
+    pipeline.wait("the last windows", all_there)
+
+    assert 50 < told(SPIKE, lambda d: d["kind"] == "anomaly")[0] < 51
+    assert 53 <= told(SPIKE, lambda d: d["kind"] == "recovered")[-1] < 60
+    joined = [d for d in found if d["host.name"] == names[SPIKE] and d["metric"] == JOINED and d["kind"] == "anomaly"]
+    influencers = joined[0]["influencers"]
+    shares = [influencer["value"] for influencer in influencers]
+    assert len(shares) > 1
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1.0, abs=0.1)
+    assert {influencer["key"] for influencer in influencers} <= {d["metric"] for d in found}
+
+    assert told(DOWN, lambda d: d["kind"] == "absence" and d["metric"] == JOINED) == [pytest.approx(55, abs=0.7)]
+    assert told(DOWN, lambda d: d["kind"] == "recovered" and d["metric"] == JOINED) == [pytest.approx(58, abs=0.7)]
+
+    assert 50 < told(SHIFTED, lambda d: d["kind"] == "state_change")[0] < 56
+    accepted = told(SHIFTED, lambda d: d["kind"] == "new_normal")
+    assert 51 < accepted[0] < accepted[-1] <= 62
+    assert told(0, lambda d: d["kind"] in ("state_change", "new_normal")) == [], "to a host happened nothing that lasts"
