@@ -16,7 +16,7 @@ import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from deploy.embedded.kafka import LOG4J
 from deploy.embedded.ports import HOST
@@ -27,7 +27,7 @@ NOBODY = 65534
 
 _CONFIG = """\
 cluster.name: newnormal
-node.name: newnormal
+node.name: {node}
 network.host: {host}
 http.port: {port}
 discovery.type: single-node
@@ -51,6 +51,11 @@ class Elasticsearch:
     data: str
     heap: str
 
+    @property
+    def node_name(self) -> str:
+        """No other node on this machine has this name, since no two share a directory."""
+        return _name(Path(self.data))
+
     def launch(self, ports: dict[str, int]) -> Launch:
         """Writes the node's files, gives them to the user it will run as, and says how to start it on ``ports``."""
         root = os.geteuid() == 0
@@ -69,7 +74,13 @@ class Elasticsearch:
         kept += [f"-XX:ErrorFile={base}/logs/hs_err_pid%p.log"]
         (config / "jvm.options").write_text("\n".join(kept) + "\n")
         (config / "elasticsearch.yml").write_text(
-            _CONFIG.format(host=HOST, data=json.dumps(str(base / "data")), logs=json.dumps(str(base / "logs")), **ports)
+            _CONFIG.format(
+                host=HOST,
+                node=self.node_name,
+                data=json.dumps(str(base / "data")),
+                logs=json.dumps(str(base / "logs")),
+                **ports,
+            )
         )
         (config / "log4j2.properties").write_text(LOG4J)
         if root:
@@ -92,20 +103,33 @@ class Elasticsearch:
         return f"http://{HOST}:{ports['port']}"
 
     def is_ready(self, ports: dict[str, int]) -> bool:
-        """Whether the cluster is at least yellow: every index can be read and written."""
-        url = f"{self.address(ports)}/_cluster/health?wait_for_status=yellow&timeout=1s"
+        """Whether this node answers and its cluster is at least yellow: every index can be read and written.
+
+        Another node may have taken the port since it was chosen: that one's answer says nothing of this one.
+        """
         try:
-            with _DIRECT.open(url, timeout=3) as response:
-                return json.load(response)["status"] in ("yellow", "green")
-        except (OSError, ValueError, KeyError):  # refused, 408 while red, or cut off
+            (answering,) = _get(f"{self.address(ports)}/_nodes/_local/http?filter_path=nodes.*.name")["nodes"].values()
+            health = _get(f"{self.address(ports)}/_cluster/health?wait_for_status=yellow&timeout=1s")
+            return answering["name"] == self.node_name and health["status"] in ("yellow", "green")
+        except (OSError, ValueError, KeyError, AttributeError):  # refused, 408 while red, or cut off
             return False
+
+
+def _get(url: str) -> dict[str, Any]:
+    with _DIRECT.open(url, timeout=3) as response:
+        answer: dict[str, Any] = json.load(response)
+        return answer
+
+
+def _name(data: Path) -> str:
+    return f"newnormal-{hashlib.sha256(str(data.absolute()).encode()).hexdigest()[:12]}"
 
 
 def runtime_dir(data: Path) -> Path:
     """Where the node's files really lie: ``data``, or for root a directory that other users can enter."""
     if os.geteuid() != 0:
         return data
-    return Path("/var/tmp") / f"newnormal-{hashlib.sha256(str(data.absolute()).encode()).hexdigest()[:12]}"
+    return Path("/var/tmp") / _name(data)
 
 
 def _prepare(data: Path, root: bool) -> Path:

@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(900)]
 
 ENTITIES, METRICS, WINDOWS, STEP = 20, 3, 60, 2_000
 HOSTILE = 5_000
+JOBS = ("normalizer", "extractor", "detector", "sink")
+"""The chain of the metrics; that of the logs is not fed here."""
 
 
 def good(begin: int, first: int, last: int) -> list[tuple[str, bytes]]:
@@ -105,11 +107,11 @@ def test_each_window_is_counted_once_though_the_driver_is_killed_and_the_input_i
         assert producer.flush(30) == 0
 
     send(0, 20)
-    pipeline.start()
+    pipeline.start(*JOBS)
     pipeline.wait("the first features", lambda: len(pipeline.read(topics.FEATURES)) > 0)
     pipeline.kill()
     send(20, 40)
-    pipeline.start()
+    pipeline.start(*JOBS)
     pipeline.wait("the first documents", lambda: len(pipeline.documents()) > ENTITIES * METRICS * 20)
     send(40, WINDOWS)
     for _ in range(sent, HOSTILE):
@@ -120,7 +122,7 @@ def test_each_window_is_counted_once_though_the_driver_is_killed_and_the_input_i
         producer.produce(settings.topic(topics.TELEMETRY), message, partition=1)
     assert producer.flush(30) == 0
     pipeline.kill()
-    pipeline.start()
+    pipeline.start(*JOBS)
     # newer records let the watermark pass the last window, in every partition
     for host, line in good(begin, WINDOWS + 3, WINDOWS + 4):
         producer.produce(raw, line, host)

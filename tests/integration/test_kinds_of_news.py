@@ -60,14 +60,15 @@ def test_each_kind_of_news_and_the_metrics_behind_a_joined_verdict_are_seen_in_e
     assert 53 <= told(SPIKE, lambda d: d["kind"] == "recovered")[-1] < 60
     joined = [d for d in found if d["host.name"] == names[SPIKE] and d["metric"] == JOINED and d["kind"] == "anomaly"]
     influencers = joined[0]["influencers"]
-    shares = [influencer["value"] for influencer in influencers]
+    shares = list(influencers.values())
     assert len(shares) > 1
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1.0, abs=0.1)
-    assert {influencer["key"] for influencer in influencers} <= {d["metric"] for d in found}
+    assert set(influencers) <= {d["metric"] for d in found}
 
     assert told(DOWN, lambda d: d["kind"] == "absence" and d["metric"] == JOINED) == [pytest.approx(55, abs=0.7)]
-    assert told(DOWN, lambda d: d["kind"] == "recovered" and d["metric"] == JOINED) == [pytest.approx(58, abs=0.7)]
+    (over,) = told(DOWN, lambda d: d["kind"] == "recovered" and d["metric"] == JOINED)
+    assert 58 <= over < 61
 
     assert 50 < told(SHIFTED, lambda d: d["kind"] == "state_change")[0] < 56
     accepted = told(SHIFTED, lambda d: d["kind"] == "new_normal")

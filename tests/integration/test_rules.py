@@ -83,7 +83,7 @@ def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_
         for host, value in zip(("ruled", "labelled", "plain"), values, strict=True):
             send(host, at(window) + 1, float(value))
     producer.flush()
-    pipeline.start()
+    pipeline.start("normalizer", "extractor", "detector", "log_detector")
 
     def verdicts() -> dict[tuple[str, int], dict[str, Any]]:
         found: dict[tuple[str, int], dict[str, Any]] = {}

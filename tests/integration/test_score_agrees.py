@@ -32,7 +32,7 @@ def test_a_played_file_gets_the_verdicts_that_score_gives_it(pipeline: Pipeline,
     newnormal = [sys.executable, "-m", "pipelines.cli.main"]
     subprocess.run([*newnormal, "score", str(part), "--out", str(out)], check=True, env=pipeline.environment)
     subprocess.run([*newnormal, "play", str(part)], check=True, env=pipeline.environment)
-    pipeline.start()
+    pipeline.start("normalizer", "extractor", "detector", "sink")
     pipeline.wait("all verdicts", lambda: len(pipeline.documents()) >= ROWS - 1)  # the last window stays open
     played = pl.DataFrame(
         [

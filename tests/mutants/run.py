@@ -27,16 +27,16 @@ ROOT = Path(__file__).parents[2]
 FAST = "not servers and not spark and not slow and not browser"
 FACTOR, GRACE_SECONDS = 4.0, 60.0
 """A mutant that takes so many times as long as its tests do without it, and a minute more, is killed: it hangs."""
+HUNG = "no end within"
 
 
 def sample(root: Path, count: int, seed: int) -> list[Mutation]:
-    """The changes to try: those with the least random number, by file and line."""
+    """The changes to try, in random order: those with the least random numbers; so a part of a run is a fair sample."""
     ranked = []
     for module in covering.modules(root):
         source = (root / module).read_text(encoding="utf-8")
         ranked += [(mutation.rank(seed, source), mutation) for mutation in mutations(module, source)]
-    chosen = sorted(ranked, key=lambda pair: pair[0])[:count]
-    return sorted((mutation for _, mutation in chosen), key=lambda m: (m.path, m.begin, m.new))
+    return [mutation for _, mutation in sorted(ranked, key=lambda pair: pair[0])[:count]]
 
 
 class Copy:
@@ -67,7 +67,7 @@ class Copy:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return False, f"no end within {limit:.0f} s"
+            return False, f"{HUNG} {limit:.0f} s"
         said = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return done.returncode == 0, said[0] if said else (done.stdout + done.stderr).strip()[-200:]
 
@@ -148,14 +148,15 @@ def _line(result: dict[str, Any]) -> str:
 def report(results: list[dict[str, Any]]) -> float:
     """Prints the survivors and the share of killed mutants, also by kind; returns the share."""
     print("\nSurvivors:")
-    for result in results:
+    for result in sorted(results, key=lambda result: (result["path"], result["line"])):
         if not result["killed"]:
             print(f"  {result['path']}:{result['line']}  {result['kind']}: {result['old']} -> {result['new']}")
     for kind, total in sorted(Counter(result["kind"] for result in results).items()):
         killed = sum(result["killed"] for result in results if result["kind"] == kind)
         print(f"  {kind:12} {killed} of {total} killed")
     share = sum(result["killed"] for result in results) / max(len(results), 1)
-    print(f"{share:.1%} of {len(results)} mutants killed")
+    hung = sum(result["by"].startswith(HUNG) for result in results)
+    print(f"{share:.1%} of {len(results)} mutants killed, {hung} of them since their tests did not end in time")
     return share
 
 

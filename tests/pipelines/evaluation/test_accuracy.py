@@ -38,6 +38,23 @@ def test_recorded_server_machines_are_ranked_half_as_well_again_as_by_batch_pca(
     assert means["ours"] >= 1.5 * means["pca_residual"]
 
 
+AT_LEAST = {
+    "anomalies found": 0.95,
+    "changes of state found": 0.8,
+    "balanced accuracy anomaly / change": 0.85,
+    "series: change noticed": 0.65,
+    "series: new normal within 60 windows": 0.85,
+    "series: at most two alerts": 0.9,
+    "series: recognised within 5 windows": 0.85,
+}
+AT_MOST = {"false alarms a series and month": 1.0, "median delay of anomalies, windows": 2.0}
+"""Shares, and figures of `newnormal bench kinds`; of a short run each lies some incidents off those of a long one."""
+
+
 def test_kinds_of_incidents_of_a_simulated_site_are_told_apart(tmp_path: Path) -> None:
     found = kinds.run(tmp_path, entities=20, weeks=3, seed=1)
-    print(found)
+    assert found["incidents"] >= 30
+    low = {name: found[name] for name, bar in AT_LEAST.items() if not found[name] >= bar}
+    high = {name: found[name] for name, bar in AT_MOST.items() if not found[name] <= bar}
+    assert (low, high) == ({}, {})
+    assert found["outages of 2 h after which the old normal alarms"] == 0.0
