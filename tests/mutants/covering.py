@@ -36,7 +36,47 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("engine", ("tests/engine", "tests/transcripts", "tests/pipelines/normalize")),
     ("models/templates", ("tests/models/test_templates.py", "tests/pipelines/detect/test_logs.py")),
     ("models/multivariate", ("tests/models/test_multivariate.py", "tests/models/test_contracts.py")),
-    ("models", ("tests/models", "tests/pipelines/detect/test_detection.py")),
+    (
+        "models/regimes",
+        ("tests/models/test_regimes.py", "tests/models/test_time_constants.py", "tests/models/test_contracts.py"),
+    ),
+    (
+        "models/families",
+        (
+            "tests/models/test_families.py",
+            "tests/models/test_counts.py",
+            "tests/models/test_suited.py",
+            "tests/models/test_time_constants.py",
+        ),
+    ),
+    (
+        "models/evidence",
+        (
+            "tests/models/test_models.py",
+            "tests/models/test_lingering.py",
+            "tests/models/test_repeats.py",
+            "tests/models/test_contracts.py",
+        ),
+    ),
+    (
+        "models/experts",
+        (
+            "tests/models/test_models.py",
+            "tests/models/test_time_constants.py",
+            "tests/models/test_contracts.py",
+            "tests/models/test_peers.py",
+        ),
+    ),
+    (
+        "models",
+        (
+            "tests/models/test_models.py",
+            "tests/models/test_contracts.py",
+            "tests/models/test_regimes.py",
+            "tests/models/test_peers.py",
+            "tests/models/test_time_constants.py",
+        ),
+    ),
     ("pipelines/jobs/detect", ("tests/pipelines/detect", "tests/pipelines/contracts")),
     ("pipelines/jobs/mine_logs", ("tests/pipelines/mine_logs",)),
     ("pipelines/jobs/index", ("tests/pipelines/index",)),
