@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import structlog
 from pyspark.sql import SparkSession
 
 from engine.formats.heartbeat import HeartbeatSender
@@ -18,13 +20,15 @@ from engine.kafka import continuation
 from engine.kafka.admin import ensure_topics
 from engine.kafka.binding import beating, bound, make_topics
 from engine.kafka.ledger import LEDGER_TOPIC
-from engine.spark.failure import reason
+from engine.spark.failure import reason, slow_start
 from engine.spark.query import Listener, Runtime, start
 from engine.spark.session import end, spark_session
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 
-_LOOK_SECONDS = 1
+_LOOK_SECONDS = 1.0
+_SLOW_STARTS = 5
+log = structlog.get_logger()
 _NEEDED = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -95,13 +99,20 @@ def run(
 def _run(
     spark: SparkSession, jobs: Sequence[Job], runtime: Runtime, until: Callable[[], bool], listener: Listener | None
 ) -> None:
-    queries = [start(spark, job, runtime, listener) for job in jobs]
+    queries = {job.name: start(spark, job, runtime, listener) for job in jobs}
+    slow = dict.fromkeys(queries, 0)
     while not until():
-        queries[0].awaitTermination(_LOOK_SECONDS) if queries[0].isActive else None
-        for query in queries:
-            if not query.isActive:
+        time.sleep(_LOOK_SECONDS)
+        for job in jobs:
+            if queries[job.name].isActive:
+                continue
+            why = reason(queries[job.name])
+            slow[job.name] += 1
+            if not slow_start(why) or slow[job.name] > _SLOW_STARTS:
                 now = "the jobs have ended; a new start goes on from their checkpoints"
-                raise NewnormalError("QUERY_FAILED", reason(query), query.name or "", now=now)
+                raise NewnormalError("QUERY_FAILED", why, job.name, now=now)
+            log.info("a Python worker took more than 10 s to start, the job starts again", job=job.name)
+            queries[job.name] = start(spark, job, runtime, listener)
 
 
 def _local(jars: Sequence[Path], state: Path, cores: int) -> SparkSession:

@@ -35,6 +35,9 @@ def sql(
         bool, typer.Option("--from-beginning", help="With --live: from the oldest record on.")
     ] = False,
     windows: Annotated[int, typer.Option(help="With --live: end after so many windows; 0: at Ctrl-C.")] = 0,
+    into: Annotated[
+        str | None, typer.Option(help="Run it as a standing job on Spark that writes to this topic, until Ctrl-C.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line a row instead of a table.")] = False,
     kafka: Kafka = None,
     namespace: Namespace = None,
@@ -45,9 +48,15 @@ def sql(
     Without --live over what the topics hold now. Times are integers, UTC epoch milliseconds; names of topics with dots
     may be quoted. Windows: FROM tumble(telemetry, time, '10s') or hop(telemetry, time, '10s', '1m') adds window_start
     and window_end to each row; GROUP BY tumble(time, '10s') groups by the start of the window.
+
+    With --into TOPIC a query of one topic in a window (tumble, hop, session(telemetry, time, '30s')), grouped by
+    columns, goes on as a job: exactly once, with a checkpoint, TOPIC.late and TOPIC.deadletter.
     """
     from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only once the query is run
 
+    if into:
+        _stand(query, into, load(**overrides(kafka, None, state_dir, namespace)))
+        return
     parsed = parse(query)
     settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
     reader = tables.consumer(settings.kafka.bootstrap or "")
@@ -62,6 +71,20 @@ def sql(
                 return
     finally:
         reader.close()
+
+
+def _stand(query: str, into: str, settings: Settings) -> None:
+    """Runs a query as a standing job, until Ctrl-C."""
+    from deploy.embedded.services import running  # noqa: PLC0415  Spark and Kafka: only once the query is run
+    from pipelines.query.standing import standing  # noqa: PLC0415  likewise
+    from pipelines.runtime.driver import Driver  # noqa: PLC0415  likewise
+    from pipelines.runtime.own_jobs import OwnJobs  # noqa: PLC0415  likewise
+    from pipelines.runtime.watch import watching  # noqa: PLC0415  likewise
+
+    program = OwnJobs([standing(query, into, settings)])
+    driver = Driver(running(settings, elasticsearch=False), program=program)
+    with watching(driver) as watch:
+        watch.until(lambda: False)
 
 
 def _bounded(settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -11,6 +11,7 @@ setting("RULE_UNKNOWN", "there is no rule of that name", "`newnormal rule list` 
 setting("SQL_INVALID", "a query does not parse, or names an unknown table or column", "mend the query")
 setting("SQL_WINDOW", "a window of a query is not complete or not possible", "e.g. `TUMBLE(time, '1m')`")
 setting("SQL_LIVE_NEEDS_WINDOW", "a live query has no event-time window", "group by `TUMBLE` or `HOP`")
+setting("SQL_STANDING", "a query cannot go on as a job of its own", "one topic in a window, grouped; see the example")
 setting("SQL_LIVE_TOPIC", "a live query over a topic whose records have no type", "ask one that the message names")
 setting("EXAMPLE_UNKNOWN", "there is no example of that name", "name one of those in the message")
 setting("SPEED_INVALID", "`--speed` is no number from 0 up, nor `max`", "e.g. `1`, `60`, `max`")
