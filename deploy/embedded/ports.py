@@ -1,9 +1,19 @@
-"""Chooses ports on the loopback interface: the usual one if it is free, else any that is."""
+"""Chooses ports on the loopback interface: the usual one if it is free, else any that is.
+
+A server listens on its port only seconds after the port was chosen. So that two supervisors that start at once do not
+choose the same one, each holds a lock on every port that it chose for as long as it lives.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
-from collections.abc import Collection
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+from deploy.locks import try_lock
 
 HOST = "127.0.0.1"
 
@@ -20,19 +30,46 @@ def is_free(port: int) -> bool:
     return True
 
 
-def choose(preferred: dict[str, int], taken: Collection[int] = ()) -> dict[str, int]:
-    """A free port for each name, all different and none of ``taken``: the preferred one where possible."""
-    chosen: dict[str, int] = {}
-    for name, port in preferred.items():
-        used = {*taken, *chosen.values()}
-        chosen[name] = port if port not in used and is_free(port) else _any(used)
-    return chosen
+class PortClaims:
+    """The ports that one process has chosen; no other process of this user chooses them until it ends.
 
+    Args:
+        folder: Where the locks are, one a port: the same for all processes that may choose the same ports.
+    """
 
-def _any(but: set[int]) -> int:
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            probe.bind((HOST, 0))
-            port = int(probe.getsockname()[1])
-        if port not in but:
-            return port
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or Path(tempfile.gettempdir()) / f"newnormal-ports-{os.getuid()}"
+        self._held: dict[int, IO[str]] = {}
+
+    def choose(self, preferred: dict[str, int]) -> dict[str, int]:
+        """A free port for each name, different from all that are claimed: the preferred one where possible."""
+        return {name: port if self._claim(port) else self._any() for name, port in preferred.items()}
+
+    def release(self, ports: Iterable[int]) -> None:
+        """Gives up the claim on some ports."""
+        for port in ports:
+            if held := self._held.pop(port, None):
+                held.close()
+
+    def _any(self) -> int:
+        while True:
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+                probe.bind((HOST, 0))
+                port = int(probe.getsockname()[1])
+            if self._claim(port):
+                return port
+
+    def _claim(self, port: int) -> bool:
+        if port in self._held:
+            return False
+        try:
+            held = try_lock(self._folder / f"{port}.lock")
+        except OSError:  # a folder that cannot be written to: then whether the port is free must do
+            return is_free(port)
+        if held is None:
+            return False
+        if not is_free(port):
+            held.close()
+            return False
+        self._held[port] = held
+        return True

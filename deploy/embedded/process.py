@@ -71,6 +71,17 @@ class ServerProcess:
         """The exit code, or ``None`` while it runs."""
         return self._process.poll()
 
+    def listens_on(self, port: int) -> bool:
+        """Whether this server, it or one of its children, is the one that listens on ``port``."""
+        try:
+            leader = psutil.Process(self.pid)
+            sockets = [each for one in (leader, *leader.children(recursive=True)) for each in one.net_connections()]
+        except psutil.NoSuchProcess:
+            return False
+        except psutil.AccessDenied:  # a system that does not tell: whether someone answers must do
+            return True
+        return any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in sockets)
+
     def terminate(self) -> None:
         """Asks the whole group to stop."""
         signal_group(self.pid, signal.SIGTERM)

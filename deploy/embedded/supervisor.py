@@ -25,7 +25,7 @@ from deploy.embedded import record
 from deploy.embedded.elasticsearch import Elasticsearch
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.plan import AnyServer
-from deploy.embedded.ports import choose, is_free
+from deploy.embedded.ports import PortClaims, is_free
 from deploy.embedded.process import ServerProcess, is_same_process, signal_group
 from deploy.locks import try_lock
 from engine.spec.errors import NewnormalError
@@ -48,6 +48,7 @@ class Supervisor:
         self._state, self._servers = state, servers
         self._owner: int | None = owner
         self._signalled = False
+        self._claims = PortClaims()
         self._ports: dict[str, dict[str, int]] = {}
         self._processes: dict[str, ServerProcess] = {}
         self._crashes: dict[str, list[float]] = {server.name: [] for server in servers}
@@ -97,16 +98,16 @@ class Supervisor:
                         raise self._failed(name, f"ended with exit code {code} while starting")
                     attempts[name] += 1
                     self._launch(server)
-                elif server.is_ready(self._ports[name]):
+                elif self._processes[name].listens_on(self._ports[name]["port"]) and server.is_ready(self._ports[name]):
                     del waiting[name]
                 elif time.monotonic() - began > START_SECONDS:
                     raise self._failed(name, f"was not ready after {START_SECONDS} s")
 
     def _launch(self, server: AnyServer, keep_ports: bool = False) -> None:
         if not keep_ports:
-            taken = {port for ports in self._ports.values() for port in ports.values()}
+            self._claims.release(self._ports.get(server.name, {}).values())
             wanted = dict(server.preferred) | record.kept_ports(self._state, server.name)
-            self._ports[server.name] = choose(wanted, taken)
+            self._ports[server.name] = self._claims.choose(wanted)
         launch = server.launch(self._ports[server.name])
         self._processes[server.name] = ServerProcess(launch, self._state / "logs" / f"{server.name}.log")
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.ports import HOST
 from deploy.embedded.process import is_same_process
 from deploy.progress import silent
+from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings, load
 
@@ -170,6 +172,18 @@ def test_nothing_is_left_when_the_owner_gets(number: signal.Signals, clean: Sett
         processes = family(running(clean))
         process.send_signal(number)
         assert_all_gone(processes)
+
+
+def test_two_brokers_that_start_at_once_get_ports_of_their_own(tmp_path: Path) -> None:
+    places = [load(state_dir=tmp_path / name) for name in ("one", "two")]
+    with ExitStack() as stack, ThreadPoolExecutor() as pool:
+        both = [pool.submit(stack.enter_context, owner(settings, "kafka")) for settings in places]
+        assert all(each.result(120).poll() is None for each in both)
+        addresses = [running(settings).endpoints.bootstrap for settings in places]
+        assert len(set(addresses)) == 2
+        ensure_topics(addresses[0], {"first": {}}, 1)
+        found = [set(AdminClient({"bootstrap.servers": each}).list_topics(timeout=10).topics) for each in addresses]
+        assert "first" in found[0] and "first" not in found[1], "each broker is one of its own"
 
 
 def test_a_server_that_dies_is_started_again_on_the_same_address(clean: Settings) -> None:
