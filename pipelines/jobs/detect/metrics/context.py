@@ -1,4 +1,4 @@
-"""What the words on news rest on, as columns: named numbers of some rows, and no list for all the others."""
+"""The figures that explanations rest on, as columns: numbers by name for some rows, null for all the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from models.arrays import Array, Ints
 from models.verdicts import SeriesVerdicts
 
 NAMED = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
-"""Numbers by name, as entries: few rows have any, and these different ones."""
+"""Numbers by name, as a list of entries: few rows have any, and they differ in which."""
 
 KEYS = (
     *("values", "watched", "lowest", "highest", "run", "run_for", "ordinary", "same_for"),
@@ -40,7 +40,7 @@ def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
 
 
 class Contexts:
-    """Collects the contexts of a frame's news, turn by turn."""
+    """Collects the contexts of the verdicts of a frame, step by step of judging."""
 
     def __init__(self) -> None:
         self._rows: list[Ints] = []
@@ -48,7 +48,7 @@ class Contexts:
         self._values: list[Array] = []
 
     def add(self, start: int, verdicts: SeriesVerdicts) -> None:
-        """Takes those of the verdicts on the rows from ``start`` on."""
+        """Takes the contexts of the verdicts on the rows from ``start`` on."""
         at = np.flatnonzero(np.isfinite(verdicts.context["values"]))
         if len(at):
             for key, name in enumerate(KEYS):
@@ -56,7 +56,7 @@ class Contexts:
                     self._put(start + at, key, verdicts.context[name][at])
 
     def absent(self, rows: Ints) -> None:
-        """Says of rows that they end an absence."""
+        """Notes that these rows end an absence."""
         self._put(rows, KEYS.index("absent"), np.ones(len(rows)))
 
     def column(self, n: int) -> pl.Series:

@@ -27,25 +27,19 @@ from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.metrics.absence import Absences, AbsenceWatch
-from pipelines.jobs.detect.metrics.context import Contexts
 from pipelines.jobs.detect.metrics.families import about
 from pipelines.jobs.detect.metrics.judging_order import judging_order
 from pipelines.jobs.detect.metrics.machines import Machines, new_columns, new_slots
+from pipelines.jobs.detect.metrics.row_verdicts import RowVerdicts
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.metrics.verdict_frames import (
     CHANNELS,
-    COURSES,
-    EXPERTS,
-    IN_BRIEF,
     KINDS,
-    LATER,
     NO_INCIDENTS,
-    NUMBERS,
     SCHEMA,
     JoinedStep,
     joined_frame,
     known,
-    nulls,
 )
 from pipelines.jobs.detect.reported import followed, new_column
 from pipelines.jobs.detect.rules import Effects, applied, effects
@@ -55,16 +49,18 @@ _COMBINED = ("point", "window", "record", "change")
 """Those of them that make up a metric's part of the joined verdict."""
 
 
-class _Values(NamedTuple):
-    """The values of one turn: rows of entity and series, time, value, onset; what is judged, what is learned of it."""
+class _Rows(NamedTuple):
+    """Rows to judge: series and entity as rows of the state, start and end of the window (epoch ms), value."""
 
-    owner: Ints
     series: Ints
+    owner: Ints
     time: Ints
+    end: Ints
     value: Array
-    onset: Ints
-    seen: Array | None = None
-    learned: Array | None = None
+
+    def part(self, rows: slice) -> _Rows:
+        """Some of them."""
+        return _Rows(self.series[rows], self.owner[rows], self.time[rows], self.end[rows], self.value[rows])
 
 
 class Detection:
@@ -138,90 +134,64 @@ class Detection:
         """
         if frame.is_empty():
             return self._ruled(rules, self._absences(self.absence.overdue(state, now), state), state), state
-        frame, series, entities, turn = _in_order(frame, state)
-        time, value = frame["window_start"].to_numpy(), frame["value"].to_numpy()
-        window_end, told = frame["window_end"].to_numpy(), effects(rules, frame)
-        beforehand = about(frame, self.family)
-        numbers = {name: np.zeros(len(time)) for name in (*NUMBERS, *CHANNELS) if name != "actual"}
-        believed, expected = ({name: np.empty(len(time)) for name in EXPERTS} for _ in range(2))
-        codes, since, turned, incident, onset = (np.empty(len(time), np.int64) for _ in range(5))
-        joined: list[JoinedStep | None] = []
-        contexts = Contexts()
-        absences: list[Absences] = []
-
-        starts = np.flatnonzero(np.concatenate([[True], turn[1:] != turn[:-1]]))
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(time)], strict=True):
+        frame, series, entities, step = _in_order(frame, state)
+        rows = _Rows(series, entities, *(frame[name].to_numpy() for name in ("window_start", "window_end", "value")))
+        ruled, beforehand = effects(rules, frame), about(frame, self.family)
+        verdicts, joined, absences = RowVerdicts(frame.height), list[JoinedStep](), list[Absences]()
+        starts = np.flatnonzero(np.concatenate([[True], step[1:] != step[:-1]]))
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), frame.height], strict=True):
             part = slice(start, end)
-            ruled = told.part(part) if told else None
-            verdicts = self._judge(state, series[part], time[part], value[part], ruled, beforehand.part(part))
-            for name in ("record_score", "probability", "typical", "lower", "upper"):
-                numbers[name][part] = getattr(verdicts, name)
-            for name, channel in verdicts.evidence.items():
-                numbers[name][part] = channel
-            for name in EXPERTS:
-                believed[name][part], expected[name][part] = verdicts.experts[name], verdicts.expected[name]
-            expected["hour"][part][verdicts.context["days"] != 1] = np.nan
-            codes[part], since[part], incident[part] = verdicts.kind, verdicts.since, verdicts.incident
-            turned[part] = np.where(ruled.skip_learning, -1, verdicts.turned) if ruled else verdicts.turned
-            onset[part] = self.detector.onset(state.series.columns, series[part])
-            contexts.add(start, verdicts)
-            if end - start > 1:
-                evidence = combine([verdicts.evidence[name] for name in _COMBINED])
-                judged = np.isfinite(value[part]) & (verdicts.kind != Kind.LEARNING.code)
-                there = np.where(np.isfinite(value[part]), value[part], np.nan)
-                values = _Values(entities[part], series[part], time[part], there, verdicts.onset)
-                if ruled:
-                    muted = ruled.muted(value[part], verdicts.typical)
-                    values = values._replace(
-                        seen=np.where(muted, np.nan, there),
-                        learned=np.where(ruled.skip_learning, np.nan, there),
-                    )
-                    judged &= ~muted
-                joined.append(self._join(state, values, evidence=evidence, judged=judged, start=start))
-            came = start + np.flatnonzero(np.isfinite(value[part]))
-            arrivals = self.absence.arrived(
-                state, series[came], entities[came], window_end[came], window_end[came] - time[came]
+            made, found = self._step(
+                state, rows.part(part), part, verdicts, ruled.part(part) if ruled else None, beforehand.part(part)
             )
-            absences += arrivals.absences
-            back = (arrivals.series != NEVER) & (codes[came] == Kind.NORMAL.code)
-            codes[came[back]], since[came[back]] = Kind.RECOVERED.code, arrivals.series[back]
-            incident[came[back]] = Course.CLOSED.code
-            contexts.absent(came[back])
-            if joined and joined[-1] and joined[-1].rows[0] >= start:
-                _recover(joined[-1].made, entities[came], arrivals.machine)
-
-        kinds = KINDS.gather(codes)
-        news = pl.Series(onset != NEVER) | ~kinds.is_in(QUIET_KINDS)
-        result = (
-            frame.select("entity", "metric", metric_kind="kind", window_start="window_start", window_end="window_end")
-            .with_columns(
-                kind=kinds,
-                actual=frame["value"],
-                since=pl.Series(since),
-                incident_state=COURSES.gather(incident),
-                evidence=pl.DataFrame({name: numbers[name] for name in CHANNELS}).to_struct(),
-                experts=_news(news, believed, believed),
-                expected=_news(news, expected, believed),
-                context=contexts.column(len(time)),
-                **nulls("decided", "influencers", *IN_BRIEF, *LATER),
-                revision=pl.lit(0, pl.Int64),
-                **{name: pl.Series(numbers[name]) for name in NUMBERS if name != "actual"},
-            )
-            .select(*SCHEMA)
-        )
-        result = self._dated_back(known(result), onset, turned, state)
+            joined += [made] if made else []
+            absences += found
+        result = self._dated_back(known(verdicts.frame(frame)), verdicts.onset, verdicts.turned, state)
         absences += self.absence.overdue(state, now)
-        others = [known(part) for part in joined_frame(frame, numbers, [made for made in joined if made])]
+        others = [known(part) for part in joined_frame(frame, verdicts.numbers, joined)]
         result = pl.concat([result, *others, self._absences(absences, state)])
         return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
+
+    def _step(
+        self,
+        state: DetectionState,
+        rows: _Rows,
+        part: slice,
+        verdicts: RowVerdicts,
+        ruled: Effects | None,
+        beforehand: About,
+    ) -> tuple[JoinedStep | None, list[Absences]]:
+        """Judges and learns the rows of one step: one window end of each entity, one row of each series.
+
+        Args:
+            state: Changed.
+            rows: The rows.
+            part: Where they are in the frame.
+            verdicts: Filled in there.
+            ruled: What the rules do to them.
+            beforehand: What is known of their metrics.
+
+        Returns:
+            The joined verdicts, if there are any; the absences that these windows reveal.
+        """
+        made = self._judge(state, rows.series, rows.time, rows.value, ruled, beforehand)
+        verdicts.take(part, made, ruled, self.detector.onset(state.series.columns, rows.series))
+        joined = self._join(state, rows, made, ruled, part.start) if len(rows.value) > 1 else None
+        came = np.flatnonzero(np.isfinite(rows.value))
+        length = rows.end[came] - rows.time[came]
+        arrivals = self.absence.arrived(state, rows.series[came], rows.owner[came], rows.end[came], length)
+        verdicts.recover(part.start + came, arrivals.series)
+        if joined:
+            _recover(joined.made, rows.owner[came], arrivals.machine)
+        return joined, arrivals.absences
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
         """The verdicts as the rules would have them reported."""
         ruled = applied(rules, verdicts)
         first = pl.col("revision") == 0
-        told = followed(ruled.filter(first), {JOINED: state.entities, None: state.series})
+        reported = followed(ruled.filter(first), {JOINED: state.entities, None: state.series})
         again = ruled.filter(~first)
-        return pl.concat([told, again]) if again.height else told
+        return pl.concat([reported, again]) if again.height else reported
 
     def _dated_back(self, verdicts: pl.DataFrame, onset: Ints, turned: Ints, state: DetectionState) -> pl.DataFrame:
         """With what incidents turned out to be; of open ones the worst window is kept.
@@ -265,7 +235,7 @@ class Detection:
     def _judge(
         self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None, known: About
     ) -> SeriesVerdicts:
-        """Verdicts on the metrics of one turn; learned is what no rule says not to."""
+        """Verdicts on the metrics of one step; learned is what no rule says not to."""
         columns = state.series.columns
         if ruled is None:
             return self.detector.step(columns, series, time, value, None, known)
@@ -273,33 +243,41 @@ class Detection:
             return self.detector.step(columns, series, time, value, ruled.day_off, known)
 
     def _join(
-        self, state: DetectionState, values: _Values, *, evidence: Array, judged: Flags, start: int
+        self, state: DetectionState, rows: _Rows, verdicts: SeriesVerdicts, ruled: Effects | None, start: int
     ) -> JoinedStep | None:
-        """Joined verdicts on the entities with two or more metrics in one turn."""
-        own = values.owner
+        """Joined verdicts on the entities with two or more metrics in one step.
+
+        Args:
+            state: Changed.
+            rows: The rows of the step.
+            verdicts: On their metrics.
+            ruled: What the rules do to them.
+            start: The first of them in the frame.
+        """
+        own = rows.owner
         starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
         sizes = np.diff(np.concatenate([starts, [len(own)]]))
-        several = np.repeat(sizes > 1, sizes)
-        if not several.any():
+        some = np.flatnonzero(np.repeat(sizes > 1, sizes))
+        if not len(some):
             return None
-        rows = np.flatnonzero(several)
-        together = self.machines.step(
-            state,
-            values.owner[rows],
-            values.series[rows],
-            values.time[rows],
-            values.value[rows],
-            None if values.seen is None else values.seen[rows],
-            None if values.learned is None else values.learned[rows],
-        )
+        value = np.where(np.isfinite(rows.value), rows.value, np.nan)
+        judged: Flags = np.isfinite(value) & (verdicts.kind != Kind.LEARNING.code)
+        seen = learned = None
+        unlearned = own[:0]
+        if ruled:
+            muted = ruled.muted(rows.value, verdicts.typical)
+            judged &= ~muted
+            seen, learned = np.where(muted, np.nan, value)[some], np.where(ruled.skip_learning, np.nan, value)[some]
+            unlearned = np.unique(own[ruled.skip_learning | np.isnan(value)])
+        together = self.machines.step(state, own[some], rows.series[some], rows.time[some], value[some], seen, learned)
+        evidence = combine([verdicts.evidence[name] for name in _COMBINED])
         columns = state.entities.columns
-        unlearned = own[:0] if values.learned is None else np.unique(own[np.isnan(values.learned)])
         with _kept(columns, unlearned):
             made = self.joined.join(
-                columns, own[rows], values.time[rows], evidence[rows], judged[rows], together, values.onset[rows]
+                columns, own[some], rows.time[some], evidence[some], judged[some], together, verdicts.onset[some]
             )
-        first = np.unique(own[rows], return_index=True)[1]
-        return JoinedStep(rows[first] + start, rows + start, made)
+        first = np.unique(own[some], return_index=True)[1]
+        return JoinedStep(some[first] + start, some + start, made)
 
 
 def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
@@ -322,7 +300,7 @@ def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
 
 
 def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:
-    """The rows as they are judged; of each the state's row of its series and of its entity, and its turn."""
+    """The rows in order of judging; for each the state's rows of its series and entity, and the number of its step."""
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
     if "count" not in frame.columns:
@@ -335,14 +313,14 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
     keys = keys.with_columns(owner=pl.col("entity").rle_id().cast(pl.Int64), series=pl.int_range(pl.len()))
     numbers = frame.join(keys, on=["entity", "metric"], how="left", maintain_order="left")
     series, owner = numbers["series"].to_numpy(), numbers["owner"].to_numpy()
-    order, turn = judging_order(series, owner, frame["window_end"].to_numpy())
+    order, step = judging_order(series, owner, frame["window_end"].to_numpy())
     series = series[order]
     met = np.argsort(np.unique(series, return_index=True)[1])
     names = keys.select("entity", "metric")[met].rows()
     rows, entities = np.empty(len(met), np.int64), np.empty(len(met), np.int64)
     rows[met] = state.series.rows(names)
     entities[met] = state.entities.rows((name[0],) for name in names)
-    return frame[order], rows[series], entities[series], turn
+    return frame[order], rows[series], entities[series], step
 
 
 def _worst(table: pa.Table) -> pl.DataFrame:
@@ -350,9 +328,3 @@ def _worst(table: pa.Table) -> pl.DataFrame:
     kept = pl.from_arrow(table)
     assert isinstance(kept, pl.DataFrame)
     return pl.concat([NO_INCIDENTS, kept], how="diagonal_relaxed").select(NO_INCIDENTS.columns)
-
-
-def _news(news: pl.Series, columns: dict[str, Array], believed: dict[str, Array]) -> pl.Series:
-    """Columns as one of structs; null where a verdict is no news, and fields of experts that had no say."""
-    fields = [pl.when(pl.Series(believed[name] > 0)).then(pl.col(name).fill_nan(None)).alias(name) for name in columns]
-    return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(fields))).to_series()

@@ -1,4 +1,4 @@
-"""Order of judging: the rows of a frame in turns, each of which is judged and learned as one."""
+"""Order of judging: the rows of a frame in steps, each of which is judged and learned at once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from models.arrays import Ints
 
 
 def judging_order(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, Ints]:
-    """Turns of rows: one window end an entity, one row a series.
+    """Puts rows into steps: a step holds one window end of each entity, and one row of each series.
 
-    A turn holds the k-th window end of each entity: entities do not know of one another, so that it makes no difference
-    whether their clocks agree, and recorded series of any years are judged side by side.
+    Step k holds the k-th window end of each entity. Entities are judged independently of one another, so it makes no
+    difference whether their clocks agree, and recorded series of different years are judged side by side.
 
     Args:
         series: Number of each row's series, in the order in which series of an entity are judged.
@@ -20,7 +20,7 @@ def judging_order(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, I
         window_end: Epoch milliseconds. Rows of one series and window keep the order in which they came.
 
     Returns:
-        The rows in order of judging, and the number of the turn of each in that order.
+        The rows in order of judging, and the number of the step of each in that order.
 
     >>> series, entity, window_end = np.array([0, 1, 0, 2]), np.array([0, 0, 0, 1]), np.array([20, 10, 10, 99])
     >>> judging_order(series, entity, window_end)

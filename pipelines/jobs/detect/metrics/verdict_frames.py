@@ -89,8 +89,8 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[Jo
     """
     if not joined:
         return []
-    first = np.concatenate([turn.first for turn in joined])
-    verdicts = [turn.made.verdicts for turn in joined]
+    first = np.concatenate([step.first for step in joined])
+    verdicts = [step.made.verdicts for step in joined]
 
     def gather(name: str) -> pl.Series:
         return pl.Series(np.concatenate([getattr(verdict, name) for verdict in verdicts]))
@@ -114,16 +114,16 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[Jo
             **influencers(
                 metrics,
                 first,
-                np.concatenate([turn.rows for turn in joined]),
-                np.concatenate([turn.made.shares for turn in joined]),
-                np.concatenate([turn.made.suggested for turn in joined]),
+                np.concatenate([step.rows for step in joined]),
+                np.concatenate([step.made.shares for step in joined]),
+                np.concatenate([step.made.suggested for step in joined]),
                 news,
             ),
             metric=pl.lit(JOINED),
             metric_kind=pl.lit("gauge"),
             kind=kinds,
             **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
-            incident_state=COURSES.gather(np.concatenate([turn.made.incident for turn in joined])),
+            incident_state=COURSES.gather(np.concatenate([step.made.incident for step in joined])),
             evidence=evidence.to_struct(),
             **nulls("decided", "actual", "experts", "expected", "context", *LATER),
             revision=pl.lit(0, pl.Int64),

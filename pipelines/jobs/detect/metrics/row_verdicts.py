@@ -1,0 +1,104 @@
+"""The verdicts on the rows of one frame, filled in step by step as the rows are judged."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from models.arrays import Array, Ints
+from models.course import Course
+from models.evidence.repeats import NEVER
+from models.verdicts import Kind, SeriesVerdicts
+from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.jobs.detect.metrics.context import Contexts
+from pipelines.jobs.detect.metrics.verdict_frames import (
+    CHANNELS,
+    COURSES,
+    EXPERTS,
+    IN_BRIEF,
+    KINDS,
+    LATER,
+    NUMBERS,
+    SCHEMA,
+    nulls,
+)
+from pipelines.jobs.detect.rules import Effects
+
+
+class RowVerdicts:
+    """Columns of verdicts for n rows.
+
+    Args:
+        n: Number of rows.
+
+    Attributes:
+        numbers: The columns of numbers, and the evidence of each channel, by name.
+        codes: Codes of `Kind`.
+        turned: Codes of `Kind`: what the incident that began at ``since`` turned out to be; -1: nothing.
+        onset: When the incident began that is open after each row, announced or not; -1: none is.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.numbers = {name: np.zeros(n) for name in (*NUMBERS, *CHANNELS) if name != "actual"}
+        self.codes, self.turned, self.onset = (np.empty(n, np.int64) for _ in range(3))
+        self._since, self._incident = np.empty(n, np.int64), np.empty(n, np.int64)
+        self._weights, self._expected = ({name: np.empty(n) for name in EXPERTS} for _ in range(2))
+        self._contexts = Contexts()
+
+    def take(self, part: slice, verdicts: SeriesVerdicts, ruled: Effects | None, onset: Ints) -> None:
+        """Fills in the rows of one step.
+
+        Args:
+            part: The rows.
+            verdicts: On them.
+            ruled: What the rules do to them; an incident does not turn out to be anything while nothing is learned.
+            onset: See `RowVerdicts`.
+        """
+        for name in ("record_score", "probability", "typical", "lower", "upper"):
+            self.numbers[name][part] = getattr(verdicts, name)
+        for name, channel in verdicts.evidence.items():
+            self.numbers[name][part] = channel
+        for name in EXPERTS:
+            self._weights[name][part], self._expected[name][part] = verdicts.experts[name], verdicts.expected[name]
+        self._expected["hour"][part][verdicts.context["days"] != 1] = np.nan
+        self.codes[part], self._since[part], self._incident[part] = verdicts.kind, verdicts.since, verdicts.incident
+        self.turned[part] = np.where(ruled.skip_learning, -1, verdicts.turned) if ruled else verdicts.turned
+        self.onset[part] = onset
+        self._contexts.add(part.start, verdicts)
+
+    def recover(self, rows: Ints, since: Ints) -> None:
+        """Ordinary rows that end an absence are recoveries.
+
+        Args:
+            rows: Rows with a value.
+            since: For each: start of the absence that it ends; -1: it ends none.
+        """
+        back = (since != NEVER) & (self.codes[rows] == Kind.NORMAL.code)
+        self.codes[rows[back]], self._since[rows[back]] = Kind.RECOVERED.code, since[back]
+        self._incident[rows[back]] = Course.CLOSED.code
+        self._contexts.absent(rows[back])
+
+    def frame(self, windows: pl.DataFrame) -> pl.DataFrame:
+        """The verdicts, columns of `SCHEMA`; ``windows``: the rows."""
+        kinds = KINDS.gather(self.codes)
+        news = pl.Series(self.onset != NEVER) | ~kinds.is_in(QUIET_KINDS)
+        verdicts = windows.select("entity", "metric", "window_start", "window_end", metric_kind="kind")
+        return verdicts.with_columns(
+            kind=kinds,
+            actual=windows["value"],
+            since=pl.Series(self._since),
+            incident_state=COURSES.gather(self._incident),
+            evidence=pl.DataFrame({name: self.numbers[name] for name in CHANNELS}).to_struct(),
+            experts=_of_experts(news, self._weights, self._weights),
+            expected=_of_experts(news, self._expected, self._weights),
+            context=self._contexts.column(windows.height),
+            **nulls("decided", "influencers", *IN_BRIEF, *LATER),
+            revision=pl.lit(0, pl.Int64),
+            **{name: pl.Series(self.numbers[name]) for name in NUMBERS if name != "actual"},
+        ).select(*SCHEMA)
+
+
+def _of_experts(news: pl.Series, columns: dict[str, Array], weights: dict[str, Array]) -> pl.Series:
+    """A column of structs, a field an expert; null where a verdict is no news, and fields of experts without weight."""
+    fields = [pl.when(pl.Series(weights[name] > 0)).then(pl.col(name).fill_nan(None)).alias(name) for name in columns]
+    return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(fields))).to_series()
