@@ -15,9 +15,9 @@ from datagen.series import Reading, files_of, names_of, read_files, read_labels
 from engine.explain.printing import cell, visible_lines
 from engine.kafka import content as kafka_content
 from engine.spec.errors import NewnormalError
-from pipelines.cli import reading as csv
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output import folder_to_write
+from pipelines.cli.reading import How, reads_files
 from pipelines.contracts import topics
 from pipelines.contracts.settings import DetectorSettings, Settings, load
 from pipelines.evaluation import show, truth
@@ -40,7 +40,10 @@ _COLUMNS = (
 _SHOWN = (20, 35, 50, 65, 80, 95)
 
 
+@reads_files
 def evaluate(
+    *,
+    how: How,
     files: Annotated[list[Path] | None, typer.Argument(help="CSV files: series, or verdicts of `score`")] = None,
     labels: Annotated[
         list[Path] | None,
@@ -54,15 +57,6 @@ def evaluate(
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
-    time_column: csv.TimeColumn = None,
-    value_column: csv.ValueColumns = None,
-    entity_column: csv.EntityColumn = None,
-    metric_column: csv.MetricColumn = None,
-    entity: csv.Entity = None,
-    separator: csv.Separator = None,
-    decimal: csv.Decimal = None,
-    timezone: csv.Timezone = None,
-    day_first: csv.DayFirst = None,
 ) -> None:
     """Say how good the verdicts were: what was found and how soon, false alarms, threshold by threshold, with plots.
 
@@ -70,13 +64,10 @@ def evaluate(
     label column, or against --labels. Without: what the topic novelties holds, against the topics groundtruth and
     labels, or against --labels.
     """
-    own = {"detector.threshold": threshold, "detector.timezone": timezone}
+    own = {"detector.threshold": threshold, "detector.timezone": how.timezone}
     settings = load(**(overrides(kafka, None, state_dir, namespace) | own))
     if files:
-        how = csv.reading(
-            time_column, value_column, entity_column, metric_column, entity, separator, decimal, timezone, day_first
-        )
-        verdicts, spans = _of_files(files_of(files), how, settings.detector, labelled=not labels)
+        verdicts, spans = _of_files(files_of(files), how.reading, settings.detector, labelled=not labels)
     else:
         verdicts, spans = _of_topics(settings)
     if labels:

@@ -15,8 +15,8 @@ from datagen.player import Programme, load, programme, send
 from datagen.prospects import Prospects, prospects
 from engine.explain.printing import visible_lines
 from engine.kafka.topic_watermarks import watermarks
-from pipelines.cli import reading as csv
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.cli.reading import How, reads_files
 from pipelines.cli.sources import To, found, progress_bar, saying, sink_of, speed_of, stopping
 from pipelines.contracts import settings as tree
 from pipelines.contracts import topics
@@ -27,11 +27,13 @@ _ELSEWHERE = (
 )
 
 
+@reads_files
 def play(
     files: Annotated[
         list[Path], typer.Argument(help="CSV files, or folders of them: a column of times, others of values.")
     ],
     *,
+    how: How,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
@@ -43,15 +45,6 @@ def play(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Send them even if the pipeline can judge none of them.")
     ] = False,
-    time_column: csv.TimeColumn = None,
-    value_column: csv.ValueColumns = None,
-    entity_column: csv.EntityColumn = None,
-    metric_column: csv.MetricColumn = None,
-    entity: csv.Entity = None,
-    separator: csv.Separator = None,
-    decimal: csv.Decimal = None,
-    timezone: csv.Timezone = None,
-    day_first: csv.DayFirst = None,
 ) -> None:
     """Play recorded series, such as NAB's, to the topic telemetry.json.
 
@@ -72,11 +65,8 @@ def play(
     say = Console(stderr=True, highlight=False)
     tell = saying(say)
     pace = speed_of(speed)
-    how = csv.reading(
-        time_column, value_column, entity_column, metric_column, entity, separator, decimal, timezone, day_first
-    )
     settings = tree.load(**overrides(kafka, None, state_dir, namespace))
-    frame, reports = load(files, how)
+    frame, reports = load(files, how.reading)
     for report in reports:
         say.print(visible_lines(str(report)), markup=False, soft_wrap=True)
     now = WallClock().now()

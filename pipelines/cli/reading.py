@@ -1,8 +1,15 @@
-"""Options of commands that read CSV files: what the columns mean and how numbers and times are written."""
+"""Options of commands that read CSV files: what the columns mean and how numbers and times are written.
+
+`reads_files` gives a command all of them; the command gets them as one argument, ``how``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -30,30 +37,56 @@ DayFirst = Annotated[
 ]
 
 
-def reading(
-    time_column: str | None,
-    value_column: list[str] | None,
-    entity_column: str | None,
-    metric_column: str | None,
-    entity: str | None,
-    separator: str | None,
-    decimal: str | None,
-    timezone: str | None,
-    day_first: bool | None,
-) -> Reading:
-    """These options together.
+_OPTIONS = {
+    "time_column": TimeColumn,
+    "value_column": ValueColumns,
+    "entity_column": EntityColumn,
+    "metric_column": MetricColumn,
+    "entity": Entity,
+    "separator": Separator,
+    "decimal": Decimal,
+    "timezone": Timezone,
+    "day_first": DayFirst,
+}
+
+
+@dataclass(frozen=True)
+class How:
+    """What a command line says of how files are read.
+
+    Attributes:
+        reading: All of it.
+        timezone: The time zone if one was named, else ``None``.
+    """
+
+    reading: Reading
+    timezone: str | None
+
+
+def reads_files(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options of how files are read, which it gets as its argument ``how``, a `How`.
 
     Raises:
-        NewnormalError: ``SETTING_INVALID``.
+        NewnormalError: ``SETTING_INVALID``, when the command is called.
     """
-    return Reading(
-        time_column=time_column,
-        value_columns=tuple(value_column or ()),
-        entity_column=entity_column,
-        metric_column=metric_column,
-        entity=entity,
-        separator=separator,
-        decimal=decimal,
-        timezone="UTC" if timezone is None else timezone,
-        day_first=day_first,
-    )
+    hints = {name: kind for name, kind in get_type_hints(command, include_extras=True).items() if name != "how"}
+    parameters = inspect.signature(command).parameters
+    own = [parameters[name].replace(annotation=kind) for name, kind in hints.items() if name in parameters]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in _OPTIONS.items()
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        said = {name: given.pop(name) for name in _OPTIONS}
+        command(**given, how=_how(**said))
+
+    run.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+    run.__annotations__ = hints | _OPTIONS
+    return run
+
+
+def _how(value_column: list[str] | None, timezone: str | None, **others: Any) -> How:
+    zone = "UTC" if timezone is None else timezone
+    return How(Reading(value_columns=tuple(value_column or ()), timezone=zone, **others), timezone)

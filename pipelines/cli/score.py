@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.explain.printing import cell, visible_lines
-from pipelines.cli import reading as csv
 from pipelines.cli.output import file_to_write
+from pipelines.cli.reading import How, reads_files
 from pipelines.contracts import settings
 from pipelines.evaluation.score import score_files, write_csv
 
@@ -23,21 +23,15 @@ PARTLY = 3
 
 
 @app.command()
+@reads_files
 def score(
     files: Annotated[
         list[Path], typer.Argument(help="CSV files, or folders of them: a column of times, others of values")
     ],
     out: Annotated[Path, typer.Option(callback=file_to_write, help="CSV to write the verdicts to")],
+    *,
+    how: How,
     threshold: Annotated[float | None, typer.Option(help="record_score from which a value is an anomaly")] = None,
-    time_column: csv.TimeColumn = None,
-    value_column: csv.ValueColumns = None,
-    entity_column: csv.EntityColumn = None,
-    metric_column: csv.MetricColumn = None,
-    entity: csv.Entity = None,
-    separator: csv.Separator = None,
-    decimal: csv.Decimal = None,
-    timezone: csv.Timezone = None,
-    day_first: csv.DayFirst = None,
 ) -> None:
     """Score recorded files with the production detector, strictly online: no value is judged by later ones.
 
@@ -50,11 +44,8 @@ def score(
 
       newnormal score export/ --time-column Zeit --decimal , --timezone Europe/Berlin --out verdicts.csv
     """
-    how = csv.reading(
-        time_column, value_column, entity_column, metric_column, entity, separator, decimal, timezone, day_first
-    )
-    overrides = {"detector.threshold": threshold, "detector.timezone": timezone}
-    verdicts, reports = score_files(files, settings.load(**overrides).detector, how)
+    overrides = {"detector.threshold": threshold, "detector.timezone": how.timezone}
+    verdicts, reports = score_files(files, settings.load(**overrides).detector, how.reading)
     write_csv(verdicts, out)
     console = Console(stderr=True, soft_wrap=True)
     for report in reports:

@@ -26,6 +26,7 @@ COLUMNAR: dict[str, type[Record]] = {
     topics.LOGS: Log,
     topics.LOGS_LATE: Log,
     topics.LOG_FEATURES: LogFeatures,
+    topics.LOG_FEATURES_LATE: LogFeatures,
     topics.NOVELTIES_LATE: Features,
 }
 JSON: dict[str, type[Record]] = {

@@ -7,6 +7,7 @@ import pytest
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
 from pipelines.jobs import CHAIN, TOPICS, Link
+from pipelines.query.tables import COLUMNAR
 
 
 @pytest.mark.parametrize("link", [link for link in CHAIN if link.build], ids=lambda link: link.name)
@@ -27,6 +28,13 @@ def test_each_topic_has_one_place_in_the_chain() -> None:
     read = {name for link in CHAIN for name in link.inputs}
     assert read - written == outside, "what no job writes comes from outside"
     assert written - read == {name for name in written if name.endswith(".late")}, "what no job reads is late records"
+
+
+def test_sql_and_tail_know_the_records_of_each_columnar_topic() -> None:
+    settings = load()
+    jobs = [link.build(settings) for link in CHAIN if link.build]
+    outputs = [output for job in jobs for output in (job.output, job.late) if output and output.format == "columnar"]
+    assert {output.topic: output.record for output in outputs} == COLUMNAR
 
 
 def test_a_job_stands_after_those_whose_topics_it_reads() -> None:

@@ -7,19 +7,20 @@ severities; one verdict, metric `logs`, is made of both.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from models.arrays import Flags, Ints, Rows
+from models.arrays import Array, Flags, Ints, Rows
 from models.course import Course
 from models.evidence.combine import combine, score, worth
 from models.evidence.repeats import NEVER
 from models.feedback import Feedback
 from models.templates.config import TemplateConfig
 from models.templates.model import CHANNELS, Templates, TemplateVerdicts
-from models.templates.phases import Phases
+from models.templates.phases import Phases, Told
 from models.templates.tables import LogWindow
 from models.verdicts import Kind
 from pipelines.contracts.settings import DetectorSettings
@@ -52,6 +53,35 @@ _COLUMNS |= {
     "_unrest": pl.Boolean,
 }
 _COURSES = [course.value or None for course in Course]
+
+
+class _Evidence(NamedTuple):
+    """What speaks against each machine's window: its lines, nats by channel, and the score."""
+
+    lines: Array
+    nats: dict[str, Array]
+    points: Array
+
+
+class _Phase(NamedTuple):
+    """What a window makes of each machine's incident.
+
+    Attributes:
+        step: What `Phases.step` says.
+        somewhat: Windows that are unusual to some degree.
+        own: The machines' rows of the state.
+        before: Their phases before the window, by column.
+    """
+
+    step: Told
+    somewhat: Flags
+    own: Rows
+    before: dict[str, Any]
+
+    def restore(self, left: Flags) -> None:
+        """Gives some machines the phases back that they had before the window."""
+        for name, column in self.before.items():
+            self.own[name] = np.where(left, column, self.own[name])
 
 
 class LogDetection:
@@ -120,11 +150,11 @@ class LogDetection:
         young = Rows(state.entities.columns, rows, "")["windows"] < self.model.config.warm_up
         concerned = self._effects(state, end, window, rules)
         if concerned is None or not concerned.skip_learning.any():
-            told = self.model.step(state.tables(), window)
+            judged = self.model.step(state.tables(), window)
         else:
-            told = self.model.score(state.tables(), window)
+            judged = self.model.score(state.tables(), window)
             self.model.step(state.tables(), window.part(~concerned.skip_learning))
-        return self._verdicts(state, end, window, told, young, concerned)
+        return self._verdicts(state, end, window, judged, young, concerned)
 
     def _effects(self, state: LogState, end: int, window: LogWindow, rules: Sequence[RuleInForce]) -> Effects | None:
         """What the rules do to each row of a window."""
@@ -142,80 +172,113 @@ class LogDetection:
         state: LogState,
         end: int,
         window: LogWindow,
-        told: TemplateVerdicts,
+        judged: TemplateVerdicts,
         young: Flags,
         concerned: Effects | None,
     ) -> pl.DataFrame:
         """One row a machine: its templates' and its severities' verdicts in one."""
         machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
         mine, theirs = (np.flatnonzero(window.fleet == view) for view in (TEMPLATES, SEVERITIES))
-        at = np.full(len(state.machines), -1)
-        at[machine[theirs]] = theirs
-        other = at[machine[mine]]  # a machine has a row in both, or in none
-        lines, config = told.lines[mine], self.model.config
-        nats = {name: told.evidence[name][mine] for name in CHANNELS}
-        severity = combine([told.evidence[name][other] for name in CHANNELS])
-        nats["severity"] = np.where(lines > 0, severity, 0.0)
-        points = np.maximum(told.record_score[mine], score(nats["severity"], config.half))
-        said = Rows(state.machines.columns, machine[mine], "feedback.")
-        points = worth(points, self.feedback.worth(said))
-        self.feedback.fade(said, lines > 0)
-        lower, typical, upper = (told.expected.quantile(np.full(len(told.lines), end))[mine] for end in _ENDS)
-
-        own = Rows(state.machines.columns, machine[mine], "")
-        last = np.where(lines > 0, end, own["last"]).astype(np.int64)
-        own["last"] = last
-        absent: Flags = (lines == 0) & (nats["silence"] >= config.lost)
-        strange: Flags = nats["unseen"] * config.weight_unseen >= config.half
-        start = np.where(absent, last, end - self.size)
-        alarm: Flags = (points >= self.threshold) & (lines > 0)
-        persists = np.maximum(told.persists[mine], told.persists[other])
-        somewhat = alarm | (np.maximum(told.usual[mine], told.usual[other]) >= config.doubt)
-        before = {name: own[name] for name in self.phases.new_state(0)}
-        phase = self.phases.step(own, start, alarm, somewhat, strange, persists, absent)
-        kind, changes = phase.kind, phase.changes
-        if concerned is not None:  # what is neither learned nor reported is as if it had not been
+        place = np.full(len(state.machines), -1)
+        place[machine[theirs]] = theirs
+        other = place[machine[mine]]  # a machine has a row in both, or in none
+        found = self._evidence(state, machine[mine], judged, mine, other)
+        lower, typical, upper = (judged.expected.quantile(np.full(len(judged.lines), end))[mine] for end in _ENDS)
+        phase = self._phase(state, end, machine[mine], judged, found, (mine, other))
+        kind, changes = phase.step.kind, phase.step.changes
+        if concerned is not None:  # a window that is neither learned nor reported leaves the phases as they were
             out = concerned.part(mine)
-            left = out.skip_learning & out.muted(lines, typical)
-            for name, column in before.items():
-                own[name] = np.where(left, column, own[name])
+            left = out.skip_learning & out.muted(found.lines, typical)
+            phase.restore(left)
             changes &= ~left
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
 
-        shown = np.flatnonzero((lines > 0) | ((kind != "normal") & (kind != "learning")))
+        shown = np.flatnonzero((found.lines > 0) | ((kind != "normal") & (kind != "learning")))
         names = state.machines.keys()
-        frame = pl.DataFrame(
-            {
-                "__m": shown,
-                "entity": [names[row][0] for row in machine[mine][shown].tolist()],
-                "kind": kind[shown].tolist(),
-                "record_score": points[shown],
-                "probability": np.exp(-combine(list(nats.values())))[shown],
-                "actual": lines[shown],
-                "typical": typical[shown],
-                "lower": np.floor(lower[shown]),
-                "upper": np.ceil(upper[shown]),
-                "since": phase.since[shown],
-                "incident_state": [_COURSES[code] for code in phase.incident[shown].tolist()],
-                "_changes": changes[shown],
-                "_unusual": somewhat[shown],
-                "_unrest": ((phase.began != NEVER) | (phase.incident == Course.OPEN.code))[shown],
-            },
-            _COLUMNS,
-        )
-        evidence = pl.DataFrame({name: nats[name][shown] for name in EVIDENCE}).to_struct()
-        named = _influencers(state, window, told, np.argsort(np.concatenate([mine, other])) % max(len(mine), 1))
-        frame = frame.with_columns(
+        columns = {
+            "__m": shown,
+            "entity": [names[row][0] for row in machine[mine][shown].tolist()],
+            "kind": kind[shown].tolist(),
+            "record_score": found.points[shown],
+            "probability": np.exp(-combine(list(found.nats.values())))[shown],
+            "actual": found.lines[shown],
+            "typical": typical[shown],
+            "lower": np.floor(lower[shown]),
+            "upper": np.ceil(upper[shown]),
+            "since": phase.step.since[shown],
+            "incident_state": [_COURSES[code] for code in phase.step.incident[shown].tolist()],
+            "_changes": changes[shown],
+            "_unusual": phase.somewhat[shown],
+            "_unrest": ((phase.step.began != NEVER) | (phase.step.incident == Course.OPEN.code))[shown],
+        }
+        frame = pl.DataFrame(columns, _COLUMNS).with_columns(
             metric=pl.lit(METRIC),
             metric_kind=pl.lit("count"),
             window_start=pl.lit(end - self.size, pl.Int64),
             window_end=pl.lit(end, pl.Int64),
             since=pl.when(pl.col("since") >= 0).then("since"),
             decided=pl.lit(None, pl.Int64),
-            evidence=evidence,
+            evidence=pl.DataFrame({name: found.nats[name][shown] for name in EVIDENCE}).to_struct(),
             revision=pl.lit(0, pl.Int64),
         )
+        of_row = np.argsort(np.concatenate([mine, other])) % max(len(mine), 1)
+        named = _influencers(state, window, judged, of_row)
         return self._dated_back(state, frame.join(named, on="__m", how="left").drop("__m").sort("entity"))
+
+    def _evidence(
+        self, state: LogState, machines: Ints, judged: TemplateVerdicts, mine: Ints, other: Ints
+    ) -> _Evidence:
+        """What speaks against each machine's window; operators' labels weigh it, and fade.
+
+        Args:
+            state: Changed.
+            machines: Row of each machine.
+            judged: The verdicts on templates and severities.
+            mine: Row of each machine's templates among them.
+            other: Row of its severities.
+        """
+        lines = judged.lines[mine]
+        nats = {name: judged.evidence[name][mine] for name in CHANNELS}
+        severity = combine([judged.evidence[name][other] for name in CHANNELS])
+        nats["severity"] = np.where(lines > 0, severity, 0.0)
+        points = np.maximum(judged.record_score[mine], score(nats["severity"], self.model.config.half))
+        labelled = Rows(state.machines.columns, machines, "feedback.")
+        points = worth(points, self.feedback.worth(labelled))
+        self.feedback.fade(labelled, lines > 0)
+        return _Evidence(lines, nats, points)
+
+    def _phase(
+        self,
+        state: LogState,
+        end: int,
+        machines: Ints,
+        judged: TemplateVerdicts,
+        found: _Evidence,
+        rows: tuple[Ints, Ints],
+    ) -> _Phase:
+        """What the window makes of each machine's incident.
+
+        Args:
+            state: Changed.
+            end: End of the window.
+            machines: Row of each machine.
+            judged: The verdicts on templates and severities.
+            found: What speaks against the windows.
+            rows: Rows of each machine's templates and of its severities among the verdicts.
+        """
+        own, config = Rows(state.machines.columns, machines, ""), self.model.config
+        last = np.where(found.lines > 0, end, own["last"]).astype(np.int64)
+        own["last"] = last
+        absent: Flags = (found.lines == 0) & (found.nats["silence"] >= config.lost)
+        strange: Flags = found.nats["unseen"] * config.weight_unseen >= config.half
+        start = np.where(absent, last, end - self.size)
+        alarm: Flags = (found.points >= self.threshold) & (found.lines > 0)
+        mine, other = rows
+        persists = np.maximum(judged.persists[mine], judged.persists[other])
+        somewhat = alarm | (np.maximum(judged.usual[mine], judged.usual[other]) >= config.doubt)
+        before = {name: own[name] for name in self.phases.new_state(0)}
+        step = self.phases.step(own, start, alarm, somewhat, strange, persists, absent)
+        return _Phase(step, somewhat, own, before)
 
     def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
         """With what is a change of state said of its worst window; of unrest that goes on that window is kept."""
@@ -237,21 +300,21 @@ class LogDetection:
         return said
 
 
-def _influencers(state: LogState, window: LogWindow, told: TemplateVerdicts, machine: Ints) -> pl.DataFrame:
+def _influencers(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine: Ints) -> pl.DataFrame:
     """Templates and severities by their shares of what is unusual, and an example of the foremost template.
 
     Args:
         state: Knows the texts.
         window: The window.
-        told: The verdicts on it.
+        judged: The verdicts on it.
         machine: Number of the machine of each row of the window.
     """
-    some = np.flatnonzero(told.gain >= _LEAST)
+    some = np.flatnonzero(judged.gain >= _LEAST)
     keys = state.pairs.keys()
     metrics = [keys[row][1] for row in window.pairs[some].tolist()]
     texts = [state.texts.get(metric, (None, None)) for metric in metrics]
     schema = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64, "template": pl.String, "example": pl.String}
-    columns = [machine[window.owner[some]], metrics, told.gain[some], [t for t, _ in texts], [e for _, e in texts]]
+    columns = [machine[window.owner[some]], metrics, judged.gain[some], [t for t, _ in texts], [e for _, e in texts]]
     frame = pl.DataFrame(dict(zip(schema, columns, strict=True)), schema).sort(
         "__m", "value", "key", descending=[False, True, False]
     )
