@@ -11,9 +11,11 @@ from typing import Annotated
 
 import typer
 
+from deploy.embedded.external import check_kafka
 from engine.spec.errors import NewnormalError
-from pipelines.cli.options import Kafka, StateDir
+from pipelines.cli.options import Kafka, StateDir, overrides
 from pipelines.cli.output import file_to_write, folder_to_write
+from pipelines.contracts.settings import load
 
 app = typer.Typer(help="Measure speed and accuracy; figures are kept in docs/benchmarks.md.", no_args_is_help=True)
 _CHECKOUT = Path(__file__).parents[2]
@@ -30,7 +32,7 @@ def throughput(
     state_dir: StateDir = None,
 ) -> None:
     """Extractor and normalizer beside a hand-written Structured Streaming job, outputs compared."""
-    _run("throughput", out, records, keys, kafka, state_dir)
+    _run("throughput", out, records, keys, _answering(kafka, state_dir), state_dir)
 
 
 @app.command()
@@ -73,7 +75,7 @@ def engine(
     state_dir: StateDir = None,
 ) -> None:
     """Windows, a stateful process and sliding windows beside jobs written by hand; growth with the number of keys."""
-    _run("engine", out, part or None, keys or None, records, kafka, state_dir, plot)
+    _run("engine", out, part or None, keys or None, records, _answering(kafka, state_dir), state_dir, plot)
 
 
 @app.command()
@@ -99,7 +101,7 @@ def detector(
     state_dir: StateDir = None,
 ) -> None:
     """The detector on Spark, columnar features to verdicts (all, novelties only), beside the models alone; compared."""
-    _run("detector", out, keys, windows, kafka, state_dir)
+    _run("detector", out, keys, windows, _answering(kafka, state_dir), state_dir)
 
 
 @app.command()
@@ -160,6 +162,18 @@ def calibration(
 ) -> None:
     """On stationary series of each family: how often are windows as improbable as is said?"""
     _run("calibration", out, series, windows, warm, seed)
+
+
+def _answering(kafka: str | None, state_dir: Path | None) -> str | None:
+    """The broker that is named on the command line, after a look whether the one of the settings answers.
+
+    Raises:
+        NewnormalError: ``SETTING_INVALID``, ``KAFKA_UNREACHABLE``.
+    """
+    bootstrap = load(**overrides(kafka, None, state_dir, None)).kafka.bootstrap
+    if bootstrap:
+        check_kafka(bootstrap)
+    return kafka
 
 
 def _run(name: str, report: Path | None, *arguments: object) -> None:

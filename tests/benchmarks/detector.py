@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from deploy.embedded.services import embedded
-from engine.formats.heartbeat import Heartbeat
+from engine.formats.heartbeat import HeartbeatSender
 from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
@@ -104,7 +104,7 @@ def run(
                 queries.topic(name)
             said = [queries.topic(name) for name in (topics.RULES, topics.LABELS)]
             rates, verdicts = {}, {}
-            with Heartbeat(queries.bootstrap, said, every=3_600):  # one is enough: all windows are of the past
+            with HeartbeatSender(queries.bootstrap, said, every=3_600):  # one is enough: all windows are of the past
                 for emit in _EMIT:
                     detector = own.detector.model_copy(update={"emit": emit})
                     job = jobs.detector(own.model_copy(update={"detector": detector}))

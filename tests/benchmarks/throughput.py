@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded.services import embedded
-from engine.formats.heartbeat import Heartbeat
+from engine.formats.heartbeat import HeartbeatSender
 from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
@@ -36,7 +36,7 @@ def _measure(queries: Queries, load: Load) -> dict[str, Any]:
     say(f"writing {load.records:,} records of {load.keys:,} series")
     write_json(bootstrap, queries.topic(topics.RAW_JSON), load)
     rates = {name: queries.theirs(name, by_hand(queries, name == FULL), load.records, batch) for name in (FULL, PLAIN)}
-    with Heartbeat(bootstrap, list(jobs.normalizer(settings).source.formats)):
+    with HeartbeatSender(bootstrap, list(jobs.normalizer(settings).source.formats)):
         rates["normalizer"] = queries.ours(topics.TELEMETRY, jobs.normalizer(settings), load.records, batch)
         rates["extractor"] = queries.ours(topics.FEATURES, jobs.extractor(settings), load.records, batch)
     both = 1 / (1 / rates["normalizer"] + 1 / rates["extractor"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -36,3 +37,10 @@ def test_outside_of_a_checkout_there_is_no_benchmark(run: Run, tmp_path: Path, m
     monkeypatch.setattr(bench, "_CHECKOUT", tmp_path)
     code, _, shown = run("bench", "model")
     assert code == 2 and shown.startswith("BENCH_ABSENT")
+
+
+@pytest.mark.parametrize(
+    "name", [command.name or command.callback.__name__ for command in bench.app.registered_commands]
+)  # type: ignore[union-attr]
+def test_each_benchmark_has_what_it_imports(name: str) -> None:
+    assert callable(importlib.import_module(f"tests.benchmarks.{name}").run)
