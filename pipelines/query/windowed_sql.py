@@ -18,6 +18,7 @@ import polars as pl
 
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
+from pipelines.query.headings import headings
 
 START, END = "window_start", "window_end"
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|[A-Za-z_][\w.\-]*|\S|\s+""")
@@ -81,9 +82,11 @@ def parse(text: str) -> Query:
     out: list[str] = []
     specs: list[Spec] = []
     words: set[str] = set()
+    names = headings(tokens)
     at, before = 0, ""
     while at < len(tokens):
         token = tokens[at]
+        out.append(_alias(names.get(at)))
         if token.lower() in ("tumble", "hop") and "".join(tokens[at + 1 : at + 3]).strip().startswith("("):
             arguments, at = _arguments(tokens, at + 1)
             out.append(_window(token.lower(), arguments, before.lower() in ("from", "join"), specs))
@@ -94,7 +97,12 @@ def parse(text: str) -> Query:
         out.append(token)
         before = token if token.strip() else before
         at += 1
+    out.append(_alias(names.get(len(tokens))))
     return Query("".join(out), tuple(specs), frozenset(words))
+
+
+def _alias(name: str | None) -> str:
+    return "" if name is None else ' AS "' + name.replace('"', '""') + '"'
 
 
 def windowed(frame: pl.DataFrame, spec: Spec) -> pl.DataFrame:

@@ -208,3 +208,18 @@ def test_the_command_reads_topics_of_a_real_kafka_once_and_live(endpoints: Endpo
         {"window_start": iso(T0), "n": 10},
         {"window_start": iso(T0 + 10_000), "n": 10},
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT min(v), max(v) FROM t", ["min(v)", "max(v)"]),
+        ("SELECT e, count(*), avg(v) AS mean, max(v) hi FROM t GROUP BY e", ["e", "count(*)", "mean", "hi"]),
+        ("SELECT *, v * 2 FROM t", ["e", "v", "time", "v * 2"]),
+        ("SELECT DISTINCT e, t.v FROM t", ["e", "v"]),
+        ("SELECT tumble(time, '10s'), sum(v) FROM t GROUP BY tumble(time, '10s')", ["tumble(time, '10s')", "sum(v)"]),
+    ],
+)
+def test_a_column_without_a_name_is_headed_by_its_text(query: str, columns: list[str]) -> None:
+    table = pl.DataFrame({"e": ["a", "b"], "v": [1, 2], "time": [1_000, 20_000]})
+    assert evaluate(parse(query), {"t": table}).columns == columns
