@@ -77,6 +77,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/models/test_time_constants.py",
         ),
     ),
+    ("pipelines/jobs/detect/logs", ("tests/pipelines/detect/test_logs.py",)),
     ("pipelines/jobs/detect", ("tests/pipelines/detect", "tests/pipelines/contracts")),
     ("pipelines/jobs/mine_logs", ("tests/pipelines/mine_logs",)),
     ("pipelines/jobs/index", ("tests/pipelines/index",)),
