@@ -15,13 +15,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Tokenizer
 
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.query.headings import headings
 
 START, END = "window_start", "window_end"
-_TOKEN = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|[A-Za-z_][\w.\-]*|\S|\s+""")
+_NAME, _PART = re.compile(r"[A-Za-z_][\w.\-]*"), re.compile(r"[\w.\-]+")
 _EXAMPLE = "e.g. tumble(telemetry, time, '10s'), hop(telemetry, time, '10s', '1m')"
 
 
@@ -71,14 +73,15 @@ def parse(text: str) -> Query:
     """Takes the windows out of a query.
 
     Raises:
-        NewnormalError: ``SQL_WINDOW`` if a window function is not as in the examples above.
+        NewnormalError: ``SQL_WINDOW`` if a window function is not as in the examples above; ``SQL_INVALID`` if a text
+            or a comment has no end.
 
     >>> parse("SELECT tumble(time, '10s') AS w FROM x").text
     'SELECT (time - time % 10000) AS w FROM x'
     >>> parse("SELECT * FROM hop(x, time, '1s', '1m')").specs
     (Spec(table='x', column='time', every=1000, size=60000),)
     """
-    tokens = [token for token in _TOKEN.findall(text) if not token.startswith("--")]
+    tokens = _tokens(text)
     out: list[str] = []
     specs: list[Spec] = []
     words: set[str] = set()
@@ -114,6 +117,27 @@ def windowed(frame: pl.DataFrame, spec: Spec) -> pl.DataFrame:
         inside = frame.filter(time < start + spec.size)
         pieces.append(inside.with_columns(start.alias(START), (start + spec.size).alias(END)))
     return pl.concat(pieces)
+
+
+def _tokens(text: str) -> list[str]:
+    """The tokens of a query as written, a name with dots and dashes as one; a blank for blanks and comments."""
+    found: list[str] = []
+    end = 0
+    try:
+        tokens = Tokenizer().tokenize(text)
+    except SqlglotError as error:
+        what = str(error).splitlines()[0]
+        raise NewnormalError("SQL_INVALID", what, text, "quotes and comments that are closed") from None
+    for token in tokens:
+        piece = text[token.start : token.end + 1]
+        if token.start > end:
+            found.append(" ")
+        if found and token.start == end and _NAME.fullmatch(found[-1]) and _PART.fullmatch(piece):
+            found[-1] += piece
+        else:
+            found.append(piece)
+        end = token.end + 1
+    return found
 
 
 def _arguments(tokens: list[str], at: int) -> tuple[list[str], int]:
