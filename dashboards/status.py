@@ -58,7 +58,7 @@ class PipelineStatus:
         novelties: The newest novelties, newest first, as documents (JSON names).
         latency_ms: Window end to searchable: median of the last documents; ``None`` before the first.
         indexed: Documents stored in Elasticsearch.
-        told: How often each kind of news was stored since the start; a revision that is news counts again.
+        stored: How often each kind of news was stored since the start; a revision that is news counts again.
         open: Series whose newest news is of each kind that is not over.
         problems: What keeps the pipeline from doing its work now, a sentence each; empty if all is well.
     """
@@ -68,7 +68,7 @@ class PipelineStatus:
     novelties: tuple[dict[str, Any], ...] = ()
     latency_ms: float | None = None
     indexed: int = 0
-    told: dict[str, int] = field(default_factory=dict)
+    stored: dict[str, int] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 

@@ -54,7 +54,7 @@ class _StatusCollector(Collector):
             yield CounterMetricFamily("newnormal_indexed", "Documents stored in Elasticsearch", value=status["indexed"])
         for name, text, family in _BY_KIND:
             metric = family(f"newnormal_novelties{name}", text, labels=["kind"])
-            for kind, value in (status.get("open" if name else "told") or {}).items():
+            for kind, value in (status.get("open" if name else "stored") or {}).items():
                 metric.add_metric([kind], value)
             yield metric
         if status.get("latency_ms") is not None:

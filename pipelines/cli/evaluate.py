@@ -145,8 +145,8 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
         there = tables.known(reader, settings.namespace)
         if topics.NOVELTIES not in there:
             raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topics.NOVELTIES}", bootstrap)
-        told = kafka_content.values(bootstrap, settings.topic(topics.NOVELTIES))
-        verdicts, _ = tables.frame(topics.NOVELTIES, told)
+        messages = kafka_content.values(bootstrap, settings.topic(topics.NOVELTIES))
+        verdicts, _ = tables.frame(topics.NOVELTIES, messages)
         known = [name for name in (topics.GROUNDTRUTH, topics.LABELS) if name in there]
         every = (kafka_content.values(bootstrap, settings.topic(name)) for name in known)
         lines = [line for some in every for line in some]
@@ -191,5 +191,5 @@ def _tables(judged: Judged) -> None:
     console.print(table)
     figures = judged.figures()
     for what, part in (("ranking", figures["ranking"]["mean"]), ("kinds", figures["called"])):
-        told = ", ".join(f"{name} {value:.3f}" for name, value in part.items() if value is not None)
-        console.print(f"{what}: {told or 'nothing to compare'}")
+        values = ", ".join(f"{name} {value:.3f}" for name, value in part.items() if value is not None)
+        console.print(f"{what}: {values or 'nothing to compare'}")

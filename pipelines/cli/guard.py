@@ -44,16 +44,16 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(error.ctx.get_help())  # type: ignore[attr-defined]
             return _OURS
-        told = _told(error)
+        ours = _ours(error)
         if os.environ.get("NEWNORMAL_DEBUG"):
             traceback.print_exc()
         if log_output.is_json():
-            parts = {"where": told.where, "accepted": told.accepted, "now": told.now}
-            structlog.get_logger().error(told.what, code=told.code, **{k: v for k, v in parts.items() if v})
+            parts = {"where": ours.where, "accepted": ours.accepted, "now": ours.now}
+            structlog.get_logger().error(ours.what, code=ours.code, **{k: v for k, v in parts.items() if v})
         else:
             console = Console(stderr=True, soft_wrap=True)
-            console.print(_text(told), style="bold red", markup=False, highlight=False)
-        return _UNEXPECTED if told.code == "UNEXPECTED_ERROR" else _OURS
+            console.print(_text(ours), style="bold red", markup=False, highlight=False)
+        return _UNEXPECTED if ours.code == "UNEXPECTED_ERROR" else _OURS
 
 
 def _text(error: NewnormalError) -> str:
@@ -63,7 +63,7 @@ def _text(error: NewnormalError) -> str:
     return "\n".join(visible_lines(line.strip("\n").replace("\n", "\n    ")) for line in lines)
 
 
-def _told(error: BaseException) -> NewnormalError:
+def _ours(error: BaseException) -> NewnormalError:
     if isinstance(error, NewnormalError):
         return error
     if isinstance(error, _UsageError):

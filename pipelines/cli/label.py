@@ -66,11 +66,11 @@ def add(
     settings = load(**overrides(kafka, None, state_dir, namespace))
     label = checked(Label, fields, settings, now)
     write(running(settings, elasticsearch=False), label)
-    told(label)
+    confirm(label)
     warn_if_unseen(settings, label.entity, label.metric)
 
 
-def told(label: Label) -> None:
+def confirm(label: Label) -> None:
     """Prints what a label says from when on."""
     what = f"{label.metric} of {label.entity} from {iso(label.start)} on"
     typer.echo(visible(f"{what}: {label.verdict}, in effect from {iso(label.said)}"))

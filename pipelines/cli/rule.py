@@ -135,11 +135,11 @@ def remove(
 
 def _send(rule: Rule, settings: Settings) -> None:
     operators.write(running(settings, elasticsearch=False), rule)
-    told(rule)
+    confirm(rule)
     warn_if_unseen(settings, rule.entity, rule.metric)
 
 
-def told(rule: Rule) -> None:
+def confirm(rule: Rule) -> None:
     """Prints what a rule does from when on."""
     begin = iso(max(rule.time, rule.start or rule.time))
     until = "it is removed" if rule.end is None else iso(rule.end)

@@ -70,11 +70,11 @@ def status(
 
 def _asked(process: processes.Process) -> Answer:
     try:
-        told = _get(f"{process.url}/api/status")
+        answer = _get(f"{process.url}/api/status")
         health = _get(f"{process.url}/health")
     except (OSError, ValueError) as error:
         return Answer(process, [], [f"its console does not answer: {error}"])
-    jobs = (told.get("pipeline") or {}).get("jobs") or []
+    jobs = (answer.get("pipeline") or {}).get("jobs") or []
     if not jobs:
         return Answer(process, [], ["it is starting: no job runs yet"])
     problems = [] if health.get("status") == "ok" else _reasons(health)

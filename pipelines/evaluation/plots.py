@@ -49,9 +49,9 @@ def delays(judged: Judged, out: Path) -> None:
 def series(verdicts: pl.DataFrame, spans: Sequence[Span], entity: str, metric: str, out: Path) -> None:
     """One series: values, band, score, and the spans that are known."""
     own = verdicts.filter(pl.col("entity") == entity, pl.col("metric") == metric).sort("window_end")
-    told = [span for span in spans if span.entity == entity and span.shows_in(metric)]
-    if own.height > _POINTS and told:
-        middle = int(np.searchsorted(own["window_end"].to_numpy(), told[0].start))
+    shown = [span for span in spans if span.entity == entity and span.shows_in(metric)]
+    if own.height > _POINTS and shown:
+        middle = int(np.searchsorted(own["window_end"].to_numpy(), shown[0].start))
         own = own.slice(max(0, middle - _POINTS // 2), _POINTS)
     time = own["window_end"].cast(pl.Datetime("ms")).to_numpy()
     figure = Figure(figsize=(14, 6), layout="constrained")
@@ -71,7 +71,7 @@ def series(verdicts: pl.DataFrame, spans: Sequence[Span], entity: str, metric: s
     )
     below.set_ylim(0, 100)
     below.set_ylabel("record_score")
-    for span in told:
+    for span in shown:
         first, last = np.datetime64(span.start, "ms"), np.datetime64(span.end, "ms")
         for axis in (above, below):
             axis.axvspan(first, last, color="tab:orange" if span.wrong else "tab:green", alpha=0.25)

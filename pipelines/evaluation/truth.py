@@ -47,8 +47,8 @@ class Span:
 
 def of_ground_truth(rows: Iterable[GroundTruth]) -> list[Span]:
     """The incidents of a ground truth; those of log lines are left out, as no metric shows them."""
-    told = [row for row in rows if row.metrics != ["logs"]]
-    return [Span(t.entity, tuple(t.metrics), t.start + 1, t.end - 1, t.cls == "state_change") for t in told]
+    of_metrics = [row for row in rows if row.metrics != ["logs"]]
+    return [Span(t.entity, tuple(t.metrics), t.start + 1, t.end - 1, t.cls == "state_change") for t in of_metrics]
 
 
 def of_labels(labels: Iterable[Label]) -> list[Span]:

@@ -76,12 +76,12 @@ def write(settings: Settings, record: Rule | Label) -> None:
     ensure_topics(bootstrap, {topic: topics.config(name)}, settings.kafka.partitions, settings.kafka.replication)
     failed: list[KafkaError] = []
 
-    def told(error: KafkaError | None, _message: Message) -> None:
+    def delivered(error: KafkaError | None, _message: Message) -> None:
         failed.extend([error] if error else [])
 
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.timeout.ms": int(_SECONDS * 1000)})
     key = orjson.dumps([record.said, *(getattr(record, name) for name in record.identity)])
-    producer.produce(topic, record.to_json(), key=key, on_delivery=told)
+    producer.produce(topic, record.to_json(), key=key, on_delivery=delivered)
     if producer.flush(_SECONDS) or failed:
         why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
         raise NewnormalError("NOTICE_NOT_WRITTEN", why, topic, "a reachable broker", "nothing was written")

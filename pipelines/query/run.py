@@ -91,7 +91,7 @@ class LiveTable:
 class Live:
     """A query that is evaluated for each of its event-time windows, once the watermark has passed the window's end.
 
-    Rows of which all windows were told before are counted as ``late`` and not looked at.
+    Rows whose windows have all been answered are counted as ``late`` and not looked at.
 
     Args:
         query: With at least one window. With several it is evaluated at each end of the first one, over the windows of

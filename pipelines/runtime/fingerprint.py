@@ -50,13 +50,13 @@ def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
             if name in kept and not _fits(name, kept[name], value):
                 wrong.setdefault((name, kept[name]), []).append(job)
     if wrong:
-        told = [
+        others = [
             f"{name} = {_value(settings, name)}, but the state of {', '.join(of)} was made with {old}"
             for (name, old), of in wrong.items()
         ]
         wanted = ", ".join(f"{name} = {old}" for name, old in wrong)
         accepted = f"{wanted}; or another namespace, whose topics and state begin anew"
-        raise NewnormalError("SETTINGS_FIXED", "; ".join(told), str(checkpoints), accepted, "nothing was started")
+        raise NewnormalError("SETTINGS_FIXED", "; ".join(others), str(checkpoints), accepted, "nothing was started")
     for job, values in mine.items():
         if values:
             (checkpoints / job).mkdir(parents=True, exist_ok=True)
@@ -76,10 +76,10 @@ def check_partitions(settings: Settings, jobs: Iterable[str]) -> None:
     found = partition_counts(settings.kafka.bootstrap or "", topics)
     others = {topic: count for topic, count in sorted(found.items()) if count != wanted}
     if others:
-        told = ", ".join(f"{topic} has {count} partitions" for topic, count in others.items())
+        found_there = ", ".join(f"{topic} has {count} partitions" for topic, count in others.items())
         counts = sorted(set(others.values()))
         accepted = f"{' or '.join(map(str, counts))}; or another namespace, whose topics are made anew"
-        what, now = f"kafka.partitions = {wanted}, but {told}", "nothing was started"
+        what, now = f"kafka.partitions = {wanted}, but {found_there}", "nothing was started"
         raise NewnormalError("PARTITIONS_FIXED", what, settings.kafka.bootstrap or "", accepted, now)
 
 

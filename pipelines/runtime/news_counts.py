@@ -18,7 +18,7 @@ class NewsCounts:
     >>> counts = NewsCounts()
     >>> counts.take([News("a", "cpu", "anomaly", 10), News("b", "cpu", "absence", 10)])
     >>> counts.take([News("a", "cpu", "recovered", 20)])
-    >>> counts.told["anomaly"], counts.open()
+    >>> counts.stored["anomaly"], counts.open()
     (1, {'anomaly': 0, 'state_change': 0, 'absence': 1})
     >>> counts.take([News("b", "cpu", "normal", 30, closes=True)])
     >>> counts.open()["absence"]
@@ -26,14 +26,14 @@ class NewsCounts:
     """
 
     def __init__(self) -> None:
-        self.told = dict.fromkeys(NEWS_KINDS, 0)
+        self.stored = dict.fromkeys(NEWS_KINDS, 0)
         self._newest: dict[tuple[str, str], tuple[int, str]] = {}
 
     def take(self, news: Iterable[News]) -> None:
         """Takes in what was stored."""
         for each in news:
-            if each.kind in self.told:
-                self.told[each.kind] += 1
+            if each.kind in self.stored:
+                self.stored[each.kind] += 1
             self._newer(each)
 
     def seed(self, news: Iterable[News]) -> None:
@@ -49,5 +49,5 @@ class NewsCounts:
     def _newer(self, news: News) -> None:
         series = news.entity, news.metric
         time, _ = self._newest.get(series, (news.time - 1, ""))
-        if news.time == time or (news.time > time and (news.closes or news.kind in self.told)):
+        if news.time == time or (news.time > time and (news.closes or news.kind in self.stored)):
             self._newest[series] = news.time, "" if news.closes else news.kind

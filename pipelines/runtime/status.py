@@ -137,9 +137,9 @@ class StatusCollector:
         with self.lock:
             detector, sink = self.tallies["detector"], self.tallies["sink"]
             logs = self.tallies.get("log_detector")
-            told = detector.records_out + (logs.records_out if logs else 0)
+            verdicts = detector.records_out + (logs.records_out if logs else 0)
             recent = detector.watermark is not None and detector.watermark >= now - within_ms
-            return recent and 0 < told <= sink.records_in
+            return recent and 0 < verdicts <= sink.records_in
 
     def latency_ms(self) -> dict[str, float | None]:
         """End of window + watermark delay → document searchable, of live windows: p50 and p99."""
@@ -162,7 +162,7 @@ class StatusCollector:
                 novelties=tuple(newest),
                 latency_ms=median,
                 indexed=self.indexed,
-                told=dict(self.news.told),
+                stored=dict(self.news.stored),
                 open=self.news.open(),
                 problems=tuple(problems),
             )

@@ -126,14 +126,14 @@ def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFram
         rules: Those in force at some time.
         verdicts: Columns of `Novelty`.
     """
-    told = effects(rules, verdicts.with_columns(value="actual"))
-    if told is None:
+    effect = effects(rules, verdicts.with_columns(value="actual"))
+    if effect is None:
         return verdicts
     actual, typical = (verdicts[name].fill_null(float("nan")).to_numpy() for name in ("actual", "typical"))
-    muted = told.muted(actual, typical)
-    reported = told.reported(muted)
+    muted = effect.muted(actual, typical)
+    reported = effect.reported(muted)
     mute, report = pl.Series(muted), pl.Series(reported)
-    silent = mute & (pl.col("incident_state") != "closed").fill_null(True)  # whoever waits for the end is told of it
+    silent = mute & (pl.col("incident_state") != "closed").fill_null(True)  # the end of an incident is reported
     kind = pl.when(mute & (pl.col("kind") != "learning")).then(pl.lit("normal")).otherwise("kind")
     since = pl.when(report & pl.col("since").is_null()).then("window_start").otherwise("since")
     return verdicts.with_columns(
@@ -143,8 +143,8 @@ def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFram
         since=pl.when(silent).then(None).otherwise(since),
         incident_state=pl.when(silent).then(None).otherwise("incident_state"),
         decided=pl.when(mute).then(None).otherwise("decided"),
-        rules=pl.Series(told.names(muted, actual, typical), dtype=pl.List(pl.String)),
-        reported_by=pl.Series(told.reporters(reported), dtype=pl.List(pl.String)),
+        rules=pl.Series(effect.names(muted, actual, typical), dtype=pl.List(pl.String)),
+        reported_by=pl.Series(effect.reporters(reported), dtype=pl.List(pl.String)),
     )
 
 

@@ -1,7 +1,7 @@
-"""What an incident turns out to be is said of the window in which it was worst, as a revision of its verdict.
+"""What an incident turns out to be is announced on its worst window, as a revision of the verdict on that window.
 
-The window at which it is decided may be as ordinary as any: of it nothing is said but that the incident is open. So of
-each open incident the verdict on its worst window so far is kept, as it was.
+The window at which it is decided may be an ordinary one; its own verdict says only that the incident is open. So the
+verdict on the worst window so far is kept for each open incident.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.jobs.detect.correction_journal import IDENTITY
 
 KEY = ("entity", "metric", "onset")
-"""What tells an incident from all others."""
+"""The columns that identify an incident."""
 
 
 def unusual(threshold: float) -> pl.Expr:
@@ -38,12 +38,12 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> 
     >>> numbers = [(0, 2.9, 10.0), (1, 3.1, 40.0), (2, 2.0, 1.0), (3, 9.0, 45.0)]
     >>> rows = [row | {"window_start": n, "window_end": n + 1, "actual": a, "record_score": s} for n, a, s in numbers]
     >>> later = pl.DataFrame([{"entity": "a", "metric": "m", "onset": 0, "turned": "anomaly", "window_end": 3}])
-    >>> told = revisions(later, pl.DataFrame(rows), unusual(50.0))
-    >>> told.select("window_start", "kind", "since", "incident_state", "decided", "revision").rows()
+    >>> revised = revisions(later, pl.DataFrame(rows), unusual(50.0))
+    >>> revised.select("window_start", "kind", "since", "incident_state", "decided", "revision").rows()
     [(1, 'anomaly', 0, 'open', 3, 1)]
     """
-    told = decided.select(*KEY, pl.col("^context$").name.prefix("_"), _turned="turned", _decided="window_end")
-    said = inside.filter(evident).join(told, on=KEY, how="inner", maintain_order="left")
+    turned = decided.select(*KEY, pl.col("^context$").name.prefix("_"), _turned="turned", _decided="window_end")
+    said = inside.filter(evident).join(turned, on=KEY, how="inner", maintain_order="left")
     said = worst(said.filter(pl.col("window_end") <= pl.col("_decided")), evident, "_decided")
     if "_context" in said.columns:
         change = pl.col("_turned") == "state_change"
@@ -71,11 +71,11 @@ def last_revisions(verdicts: pl.DataFrame) -> pl.DataFrame:
         return verdicts
     again = again.unique(IDENTITY, keep="last", maintain_order=True)
     first = verdicts.filter(~revised).with_columns(_left=pl.int_range(pl.len(), 0, -1).over(IDENTITY))
-    told = again.select(*IDENTITY, _left=pl.lit(1, pl.Int64))  # of two values of one time the last is meant
-    first = first.join(told, on=[*IDENTITY, "_left"], how="anti", maintain_order="left").drop("_left")
+    replaced = again.select(*IDENTITY, _left=pl.lit(1, pl.Int64))  # of two values of one time the last is meant
+    first = first.join(replaced, on=[*IDENTITY, "_left"], how="anti", maintain_order="left").drop("_left")
     return pl.concat([first, again])
 
 
 def reported() -> pl.Expr:
-    """Verdicts that are told of where only news is: of quiet ones those with which an incident is over."""
+    """The verdicts that are reported with ``detector.emit = novel``: news, and those with which an incident is over."""
     return ~pl.col("kind").is_in(QUIET_KINDS) | (pl.col("incident_state") == "closed").fill_null(False)

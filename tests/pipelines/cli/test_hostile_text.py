@@ -56,7 +56,7 @@ def _rules() -> None:
 
 
 def _rule_told() -> None:
-    rule.told(Rule(id=HOSTILE, time=T0, entity=HOSTILE, report=True))
+    rule.confirm(Rule(id=HOSTILE, time=T0, entity=HOSTILE, report=True))
 
 
 def _labels() -> None:
@@ -64,7 +64,7 @@ def _labels() -> None:
 
 
 def _label_told() -> None:
-    label.told(Label(entity=HOSTILE, metric=HOSTILE, start=T0, time=T0, verdict="true", note=HOSTILE))
+    label.confirm(Label(entity=HOSTILE, metric=HOSTILE, start=T0, time=T0, verdict="true", note=HOSTILE))
 
 
 def _tail_of_records() -> None:

@@ -41,8 +41,8 @@ class LogLabels:
         machine = state.machines.find([(label.entity,)])
         if label.verdict in ("false_alarm", "true"):
             if label.metric == METRIC:
-                told = np.full(len(machine), label.verdict == "true")
-                self.feedback.told(Rows(state.machines.columns, machine, "feedback."), told)
+                true = np.full(len(machine), label.verdict == "true")
+                self.feedback.told(Rows(state.machines.columns, machine, "feedback."), true)
             return
         named = self._named(state, label)
         if not len(machine) or not named.any():

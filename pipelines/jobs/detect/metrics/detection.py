@@ -198,7 +198,7 @@ class Detection:
 
         Args:
             verdicts: On metrics.
-            onset: When the incident began that is open after each, told of or not; -1: none is.
+            onset: When the incident began that is open after each verdict, announced or not; -1: none is.
             turned: Codes of `Kind`: what the incident that began at ``since`` turned out to be; -1: nothing.
             state: Changed.
         """

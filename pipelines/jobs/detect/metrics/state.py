@@ -35,7 +35,7 @@ class DetectionState:
         worst: No verdicts.
 
     Attributes:
-        worst: Of each open incident, told of or not, the verdict on its worst window so far, and its ``onset``.
+        worst: For each open incident, announced or not: the verdict on its worst window so far, and its ``onset``.
     """
 
     def __init__(
