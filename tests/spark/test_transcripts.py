@@ -32,7 +32,7 @@ def chosen(scenarios: Iterable[Scenario]) -> dict[str, Scenario]:
     """The scenarios that are short and crash seldom; all of them if it is asked for."""
     found = list(scenarios)
     if os.environ.get("NEWNORMAL_TRANSCRIPTS") != "all":
-        found = [s for s in found if len(s.stream.batches) <= BATCHES and _crashes(s) <= CRASHES]
+        found = [s for s in found if _is_short(s)]
         found = [s for s in found if not _is_plain_twin(s, found)]
     return {s.name: s for s in found}
 
@@ -42,6 +42,10 @@ def _is_plain_twin(scenario: Scenario, among: list[Scenario]) -> bool:
     return scenario.name + operators.KILLED in {other.name for other in among}
 
 
+def _is_short(scenario: windows.Scenario | operators.Scenario) -> bool:
+    return len(scenario.stream.batches) <= BATCHES and _crashes(scenario) <= CRASHES
+
+
 def _crashes(scenario: windows.Scenario | operators.Scenario) -> int:
     return sum(batch.then is not None for batch in scenario.stream.batches)
 
@@ -49,7 +53,7 @@ def _crashes(scenario: windows.Scenario | operators.Scenario) -> int:
 WINDOWS = chosen(windows.scenarios(FOLDER))
 OPERATORS = chosen(operators.scenarios(FOLDER / "operators" / "operators.yaml"))
 assert len(WINDOWS) + len(OPERATORS) >= LEAST
-pytestmark = [pytest.mark.spark, pytest.mark.transcripts]
+pytestmark = [pytest.mark.spark, pytest.mark.transcripts, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +61,11 @@ def made(spark: SparkSession, request: pytest.FixtureRequest) -> Runs:
     """What Spark makes of the scenarios that were selected, in two shards."""
     wanted = {item.callspec.params["name"] for item in request.session.items if item.path == Path(__file__)}  # type: ignore[attr-defined]
     some = [s for s in (*WINDOWS.values(), *OPERATORS.values()) if s.name in wanted]
-    runs = run_all([(s.job, s.stream) for s in some], "spark", shards=2)
-    return {s.name: run for s, run in zip(some, runs, strict=True)}
+    made: Runs = {}
+    for alike in ([s for s in some if _is_short(s)], [s for s in some if not _is_short(s)]):
+        runs = run_all([(s.job, s.stream) for s in alike], "spark", shards=2) if alike else []
+        made |= {s.name: run for s, run in zip(alike, runs, strict=True)}
+    return made
 
 
 @pytest.mark.parametrize("name", WINDOWS)
