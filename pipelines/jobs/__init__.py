@@ -103,7 +103,7 @@ CHAIN = (
 """All jobs, in the order data flow."""
 
 LINKS = {link.name: link for link in CHAIN}
-"""The same by name."""
+"""The jobs by name."""
 
 JOBS: dict[str, Callable[[Settings], Job]] = {link.name: link.build for link in CHAIN if link.build}
 """What builds the jobs that run on the sharded operator."""

@@ -1,4 +1,4 @@
-"""How jobs are joined to the topics: what all of them say alike of their sources and outputs."""
+"""Sources and outputs of the jobs: the parts that all jobs share."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def internal(settings: Settings, topic: str, record: type[Record], time: str) ->
 
 
 def watermark(settings: Settings, *names: str) -> BoundedOutOfOrderness:
-    """How the clocks of topics are followed; names are full ones."""
+    """The watermark strategy of some topics, given by their full names."""
     expected = tuple((name, p) for name in names for p in range(settings.kafka.partitions))
     return BoundedOutOfOrderness(settings.watermark.out_of_orderness, settings.watermark.idle_after, expected)
 
 
 def bounds(settings: Settings) -> TimeBounds:
-    """Which event times are believed."""
+    """The bounds within which an event time is accepted."""
     return TimeBounds(settings.watermark.max_ahead, settings.watermark.earliest)
 
 
@@ -40,5 +40,5 @@ def columnar(settings: Settings, topic: str, record: type[Record]) -> Output:
 
 
 def dead(settings: Settings) -> Output:
-    """Where what cannot be used goes."""
+    """The output for records that cannot be used."""
     return Output(settings.topic(topics.DEADLETTER), DeadLetter, "json", settings.kafka.partitions)

@@ -1,6 +1,7 @@
-"""What operators say, as a slow stream of its own beside the features: rules and labels, and those that still count.
+"""Control messages: the rules and labels that operators send, a second input of the detectors beside the features.
 
-One input of the detector carries both, to all shards; each is one JSON text in a column. Knows no model.
+One input carries both to all shards; each message is one JSON text in a column. A shard keeps those that may still
+affect a window.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ class ControlMessage(Record):
     identity: ClassVar[tuple[str, ...]] = ("window_end",)
 
     window_end: Instant
-    """Event time, under the name that it has in the features."""
+    """Event time. It has the name of the event-time column of the features, because both are inputs of one job."""
     rule: str | None = None
     label: str | None = None
 
 
 def invalid_code(record: type[Record]) -> str:
-    """The code of what is no rule, or no label."""
+    """The error code for a message that is not a valid rule, or not a valid label."""
     return "RULE_INVALID" if issubclass(record, Rule) else "LABEL_INVALID"
 
 
@@ -157,7 +158,7 @@ class ControlMessages:
         return {rule.entity for _, rule in self.versions if rule.id == name}
 
     def in_force(self) -> list[RuleInForce]:
-        """The versions that are ever in force; a newer one of an id ends the older ones from its own beginning on."""
+        """All versions of rules that are ever in force; a newer version of an id ends the older ones at its start."""
         result, until = [], dict[str, int]()
         for start, rule in sorted(self.versions, key=lambda v: (v[1].time, v[1].to_json()), reverse=True):
             end = min(END_OF_TIME if rule.end is None else rule.end, until.get(rule.id, END_OF_TIME))
@@ -174,7 +175,7 @@ class ControlMessages:
         )
 
     def save(self, base: int) -> None:
-        """Keeps what may still matter to windows after ``base``."""
+        """Keeps the rules and labels that may still affect windows that end after ``base``."""
         in_force = {(r.rule.id, r.rule.time) for r in self.in_force() if r.end > base}
         self.versions = [
             (start, rule) for start, rule in self.versions if start > base or (rule.id, rule.time) in in_force
@@ -189,7 +190,7 @@ class ControlMessages:
 
 
 def split(batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The features of a batch, and its control."""
+    """The features of a batch, and its control messages."""
     if "rule" not in batch.columns:
         return batch, pl.DataFrame()
     said = batch["rule"].is_not_null() | batch["label"].is_not_null()
@@ -199,7 +200,7 @@ def split(batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _kept(record: type[R], text: str) -> list[R]:
-    """A rule or label out of the state; none if an older version took in what this one refuses."""
+    """A rule or label read from the state; an empty list if an older version accepted what this one refuses."""
     try:
         return [accepted(record, text.encode())]
     except NewnormalError as error:

@@ -25,10 +25,10 @@ from pipelines.jobs.detect.table import as_frame
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64
 _BY_SERIES = pl.col("entity").hash(0) ^ pl.col("metric").hash(1)
-"""Order of the rows of a part: what lies together is compressed well."""
+"""Rows of a part are sorted by series, because similar rows next to each other compress well."""
 
 _APART = (*IDENTITY, "revision", "announced", "message", "details", "ingested")
-"""Columns of verdicts that are no content."""
+"""Columns of verdicts that do not count as content."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class CorrectionJournal:
         return int(self.notes["base"])
 
     def cuts(self, before: int, now: int) -> list[int]:
-        """The instants in (before, now] at which to take a snapshot: those that are not at once too old."""
+        """The instants in (before, now] at which to take a snapshot, without those that would be too old at once."""
         every = self.horizon
         first = max(before, now - 2 * every) // every + 1
         return [number * every for number in range(first, now // every + 1)]
@@ -80,7 +80,7 @@ class CorrectionJournal:
             self.notes["snapshots"].append(time)
 
     def snapshot_before(self, instant: int) -> int:
-        """The time of the newest snapshot before an instant, else the base: before all that the journal holds."""
+        """The time of the newest snapshot before an instant; without one the base, the beginning of the journal."""
         return max((time for time in self.notes["snapshots"] if time < instant), default=self.base)
 
     def snapshots_after(self, time: int) -> list[int]:
@@ -88,7 +88,7 @@ class CorrectionJournal:
         return sorted(t for t in self.notes["snapshots"] if t > time)
 
     def believed(self, time: int) -> dict[str, pa.Table] | None:
-        """What was believed at the time of a snapshot; ``None`` at the base without one: nothing yet."""
+        """The models' state at the time of a snapshot; ``None`` without a snapshot: nothing was learned before."""
         stored = self.state.get(f"snapshot/{time}")
         return {name: frame.to_arrow() for name, frame in unpack(stored).items()} if stored else None
 

@@ -45,7 +45,9 @@ def log_detector(settings: Settings) -> Job:
 
 
 def control_messages(settings: Settings, refuses: bool = True) -> Source:
-    """Rules and labels, to all shards. They are said when they are sent: silence in them holds nothing up.
+    """The source of rules and labels, which every shard gets.
+
+    They are sent at the time that they are made, so a topic without new messages does not hold up the watermark.
 
     Args:
         settings: The settings.

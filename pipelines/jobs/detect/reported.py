@@ -1,4 +1,4 @@
-"""Since when rules have had a series reported: an alert of a rule keeps its onset, and ends with a recovery."""
+"""Alerts by rules: since when a rule has reported a series. An alert keeps its onset and ends with a recovery."""
 
 from __future__ import annotations
 

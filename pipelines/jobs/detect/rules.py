@@ -1,4 +1,4 @@
-"""Which windows the rules in force concern, and what that does to their verdicts; vectorised over windows."""
+"""Which windows the rules in force apply to, and how they change the verdicts; vectorised over windows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Effects:
     concerned: Sequence[tuple[Rule, Flags]]
 
     def part(self, rows: slice | Ints) -> Effects:
-        """Those of some of the windows."""
+        """The effects on some of the windows."""
         return Effects(
             self.skip_learning[rows], self.day_off[rows], [(rule, who[rows]) for rule, who in self.concerned]
         )
 
     def muted(self, value: Array, typical: Array) -> Flags:
-        """Windows of which nothing is reported, shape (n,)."""
+        """Flags the windows on which nothing is reported, shape (n,)."""
         mute, wanted = np.zeros((2, len(value)), np.bool_)
         for rule, concerned in self.concerned:
             mute |= concerned & withheld(rule, value, typical)
@@ -49,14 +49,14 @@ class Effects:
         return skipped | (mute & ~wanted)
 
     def reported(self, muted: Flags) -> Flags:
-        """Windows that are reported whatever their score, shape (n,)."""
+        """Flags the windows that are reported whatever their score, shape (n,)."""
         wanted = np.zeros(len(muted), np.bool_)
         for rule, concerned in self.concerned:
             wanted |= concerned & rule.report
         return wanted & ~muted
 
     def reporters(self, reported: Flags) -> list[list[str] | None]:
-        """The ids of the rules that have each verdict reported; ``None``: none does."""
+        """For each verdict: the ids of the rules by which it is reported; ``None``: there is none."""
         found: list[list[str] | None] = [None] * len(reported)
         for rule, concerned in self.concerned:
             for row in np.flatnonzero(concerned & reported & rule.report).tolist():
@@ -64,7 +64,7 @@ class Effects:
         return found
 
     def names(self, muted: Flags, value: Array, typical: Array) -> list[list[str] | None]:
-        """The ids of the rules that had a say in each verdict; ``None``: no rule."""
+        """For each verdict: the ids of the rules that changed it or apply to any value; ``None``: there is none."""
         found: list[list[str] | None] = [None] * len(muted)
         for rule, concerned in self.concerned:
             always = rule.skip_result or rule.skip_learning or rule.report or rule.weekend
@@ -75,7 +75,7 @@ class Effects:
 
 
 def withheld(rule: Rule, value: Array, typical: Array) -> Flags:
-    """Values that are too near what is typical for the rule, or on the wrong side of it; none of unknown ones."""
+    """Flags known values that the rule withholds: too near the typical value, or on the wrong side of it."""
     change = value - typical
     known = np.isfinite(change)
     change = np.where(known, change, 0.0)

@@ -66,7 +66,7 @@ class Table:
         return np.array([self._row_of[key] for key in keys if key in self._row_of], dtype=np.int64)
 
     def only(self, first: Collection[str]) -> Table:
-        """A copy of the rows of which the first part of the key is one of some."""
+        """A copy of the rows whose key begins with one of some names."""
         keys = [key for key in self._row_of if key[0] in first]
         part, rows = Table(self.names, self._fresh), self.find(keys)
         part.rows(keys)
@@ -81,7 +81,7 @@ class Table:
             column[rows] = part.columns[name][: len(rows)]
 
     def to_arrow(self) -> pa.Table:
-        """The key's parts and every column; two-dimensional columns as lists of a fixed size."""
+        """An Arrow table of the key's parts and every column; two-dimensional columns become lists of a fixed size."""
         keys = list(zip(*self._row_of, strict=True)) or [()] * len(self.names)
         parts = {name: pa.array(part, pa.string()) for name, part in zip(self.names, keys, strict=True)}
         return pa.table(parts | {name: _to_arrow(column[: len(self)]) for name, column in self.columns.items()})

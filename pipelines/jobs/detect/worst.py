@@ -58,13 +58,13 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> 
 
 
 def worst(inside: pl.DataFrame, evident: pl.Expr, *by: str) -> pl.DataFrame:
-    """Of verdicts on windows of incidents the worst of each: unusual by itself, of the highest score, the earliest."""
+    """The worst verdict of each incident: unusual by itself if any is, then the highest score, then the earliest."""
     ranked = inside.sort(evident, "record_score", "window_start", descending=[True, True, False])
     return ranked.unique([*KEY, *by], keep="first", maintain_order=True)
 
 
 def last_revisions(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Verdicts without those that a later one of them revises."""
+    """The verdicts without those that are revised by a later one among them."""
     revised = pl.col("revision") > 0
     again = verdicts.filter(revised) if verdicts.height else verdicts
     if again.is_empty():

@@ -58,7 +58,7 @@ class News:
 
     @classmethod
     def of(cls, record: Record) -> News | None:
-        """That of a record; ``None`` if it is no news and never was."""
+        """The news in a record; ``None`` if it is not news and revises none."""
         if not isinstance(record, Novelty):
             return None
         closes = record.incident_state == "closed"

@@ -41,7 +41,7 @@ class Partition:
     daily_from: int
 
     def index(self, time_ms: int) -> str | None:
-        """The index of an event time; ``None`` if no sane clock shows it."""
+        """The index for an event time; ``None`` if the time is out of the range of dates."""
         if not _FIRST <= time_ms < _LAST:
             return None
         form = "%Y.%m.%d" if time_ms >= self.daily_from else "%Y.%m"

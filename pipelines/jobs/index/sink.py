@@ -59,7 +59,7 @@ class SinkConfig:
 
     @classmethod
     def of(cls, settings: Settings, url: str) -> SinkConfig:
-        """From the settings; the URL is that of the server that is really there (given or embedded)."""
+        """The configuration from the settings; ``url``: address of the server in use, given or embedded."""
         refresh_ms = duration_ms(settings.elasticsearch.refresh)
         return cls(url=url, index=settings.index, alias=settings.index, refresh_ms=refresh_ms)
 

@@ -25,7 +25,7 @@ MARKS = {
     ),
     "<n>": r"\d+(?:[.,:]\d+)*",
 }
-"""What each mark stands for, in the order in which they are set."""
+"""The pattern that each mark replaces, in the order in which they are applied."""
 
 
 def masked(column: str) -> pl.Expr:

@@ -13,7 +13,7 @@ import polars as pl
 from drain3.drain import Drain, LogCluster
 
 DEPTH, SIMILAR = 5, 0.5
-"""Drain's: leaves below number of words, program and first word; share of words that agree with a template."""
+"""Drain's depth of the tree (number of words, program, first word) and share of words that must match."""
 
 _TEMPLATES = {"id": pl.String, "first": pl.String, "text": pl.String, "last": pl.Int64}
 _LINES = {"program": pl.String, "masked": pl.String, "id": pl.String, "last": pl.Int64}
@@ -79,11 +79,11 @@ class Miner:
         return found
 
     def full(self, found: pl.DataFrame) -> bool:
-        """Whether a window more may make it forget: then windows must be taken in one by one."""
+        """Whether one more window may exceed the bounds of the tables: then windows must be taken in one by one."""
         return self.templates.height > self.most or self.lines.height + found.height > 8 * self.most
 
     def touch(self, found: pl.DataFrame) -> None:
-        """Notes when lines and their templates were last heard of; columns as found, and ``window_end``."""
+        """Notes when lines and their templates were last seen; columns as from `known`, and ``window_end``."""
         latest = found.group_by("program", "masked").agg(pl.col("window_end").max())
         self.lines = _later(self.lines, latest, ["program", "masked"])
         self.templates = _later(self.templates, found.group_by("id").agg(pl.col("window_end").max()), ["id"])
@@ -112,7 +112,7 @@ class Miner:
         return self._drain
 
     def _remember(self) -> None:
-        """Brings the table of templates up to what the tree knows."""
+        """Writes the tree's templates into the table of templates."""
         texts = [cluster.get_template() for cluster in self._tree().id_to_cluster.values()]
         ids, firsts = zip(*self._clusters, strict=True)
         last = self.templates["last"].extend(pl.Series([0] * (len(ids) - self.templates.height), dtype=pl.Int64))
@@ -120,7 +120,7 @@ class Miner:
         self.templates = pl.DataFrame(columns, _TEMPLATES_TEXT).with_columns(last=last)
 
     def _forget(self) -> None:
-        """Keeps three quarters: of templates, then of lines, those heard of last; ties by name."""
+        """Keeps the three quarters of templates, then of lines, that were seen last; ties are broken by name."""
         kept = self.templates.with_row_index("at").sort("last", "id", descending=[True, False])
         if kept.height > self.most:
             kept = kept.head(self.most * 3 // 4)

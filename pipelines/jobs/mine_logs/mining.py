@@ -17,7 +17,7 @@ SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "i
 """Names of syslog's severities, by code (RFC 5424)."""
 
 TEMPLATE, SEVERITY = "log.template.", "log.severity."
-"""How the names of the two sorts of log metrics begin."""
+"""Prefixes of the names of log metrics: counts by template and counts by severity."""
 
 _WINDOW = ("entity", "window_start", "window_end")
 
@@ -66,12 +66,12 @@ class _Mining(Processor):
 
 
 def _first_new(found: pl.DataFrame, none: int) -> int:
-    """End of the first window with a line that is not known; ``none`` if all are."""
+    """End of the first window with a line that was never seen before; ``none`` if there is no such line."""
     return min(found.filter(pl.col("id").is_null())["window_end"].to_list(), default=none)
 
 
 def _features(found: pl.DataFrame, miner: Miner) -> pl.DataFrame:
-    """A row a template, and one a severity, of each entity and window."""
+    """For each entity and window: one row for each template, and one for each severity."""
     first = pl.struct("first", "example")
     every = {
         "count": pl.col("count").sum().cast(pl.Int64),

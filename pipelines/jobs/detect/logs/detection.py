@@ -31,10 +31,10 @@ from pipelines.jobs.detect.rules import Effects, effects
 from pipelines.jobs.detect.worst import revisions, unusual, worst
 
 INFLUENCERS = 5
-"""Templates and severities that are named with a verdict at the most."""
+"""How many templates and severities are named with a verdict at most."""
 
 EVERY = 360
-"""Windows after which what is as good as forgotten is dropped from the state."""
+"""Every so many windows, pairs whose counts have faded away are dropped from the state."""
 
 _ENDS = ndtri(np.array([0.0005, 0.5, 0.9995]))
 _LEAST = 1.0
@@ -281,7 +281,7 @@ class LogDetection:
         return _Phase(step, somewhat, own, before)
 
     def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
-        """With what is a change of state said of its worst window; of unrest that goes on that window is kept."""
+        """The verdicts, and a revision of the worst one of each incident that turns out to be a change of state."""
         said = verdicts.drop("_changes", "_unrest", "_unusual")
         inside = (
             verdicts.drop("_changes", "_unrest").with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])

@@ -94,7 +94,7 @@ class LogShard(ShardJudging):
         return verdicts.filter(reported()) if self.judge.novel_only and verdicts.height else verdicts
 
     def _judge(self, believed: LogState, work: Work, labels: list[LabelDue]) -> pl.DataFrame:
-        """The verdicts as the rules would have them reported."""
+        """The verdicts as they are reported under the rules in force."""
         detection, rules = self.judge.detection, self.control.in_force()
         last = int(work.ready["window_end"].to_numpy().max(initial=NEVER))
 

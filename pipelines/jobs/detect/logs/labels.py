@@ -54,7 +54,7 @@ class LogLabels:
         self.phases.close(Rows(state.machines.columns, machine, ""))
 
     def _named(self, state: LogState, label: Label) -> Flags:
-        """Which pairs a label speaks of."""
+        """Flags the pairs of machine and metric that a label is about."""
         keys = state.pairs.keys()
         of_machine, metrics = [entity == label.entity for entity, _ in keys], [metric for _, metric in keys]
         if label.metric in _ALL:

@@ -1,4 +1,4 @@
-"""What is believed of the logs of a shard's machines: tables by key, and an example of each template."""
+"""The state of the log models of a shard: tables by key, and an example of each template."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class LogState:
         return {name: getattr(self, name) for name in names}
 
     def tables(self) -> TemplateTables:
-        """As the model wants them."""
+        """The tables in the form that the model takes."""
         self.fleets.rows((view,) for view in VIEWS)
         parts = (self.fleets, self.entities, self.templates, self.pairs)
         return TemplateTables(*(part.columns for part in parts))
 
     def take(self, part: pl.DataFrame) -> Ints:
-        """Makes rows for all that is new in one window; returns the pair of each of its rows."""
+        """Adds rows for what is new in a window; returns the row of the pair of each of its counts."""
         known = len(self.pairs), len(self.machines)
         keys = part.select("entity", "metric").rows()
         pairs = self.pairs.rows(keys)

@@ -74,12 +74,12 @@ class AbsenceWatch:
         self.silence = Silence(KNOWN, FORGET, HALF * share / (1 - share))
 
     def new_series(self, n: int) -> Columns:
-        """Further columns of n series."""
+        """The columns of n series that absence needs."""
         own = {"owner": np.full(n, _NONE, np.int64), "length": np.zeros(n, np.int64)}
         return prefixed(_PREFIX, self.silence.new_state(n) | own)
 
     def new_entities(self, n: int) -> Columns:
-        """Further columns of n machines."""
+        """The columns of n machines that absence needs."""
         own = {"only": np.full(n, _NONE, np.int64), "length": np.zeros(n, np.int64)}
         return prefixed(_PREFIX, self.silence.new_state(n) | own)
 

@@ -46,7 +46,7 @@ from pipelines.jobs.detect.rules import Effects, applied, effects
 from pipelines.jobs.detect.worst import revisions, unusual, worst
 
 _COMBINED = ("point", "window", "record", "change")
-"""Those of them that make up a metric's part of the joined verdict."""
+"""The evidence channels of a metric that count for the joined verdict."""
 
 
 class _Rows(NamedTuple):
@@ -186,7 +186,7 @@ class Detection:
         return joined, arrivals.absences
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
-        """The verdicts as the rules would have them reported."""
+        """The verdicts as they are reported under the rules in force."""
         ruled = applied(rules, verdicts)
         first = pl.col("revision") == 0
         reported = followed(ruled.filter(first), {JOINED: state.entities, None: state.series})
@@ -235,7 +235,7 @@ class Detection:
     def _judge(
         self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None, known: About
     ) -> SeriesVerdicts:
-        """Verdicts on the metrics of one step; learned is what no rule says not to."""
+        """Verdicts on the metrics of one step. The models learn from each value unless a rule forbids it."""
         columns = state.series.columns
         if ruled is None:
             return self.detector.step(columns, series, time, value, None, known)
@@ -281,7 +281,7 @@ class Detection:
 
 
 def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
-    """The joined verdicts on machines that were absent as a whole, and of which a window came again, say so."""
+    """Joined verdicts on machines that were absent as a whole and sent a window again become recoveries."""
     verdicts, back = made.verdicts, since != NEVER
     onset = dict(zip(entities[back].tolist(), since[back].tolist(), strict=True))
     for index, entity in enumerate(made.entities.tolist() if onset else []):
@@ -292,7 +292,7 @@ def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
 
 @contextmanager
 def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
-    """Leaves some rows of the state as they were."""
+    """Restores some rows of the state at the end of the block."""
     saved = {name: column[rows] for name, column in columns.items()} if len(rows) else {}
     yield
     for name, column in saved.items():

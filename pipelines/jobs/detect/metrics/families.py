@@ -1,4 +1,4 @@
-"""What is known of a metric before its values are: its kind, the family that is prescribed, samples of a window."""
+"""What is known of a metric before its values are seen: its kind, the prescribed family, the samples of a window."""
 
 from __future__ import annotations
 

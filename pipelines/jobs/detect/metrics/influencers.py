@@ -15,7 +15,7 @@ _LEAST_SHARE = 0.01
 
 
 class Metrics(NamedTuple):
-    """Of each row that was judged: its metric, value, what was typical, and whether it lay within its band."""
+    """For each row that was judged: metric, value, typical value, and whether the value lay within its band."""
 
     name: pl.Series
     value: Array

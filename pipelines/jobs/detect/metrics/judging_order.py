@@ -36,7 +36,7 @@ def judging_order(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, I
 
 
 def _sorted(*columns: Ints) -> Ints:
-    """The order that sorts rows by some columns, the first of them first; equal rows as they come."""
+    """The order that sorts rows by some columns, the first column first; equal rows keep their order."""
     room, codes = 1, np.zeros(len(columns[0]), np.int64)
     for column in columns:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
@@ -49,7 +49,7 @@ def _sorted(*columns: Ints) -> Ints:
 
 
 def _begins(order: Ints, *columns: np.ndarray) -> np.ndarray:
-    """Where a column differs from the row ahead, in some order."""
+    """Flags the rows that differ from the previous row, in the given order, in at least one column."""
     begins = np.zeros(len(order), dtype=np.bool_)
     begins[:1] = True
     for column in columns:
@@ -59,7 +59,7 @@ def _begins(order: Ints, *columns: np.ndarray) -> np.ndarray:
 
 
 def _count(order: Ints, *columns: np.ndarray) -> Ints:
-    """Of each row, how many ahead of it, in some order, agree with it in all columns; agreeing rows stand together."""
+    """For each row: how many earlier rows, in the given order, agree with it in all columns; those are adjacent."""
     begins = _begins(order, *columns)
     places = np.arange(len(order))
     count = np.empty(len(order), np.int64)
@@ -68,7 +68,7 @@ def _count(order: Ints, *columns: np.ndarray) -> Ints:
 
 
 def _dense(order: Ints, group: np.ndarray, columns: tuple[np.ndarray, ...]) -> Ints:
-    """Numbers from 0 in each group for the runs of rows that agree in all columns, in some order."""
+    """Numbers the runs of rows that agree in all columns, in the given order, from 0 in each group."""
     steps = np.cumsum(_begins(order, group, *columns))
     starts = np.flatnonzero(_begins(order, group))
     sizes = np.diff(np.append(starts, len(order)))

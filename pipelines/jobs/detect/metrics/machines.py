@@ -19,12 +19,12 @@ WIDTHS = (4, 8, 16, 32)
 
 
 def new_columns(n: int) -> Columns:
-    """What an entity's row says of its model: its width, its row there, and how many columns are taken."""
+    """Columns of an entity: the width of its model, its row there, and how many of the model's columns are taken."""
     return {name: np.zeros(n, np.int64) for name in ("machine.width", "machine.row", "machine.metrics")}
 
 
 def new_slots(n: int) -> Columns:
-    """What a series' row says: its column in the model of its machine; -1: none yet."""
+    """Column of a series: its place in the model of its machine; -1: none yet."""
     return {"machine.column": np.full(n, -1, np.int64)}
 
 
@@ -106,7 +106,7 @@ class Machines:
             self.models[width].shift(state.machines[width].columns, rows[here], column[here], offset[here])
 
     def _columns(self, state: DetectionState, owner: Ints, series: Ints) -> Ints:
-        """The column of each value; new metrics get theirs, and machines that need one a (wider) model."""
+        """The model's column of each value; new metrics get a column, and machines that need it get a (wider) model."""
         slots: Ints = state.series.columns["machine.column"]  # type: ignore[assignment]
         new = np.flatnonzero(slots[series] < 0)
         if len(new):

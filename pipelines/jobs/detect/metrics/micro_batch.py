@@ -80,10 +80,10 @@ class MicroBatch:
 
     def judge(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
         """Judges the windows in (before, now]; returns the verdicts to announce."""
-        strangers = self.peers.strangers(ready, models)
-        cuts = [(time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(strangers, before, now)]
+        new_series = self.peers.unknown_series(ready, models)
+        cuts = [(time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(new_series, before, now)]
         cuts += [(cut, partial(self._keep, cut, models)) for cut in self.journal.cuts(before, now)]
-        verdicts = self._run(models, ready, before, now, cuts, None, strangers)
+        verdicts = self._run(models, ready, before, now, cuts, None, new_series)
         if self.novel_only:
             verdicts = verdicts.filter(reported())
         verdicts = self.journal.renumbered(verdicts)
@@ -103,7 +103,7 @@ class MicroBatch:
         inputs = newest(stacked(past.inputs, corrections.late))
         cuts = [(cut, partial(self._amend, cut, part, entities)) for cut in self.journal.snapshots_after(time)]
         first = applied(self.control.in_force(), part.worst.with_columns(announced="window_end"))
-        verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.strangers(inputs, part))
+        verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.unknown_series(inputs, part))
         models.replace(part, entities)
         if past.verdicts.height and first.height:
             # a verdict that was revised since, and is perhaps not revised this time, is what it was at first
@@ -121,14 +121,14 @@ class MicroBatch:
         until: int,
         actions: Sequence[Action],
         entities: Collection[str] | None,
-        strangers: pl.DataFrame,
+        new_series: pl.DataFrame,
     ) -> pl.DataFrame:
         """Judges windows in (after, until]; columns of `SCHEMA`, and ``announced``."""
         rules, done = self.control.in_force(), after
 
         def judge(some: pl.DataFrame, stop: int) -> pl.DataFrame:
             nonlocal done
-            self.peers.greet(models, strangers.filter(pl.col("window_end").is_between(done, stop, closed="right")))
+            self.peers.start(models, new_series.filter(pl.col("window_end").is_between(done, stop, closed="right")))
             done = stop
             return self.detection.process(some, models, rules, stop)[0]
 

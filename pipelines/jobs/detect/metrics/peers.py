@@ -15,7 +15,7 @@ from models.peers import Newcomers
 from pipelines.jobs.detect.metrics.state import DetectionState
 
 _KEPT = 3
-"""Sums of so many horizons before the watermark are wanted: of the last two, and where the journal begins one more."""
+"""For so many horizons before the watermark sums are kept: the last two, and one more where the journal begins."""
 
 
 class PeersKept:
@@ -32,7 +32,7 @@ class PeersKept:
         self.times: list[int] = state.notes.setdefault("peers", [])
 
     def wanted(self, new: pl.DataFrame, before: int, now: int) -> list[int]:
-        """The instants in (before, now] at which to keep sums; ``new`` as from `strangers`."""
+        """The instants in (before, now] at which to keep sums; ``new`` as from `unknown_series`."""
         every = self.horizon
         last = range(max(before, now - _KEPT * every) // every + 1, now // every + 1)
         times = {number * every for number in last}
@@ -41,7 +41,7 @@ class PeersKept:
         return sorted(times)
 
     def keep(self, time: int, models: DetectionState) -> None:
-        """Keeps the sums of what is believed at a time."""
+        """Keeps the sums of the models' state at a time."""
         sums = self._sums(models)
         if sums.height:
             self.state.put(f"peers/{time}", pack({"peers": sums}))
@@ -50,8 +50,8 @@ class PeersKept:
         elif time in self.times:
             self._drop(time)
 
-    def greet(self, models: DetectionState, new: pl.DataFrame) -> None:
-        """Lets series that have not been met start from their peers; ``new`` as from `strangers`."""
+    def start(self, models: DetectionState, new: pl.DataFrame) -> None:
+        """Starts series that are new from the sums of their peers; ``new`` as from `unknown_series`."""
         for time in sorted(set(new["time"].to_list()) & set(self.times)) if new.height else []:
             sums = unpack(self.state.get(f"peers/{time}") or b"[]\n")["peers"].with_row_index("place")
             here = new.filter(pl.col("time") == time).join(sums.select("metric", "place"), on="metric")
@@ -62,7 +62,7 @@ class PeersKept:
             self.newcomers.start(models.series.columns, rows, columns, place)
 
     def forget(self, base: int) -> None:
-        """Lets go of what windows after ``base`` do not start from."""
+        """Removes the sums that no series with a first window after ``base`` starts from."""
         for time in [time for time in self.times if time < base - self.horizon]:
             self._drop(time)
 
@@ -70,8 +70,8 @@ class PeersKept:
         self.state.remove(f"peers/{time}")
         self.times.remove(time)
 
-    def strangers(self, frame: pl.DataFrame, models: DetectionState) -> pl.DataFrame:
-        """Series that have not been met, their first ``window_end``, and the ``time`` of the sums each starts from."""
+    def unknown_series(self, frame: pl.DataFrame, models: DetectionState) -> pl.DataFrame:
+        """New series, the end of their first window, and the ``time`` of the sums that they start from."""
         none = pl.DataFrame(schema={"window_end": pl.Int64, "time": pl.Int64})
         if not frame.height:
             return none

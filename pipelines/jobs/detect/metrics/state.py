@@ -13,7 +13,7 @@ from pipelines.jobs.detect.table import Table
 
 
 def link(state: DetectionState, entities: Collection[str]) -> None:
-    """Series point to rows of entities, and these to that of their only series (-1: none; -2: several)."""
+    """Refers each series to its entity's row, and each entity to its only series' row (-1: none; -2: several)."""
     owners, only = state.series.columns["heard.owner"], state.entities.columns["heard.only"]
     row_of = {name: row for row, (name,) in enumerate(state.entities.keys()) if name in entities}
     own: dict[int, list[int]] = {row: [] for row in row_of.values()}
@@ -65,7 +65,7 @@ class DetectionState:
         return part
 
     def replace(self, part: DetectionState, entities: Collection[str]) -> None:
-        """Takes over what another state knows of some entities."""
+        """Replaces the rows of some entities by another state's rows."""
         self.series.replace(part.series)
         self.entities.replace(part.entities)
         for width, table in self.machines.items():
@@ -75,7 +75,7 @@ class DetectionState:
         self._link(entities)
 
     def _link(self, entities: Collection[str]) -> None:
-        """Rows of entities point to rows of machines, whose numbers are those of this state."""
+        """Sets the references from rows of entities to rows of models, whose numbers are those of this state."""
         own = self.entities.columns
         for width, table in self.machines.items():
             for entity in entities:

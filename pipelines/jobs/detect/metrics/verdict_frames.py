@@ -54,7 +54,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 IN_BRIEF = ("actuals", "typicals", "suggested")
 LATER = ("template", "example", "rules", "reported_by", "message", "details", "ingested")
-"""Columns of logs, and those that are filled when a verdict is as it will be reported."""
+"""Columns of logs, and columns that are filled in when a verdict is final."""
 
 NO_INCIDENTS = pl.DataFrame(schema=SCHEMA | {"onset": pl.Int64})
 
@@ -73,7 +73,7 @@ def nulls(*names: str) -> dict[str, pl.Expr]:
 
 
 def known(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Verdicts in which what is not known is null."""
+    """The verdicts, with null for numbers that are not known."""
     clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
     since = pl.when(pl.col("since") >= 0).then("since").alias("since")
     return verdicts.with_columns(*clean, since, pl.when(pl.col("actual").is_finite()).then("actual").alias("actual"))
