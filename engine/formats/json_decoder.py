@@ -38,8 +38,12 @@ class JsonDecoder(Decoder):
     record: type[Record]
 
     def decode(self, messages: Messages) -> Decoded:
+        if not _by_column(self.record):
+            rows, refused = self._rows(messages.values)
+            schema = self.record.arrow_schema().append(pa.field(ROW, pa.int32()))
+            return Decoded(pa.Table.from_pylist(rows, schema), refused)
         good: list[pl.DataFrame] = []
-        refused: list[tuple[int, str, str]] = []
+        refused = []
         for start, frame, bad in self._parsed(messages.values, 0):
             good.append(frame.select(*self.record.model_fields, (pl.col(ROW) + start).cast(pl.Int32)))
             refused += [(start + row, code, why) for row, code, why in bad]
@@ -51,7 +55,7 @@ class JsonDecoder(Decoder):
         frame = self._columns(values)
         if frame is not None:
             yield start, frame, []
-        elif len(values) <= _SMALLEST or not _by_column(self.record):
+        elif len(values) <= _SMALLEST:
             yield start, *self._one_by_one(values)
         else:
             size = -(-len(values) // _CUTS)
@@ -64,7 +68,7 @@ class JsonDecoder(Decoder):
         Polars parses the messages as the elements of one array, so each must look like one object, and there must be
         as many objects as messages.
         """
-        if chunk.null_count or not len(chunk) or not _by_column(self.record):
+        if chunk.null_count or not len(chunk):
             return None
         try:
             lines = pl.Series(values=pl.from_arrow(chunk)).cast(pl.String).str.strip_chars()
@@ -89,6 +93,12 @@ class JsonDecoder(Decoder):
         return frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int32), *_integers(self.record))
 
     def _one_by_one(self, chunk: pa.Array) -> tuple[pl.DataFrame, list[tuple[int, str, str]]]:
+        rows, refused = self._rows(chunk)
+        schema = {n: _DTYPES[_plain(i)] for n, i in self.record.model_fields.items()} | {ROW: pl.Int32}
+        return pl.DataFrame(rows, schema).with_columns(*_integers(self.record)), refused
+
+    def _rows(self, chunk: pa.Array) -> tuple[list[dict[str, Any]], list[tuple[int, str, str]]]:
+        """The records of messages read one by one, and those that are refused."""
         rows: list[dict[str, Any]] = []
         refused: list[tuple[int, str, str]] = []
         for row, value in enumerate(chunk.to_pylist()):
@@ -96,11 +106,7 @@ class JsonDecoder(Decoder):
                 rows.append(_one(value, self.record) | {ROW: row})
             except NewnormalError as error:
                 refused.append((row, error.code, error.what))
-        if not _by_column(self.record):
-            schema = self.record.arrow_schema().append(pa.field(ROW, pa.int32()))
-            return pl.DataFrame(pl.from_arrow(pa.Table.from_pylist(rows, schema))), refused
-        schema = {n: _DTYPES[_plain(i)] for n, i in self.record.model_fields.items()} | {ROW: pl.Int32}
-        return pl.DataFrame(rows, schema).with_columns(*_integers(self.record)), refused
+        return rows, refused
 
 
 def _one(value: bytes | None, record: type[Record]) -> dict[str, Any]:

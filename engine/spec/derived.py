@@ -64,6 +64,9 @@ def _annotation(kind: pa.DataType) -> Any:
             return python
     if pa.types.is_map(kind):
         return dict[_annotation(kind.key_type), _annotation(kind.item_type)]  # type: ignore[misc]
+    if pa.types.is_struct(kind):
+        parts: dict[str, Any] = {field.name: (_annotation(field.type) | None, None) for field in kind}
+        return create_model("Part", __base__=Record, **parts)
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return None
     inner = kind.value_type

@@ -19,6 +19,9 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 
 from engine.aggregates import AnyAggregate, Count, CustomAggregate, Distinct, Max, Mean, Min, Std, Sum, Variance
+from engine.formats.columnar import ColumnarDecoder
+from engine.formats.json_decoder import JsonDecoder
+from engine.spec.decoder import Decoder
 from engine.spec.derived import record_type
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
@@ -171,12 +174,13 @@ def _window(tree: exp.Select, query: str) -> tuple[str, str, Window]:
 
 
 def _source(name: str, time: str, settings: Settings) -> Source:
-    record, decoder = tables.record_of(name), tables.decoder(name)
-    if record is None or decoder is None:
+    record = tables.record_of(name)
+    if record is None:
         typed = ", ".join([*tables.COLUMNAR, *tables.JSON])
         raise NewnormalError("SQL_LIVE_TOPIC", f"the records of {name} have no type", "query", typed, _NOW)
     topic = settings.topic(name)
     columnar = name in tables.COLUMNAR
+    decoder: Decoder = ColumnarDecoder(record) if columnar else JsonDecoder(record)
     return Source({topic: decoder}, record, time, watermark(settings, topic), bounds(settings), columnar=columnar)
 
 
