@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from engine.spec.errors import NewnormalError
 
 _ANSWER_SECONDS = 15.0
+_LOADING_SECONDS = 60.0
 log = structlog.get_logger()
 
 
@@ -88,6 +90,27 @@ def last_batch(checkpoint: Path) -> int:
         return -1
 
 
+def _loading(error: BaseException) -> bool:
+    """Whether a broker that has just started cannot say yet what was committed; seconds later it can."""
+    codes = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
+    return isinstance(error, KafkaException) and error.args[0].code() in codes
+
+
+@retry(retry=retry_if_exception(_loading), stop=stop_after_delay(_LOADING_SECONDS), wait=wait_fixed(0.5), reraise=True)
+def _groups(client: AdminClient) -> list[str]:
+    """Names of all groups that have committed anything.
+
+    Raises:
+        KafkaException: If the broker refuses, or still loads them after `_LOADING_SECONDS`.
+        TimeoutError: If it does not answer.
+    """
+    listed = client.list_consumer_groups(request_timeout=_ANSWER_SECONDS).result(_ANSWER_SECONDS + 1)
+    if listed.errors:
+        first = listed.errors[0]
+        raise first if isinstance(first, KafkaException) else KafkaException(first)
+    return [group.group_id for group in listed.valid]
+
+
 class _Kafka:
     """What a broker knows of ledgers and outputs."""
 
@@ -95,10 +118,10 @@ class _Kafka:
         quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
         self.bootstrap, self.slot = bootstrap, TopicPartition(ledger, 0)
         self.client = AdminClient({"bootstrap.servers": bootstrap, **quiet})
-        listed = self._answer(self.client.list_consumer_groups(request_timeout=_ANSWER_SECONDS))
-        if listed.errors:
-            raise self._silent(listed.errors[0])
-        self.groups = [group.group_id for group in listed.valid]
+        try:
+            self.groups = _groups(self.client)
+        except (KafkaException, TimeoutError) as error:
+            raise self._silent(error) from None
 
     def written(self, prefix: str) -> dict[str, int]:
         """Number of the last micro-batch in the output, by the checkpoint that numbered it."""

@@ -125,7 +125,9 @@ def test_a_plan_says_which_time_it_is() -> None:
 def test_inputs_that_tell_time_differently_are_refused() -> None:
     other = Stream.read(points("r")).timed("ingestion", "time")
     with pytest.raises(NewnormalError, match="INPUTS_CLASH"):
-        Stream.read(points("l")).merge(other).write("j", Output("o", Result), Output("d", DeadLetter, "json"))
+        Stream.read(points("l")).merge(other).key_by("key").write(
+            "j", Output("o", Result), Output("d", DeadLetter, "json")
+        )
     with pytest.raises(NewnormalError, match="STREAM_ORDER"):
         Stream.read(points("l")).key_by("key").process(Deduplicate(within="1s")).timed("ingestion")
 
