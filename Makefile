@@ -38,8 +38,8 @@ test: check browser ## Lint, types, all tests but the slow ones (options for pyt
 	echo "Waiting for the tests that need Kafka, Elasticsearch or Spark, which ran beside these"; \
 	wait $$servers; servers=$$?; cat $$log; [ $$alone = 0 ] && [ $$servers = 0 ]
 
-test-alone: setup ## The tests that need no servers (pytest ends with 5 where ARGS select none)
-	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark" $(ARGS) || [ $$? = 5 ]
+test-alone: setup ## The tests that need no servers, but for the slow ones (pytest ends with 5 where ARGS select none)
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark and not slow" $(ARGS) || [ $$? = 5 ]
 
 test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS) || [ $$? = 5 ]
