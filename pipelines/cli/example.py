@@ -41,6 +41,9 @@ def example(
 
     if name not in NAMES:
         raise NewnormalError("EXAMPLE_UNKNOWN", name, "newnormal example", ", ".join(NAMES), "nothing was run")
+    if not live and (kafka or state_dir):
+        where = "--kafka, --state-dir"
+        raise NewnormalError("USAGE_INVALID", "there is nothing to connect to", where, "with --live", "nothing was run")
     figure = Figure(figsize=(10, 6), layout="constrained")
     path, formats = out or Path(f"{name}.png"), figure.canvas.get_supported_filetypes()
     if path.suffix.removeprefix(".").lower() not in formats:

@@ -70,7 +70,7 @@ RIGHT = {
 }
 """A right value of each parameter that some command cannot do without, by its name."""
 
-MORE = {("rule", "add"): ["--report"]}
+MORE = {("rule", "add"): ["--report"], ("example",): ["--live"]}
 """What else makes a command line right."""
 
 INPUTS = {"files", "labels", "data"}
@@ -162,6 +162,11 @@ def test_an_error_that_nobody_foresaw_has_a_code_and_its_trace_is_kept(
     monkeypatch.setenv("TMPDIR", "/nowhere")
     guarded(faulty, [])
     assert "Traceback" in capfd.readouterr().err
+
+
+def test_a_server_that_an_example_would_not_ask_is_no_option(capfd: pytest.CaptureFixture[str]) -> None:
+    code, text = ended(["example", "sine", "--kafka", "127.0.0.1:1"], capfd)
+    assert code == 2 and text.startswith("USAGE_INVALID: ") and "--live" in text
 
 
 def test_ctrl_c_and_help_are_no_errors(capfd: pytest.CaptureFixture[str]) -> None:
