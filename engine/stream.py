@@ -187,7 +187,7 @@ class Stream:
         return self._step(Explode(what) if isinstance(what, str) else Apply(what, arrow))
 
     def _step(self, step: Step) -> Stream:
-        """Of input: done where it is decoded; of results: in the shard."""
+        """Adds a step: on input it runs where records are decoded, on results in the shard."""
         if not isinstance(self.processor, PassThrough):
             return self._then(Transform((step,)))
         stepped = replace(self, sources=tuple(replace(s, steps=(*s.steps, step)) for s in self.sources))

@@ -65,7 +65,7 @@ _CONTEXT = (
 """Names in the context of a verdict, see `Past.context` and `Decision.context`; ``days``: see `Days.several`."""
 
 _KEPT, _NOTHING = "before.", "before.level.count"
-"""Where it is kept; below 0: nothing is."""
+"""State columns: the prefix of what is kept from before a change, and its count (below 0: nothing is kept)."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Aggregate(ABC):
 
     @abstractmethod
     def merge(self) -> dict[str, pl.Expr]:
-        """The same columns, as aggregations over a group of partials."""
+        """Expressions that merge a group of partial results into one, column by column."""
 
     @abstractmethod
     def finish(self) -> pl.Expr:

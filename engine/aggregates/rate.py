@@ -31,7 +31,7 @@ class Rate:
     time: str = field(default=TIME, kw_only=True, repr=False)
 
     def timed(self, column: str) -> Self:
-        """The same where a job's time is in a column."""
+        """This aggregate for a job whose time is in another column."""
         return replace(self, time=column)
 
     @property

@@ -70,7 +70,7 @@ def alike(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> list[npt.ND
 
 
 def firsts(codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Of each number, where it stands first.
+    """Row at which each number occurs for the first time.
 
     >>> firsts(np.array([5, 2, 5, 2], np.uint64)).tolist()
     [0, 1, 0, 1]

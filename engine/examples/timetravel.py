@@ -56,7 +56,7 @@ def last(rows: list[Row]) -> list[Row]:
 
 
 def plot(travel: Travel, figure: Figure) -> None:
-    """Both on top of each other."""
+    """Plots the panes of both runs on top of each other."""
     axes = figure.subplots()
     for host, color in (("a", "C0"), ("b", "C1")):
         for name, rows, style in (("as it came", travel.live, "-"), ("replayed", travel.replayed, "o")):

@@ -28,7 +28,7 @@ def visible(value: object) -> str:
 
 
 def visible_lines(text: str) -> str:
-    r"""The same of a text of our own making whose line breaks are meant.
+    r"""Makes a text of several lines safe to print, as `visible` does, but keeps its line breaks.
 
     >>> print(visible_lines("one\ntwo\r"))
     one

@@ -27,7 +27,7 @@ class EventTimeOrdered(Operator):
     loops: tuple[int, ...] = ()
 
     def bound(self, key: tuple[str, ...], time: str, loops: tuple[int, ...] = ()) -> Self:
-        """The same on a stream."""
+        """This operator, put on a stream with this key and time column."""
         return replace(self, key=key, time=time, loops=loops)
 
     def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:

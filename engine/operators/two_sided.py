@@ -37,7 +37,7 @@ class TwoSided(EventTimeOrdered):
     right: tuple[str, ...] = ()
 
     def sided(self, split: int, left: Iterable[str], right: Iterable[str]) -> Self:
-        """The same on two streams."""
+        """This operator, put on two streams with these columns."""
         return replace(self, split=split, left=tuple(left), right=tuple(right))
 
 

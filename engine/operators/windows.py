@@ -85,7 +85,7 @@ class WindowAggregate(Operator):
 
     @property
     def evictor(self) -> Evictor | None:
-        """Which records count."""
+        """The evictor that says which records of a window count; ``None`` if all do."""
         return self.evict or (self.window.evict if isinstance(self.window, Policy) else None)
 
     def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:

@@ -43,7 +43,7 @@ def interpret(job: Job, batches: Iterable[Sequence[Entry]]) -> Outcome:
 
 
 def step_by_step(job: Job, batches: Iterable[Sequence[Entry]]) -> Iterator[Outcome]:
-    """As `interpret`: what the job makes of each micro-batch."""
+    """Runs a job as `interpret` does, and yields what it makes of each micro-batch."""
     logic = reference(job.processor)
     watermark = JobWatermark(job.inputs)
     for batch in batches:

@@ -30,7 +30,7 @@ class OrderedReference(Reference, ABC):
         """Applies records in event-time order; returns the results."""
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
-        """Sorts out the late ones and applies what is due."""
+        """Sets late records apart and applies those that are due."""
         late, ready = [], []
         for record in records:
             if record.get(INPUT) in self.loops and record[self.time] < progress.before:

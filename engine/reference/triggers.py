@@ -162,7 +162,7 @@ class Node:
                 part.looked_at(view, moment, since, fired)
 
     def begin(self) -> None:
-        """Its turn begins: counts start now."""
+        """Begins this trigger's turn: its counts and times start now."""
         self.since = Since()
         for part in self.parts:
             part.begin()

@@ -140,7 +140,7 @@ class ShardOperator:
 
 
 def routed(job: Job, results: pl.DataFrame) -> Iterator[tuple[Output, pl.DataFrame]]:
-    """Which results go to which output, the main one first.
+    """Splits the results by the output that they go to; the main output comes first.
 
     Raises:
         NewnormalError: ``SIDE_UNKNOWN`` if own logic emits to a side output that the job does not have.
@@ -173,7 +173,7 @@ def encode(
         shard: The shard that writes.
         shards: Number of shards; partitions ≡ shard are its own.
         watermark: The watermark.
-        moved: Whether that is news, to be told in partitions without records too.
+        moved: Whether the watermark has moved on: then partitions that get no records get a message that tells it.
     """
     own = range(shard, output.partitions, shards)
     rows: dict[int, pl.DataFrame] = {}

@@ -24,7 +24,7 @@ class Messages:
     arrived: npt.NDArray[np.int64]
 
     def where(self, keep: npt.NDArray[np.bool_]) -> Messages:
-        """Some of them."""
+        """Only the messages for which ``keep`` is true."""
         values = self.values.filter(pa.array(keep))
         return Messages(self.topic, self.partition, values, self.offsets[keep], self.arrived[keep])
 

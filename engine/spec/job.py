@@ -74,7 +74,7 @@ class Job:
 
     @property
     def clock(self) -> TimeDomain:
-        """Which time that is."""
+        """Which time the job works on: event, ingestion or processing time."""
         return self.source.clock
 
     @property

@@ -25,7 +25,8 @@ class Source:
         formats: The decoder of each topic.
         record: The type of all of them.
         time: The column of the time that the job works on.
-        clock: Whose time that is; but for event time the column is set when records are read, see `timed`.
+        clock: Which time the job works on. Event time is in the records; for ingestion and processing time the column
+            is filled when records are read, see `timed`.
         columnar: Few large messages rather than many small ones.
         partitions: Partitions of the topics, if a record lies in the one that the hash of its key says; 0 if not.
         steps: What is done with each record before it is routed to its shard.
@@ -49,7 +50,7 @@ class Source:
     clock: TimeDomain = "event"
 
     def timed(self, clock: TimeDomain, column: str) -> Source:
-        """The same on another time, in a column that the records have or get.
+        """This source, working on another time; the time is in a column that the records have or get.
 
         By ingestion time the watermark of a partition is its greatest arrival time, heartbeats included: Kafka stamps
         the records of a partition in order. By processing time it is the shard's clock.

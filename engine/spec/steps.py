@@ -183,7 +183,7 @@ def applied(steps: Iterable[Step], frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def row_by_row(steps: Sequence[Step], rows: Rows, schema: pa.Schema | None = None) -> Rows:
-    """The same, one record at a time: the specification.
+    """Applies steps to one record at a time, which is their specification.
 
     Args:
         steps: The steps.

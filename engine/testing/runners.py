@@ -112,7 +112,7 @@ def _stamped(job: Job, arrival: Arrival) -> Row:
 
 
 def _copy(state: DictSegments) -> DictSegments:
-    """What is left of a state when the process that held it is gone: bytes."""
+    """Copies a state as bytes, which is all that is left when the process that held it is gone."""
     copy = DictSegments()
     copy.values = {name: bytes(value) for name, value in state.values.items()}
     return copy

@@ -68,7 +68,7 @@ class AfterCount(Trigger):
 
     @property
     def by_record(self) -> bool:
-        """It counts records."""
+        """True: this trigger counts records."""
         return True
 
 

@@ -10,7 +10,7 @@ from engine.triggers.trigger import Trigger
 
 @dataclass(frozen=True)
 class CompositeTrigger(Trigger):
-    """Some triggers together.
+    """A trigger made of others.
 
     Raises:
         NewnormalError: ``TRIGGER_INVALID`` without any.
@@ -59,5 +59,5 @@ class OrFinally(Trigger):
 
     @property
     def parts(self) -> tuple[Trigger, ...]:
-        """Both."""
+        """The trigger and its end."""
         return self.trigger, self.end

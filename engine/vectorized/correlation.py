@@ -58,7 +58,7 @@ class CorrelationProcessor(OrderedProcessor):
         return windows.filter(pl.col("pairs") >= self.config.least).select(*by, "pairs", r)
 
     def _pairs(self, ready: pl.DataFrame) -> pl.DataFrame:
-        """Both means of each slot that has both."""
+        """The means of both streams in each slot in which both have values."""
         left, right = self.sides.cut(ready)
         if not left.height or not right.height:
             return pl.DataFrame()

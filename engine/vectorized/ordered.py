@@ -97,7 +97,7 @@ class OrderedProcessor(Processor):
         """Applies records, in any order, maybe none; returns the results, maybe without columns when empty."""
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Sorts out the late ones and applies what is due."""
+        """Sets late records apart and applies those that are due."""
         looped, late = None, None
         if batch.height:
             if self.loops and INPUT in batch.columns:

@@ -44,7 +44,7 @@ class TriggerMoment:
     clock: int
 
     def timing(self) -> pl.Expr:
-        """Of each window, what a pane fired now is."""
+        """Whether a pane that each window fires now is early, on time or late."""
         end = pl.col(END)
         late = pl.when(end > self.before).then(pl.lit("on_time")).otherwise(pl.lit("late"))
         return pl.when(end > self.now).then(pl.lit("early")).otherwise(late)
@@ -75,7 +75,7 @@ class TriggerNode:
         self.held = [f"allof{number}.{i}" for i in range(len(self.parts))] if isinstance(trigger, AfterAll) else []
 
     def all(self) -> Iterator[TriggerNode]:
-        """It and all below it."""
+        """This node and all nodes below it."""
         yield self
         for part in self.parts:
             yield from part.all()
