@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from engine.formats import columnar
 from engine.kafka.content import bounds
+from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.records import Telemetry
@@ -22,7 +23,7 @@ from pipelines.contracts.settings import Settings
 _SECONDS = 10.0
 """Seconds without news after which the pipeline is not waited for any longer."""
 _QUIET = 4.0
-"""The same, once all samples have been taken in: late ones show up one micro-batch later."""
+"""The same, once the extractor has read all samples: late ones show up with its next transaction."""
 
 
 @dataclass
@@ -64,8 +65,9 @@ class Aftermath:
 
     def __init__(self, settings: Settings, frame: pl.DataFrame) -> None:
         self.counts = Counts()
-        self._telemetry, self._late, self._dead = (
-            settings.topic(name) for name in (topics.TELEMETRY, topics.FEATURES_LATE, topics.DEADLETTER)
+        self._telemetry, self._late, self._dead, self._features = (
+            settings.topic(name)
+            for name in (topics.TELEMETRY, topics.FEATURES_LATE, topics.DEADLETTER, topics.FEATURES)
         )
         self._entities = frame["entity"].cast(pl.String).unique().to_list()
         self._first, self._last = frame["time"].min(), frame["time"].max()
@@ -75,13 +77,15 @@ class Aftermath:
         known = self._reader.list_topics(timeout=_SECONDS).topics
         places = [
             TopicPartition(topic, partition)
-            for topic in (self._telemetry, self._late, self._dead)
+            for topic in (self._telemetry, self._late, self._dead, self._features)
             if topic in known
             for partition in known[topic].partitions
         ]
         for place in places:
             place.offset = bounds(self._reader, place)[1]
         self._reader.assign(places)
+        self._told = NEVER  # the greatest watermark of the messages in which samples were taken in
+        self._extracted = {place.partition: NEVER for place in places if place.topic == self._features}
         self._heard, self._ended = time.monotonic(), threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True, name="aftermath")
 
@@ -105,11 +109,15 @@ class Aftermath:
         self._heard = time.monotonic()
         while not stop.is_set():
             through = self.counts.taken + self.counts.refused.total() >= sent
-            patience = _QUIET if through else _SECONDS
+            patience = _QUIET if through and self._read() else _SECONDS
             if time.monotonic() - self._heard > patience or (through and 0 < late <= self.counts.late):
                 break
             stop.wait(0.1)
         return self.counts
+
+    def _read(self) -> bool:
+        """Whether the extractor has read the samples: its watermark is that of the messages in which they are."""
+        return all(watermark >= self._told for watermark in self._extracted.values())
 
     def _follow(self) -> None:
         while not self._ended.is_set():
@@ -124,7 +132,10 @@ class Aftermath:
             self._count_dead(value)
             return
         try:
-            table, _ = columnar.decode(value, Telemetry.arrow_schema())
+            if message.topic() == self._features:
+                self._extract(message.partition() or 0, columnar.watermark(value) or NEVER)
+                return
+            table, watermark = columnar.decode(value, Telemetry.arrow_schema())
         except NewnormalError:
             return  # somebody else's
         frame = pl.DataFrame(table.select(["time", "entity"]))
@@ -135,6 +146,13 @@ class Aftermath:
             self.counts.late += number
         else:
             self.counts.taken += number
+            self._told = max(self._told, watermark or NEVER) if number else self._told
+
+    def _extract(self, partition: int, watermark: int) -> None:
+        """Takes in how far the extractor has come in a partition of its output."""
+        if watermark > self._extracted.get(partition, NEVER):
+            self._extracted[partition] = watermark
+            self._heard = time.monotonic()
 
     def _count_dead(self, value: bytes) -> None:
         try:

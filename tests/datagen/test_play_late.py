@@ -100,11 +100,27 @@ class Pipeline:
         reader.close()
         return sum(ends)
 
-    def process(self, sent: int, taken: pl.DataFrame, late: pl.DataFrame) -> None:
-        """Once so many samples have been sent: takes them in, and reports some as too late."""
+    def lag(self, sent: int, taken: pl.DataFrame, late: pl.DataFrame, seconds: float) -> None:
+        """Takes in so many samples; an extractor that lags behind goes on, and says only much later what was late."""
+        self.await_sent(sent)
+        self.write(topics.TELEMETRY, 0, taken, T0 + MINUTE)
+        self.producer.flush(30)
+        for step in range(2):
+            time.sleep(seconds / 2)  # the lag itself
+            for partition in range(self.settings.kafka.partitions):
+                self.write(topics.FEATURES, partition, taken[:0], T0 + step * MINUTE)
+            self.producer.flush(30)
+        self.write(topics.FEATURES_LATE, 0, late, None)
+        self.producer.flush(30)
+
+    def await_sent(self, sent: int) -> None:
         deadline = time.monotonic() + 60
         while self.received() < sent and time.monotonic() < deadline:
             time.sleep(0.1)
+
+    def process(self, sent: int, taken: pl.DataFrame, late: pl.DataFrame) -> None:
+        """Once so many samples have been sent: takes them in, and reports some as too late."""
+        self.await_sent(sent)
         self.write(topics.TELEMETRY, 0, taken, T0)
         self.write(topics.FEATURES_LATE, 0, late, None)
         self.write(topics.FEATURES_LATE, 0, samples([T0 - DAY], "somebody else"), None)
@@ -182,6 +198,22 @@ def test_what_is_partly_too_late_is_sent_with_a_word_before_and_the_pipelines_ow
     assert "2 of 5 samples will be dropped as too late" in said and "instead: " in said
     assert "5 samples sent" in said and pipeline.received() == 5
     assert "the pipeline has taken in 5 of 5 samples; 2 of them were dropped as too late" in said
+
+
+@pytest.mark.servers
+def test_an_extractor_that_lags_is_waited_for_before_the_late_ones_are_counted(
+    pipeline: Pipeline, tmp_path: Path
+) -> None:
+    """Nothing was foretold to be late; some samples became so, as the watermark went on with those sent before."""
+    pipeline.come_to(T0)
+    ensure_topics(pipeline.bootstrap, {pipeline.settings.topic(topics.FEATURES): {}}, 4)
+    sent = samples([T0, T0 + 1_000, T0 + 2_000], "a")
+    work = threading.Thread(target=pipeline.lag, args=(3, sent, sent[:1], 9.0))
+    work.start()
+    said, refused = play(pipeline, str(csv(tmp_path / "one" / "a.csv", sent["time"].to_list())))
+    work.join()
+    assert refused is None
+    assert "the pipeline has taken in 3 of 3 samples; 1 of them were dropped as too late" in said
 
 
 @pytest.mark.servers
