@@ -9,9 +9,10 @@ they hold other records now. Neither is started unless the user asks for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
@@ -22,6 +23,7 @@ from engine.spec.errors import NewnormalError
 
 _ANSWER_SECONDS = 15.0
 _LOADING_SECONDS = 60.0
+T = TypeVar("T")
 log = structlog.get_logger()
 
 
@@ -97,13 +99,18 @@ def _loading(error: BaseException) -> bool:
 
 
 @retry(retry=retry_if_exception(_loading), stop=stop_after_delay(_LOADING_SECONDS), wait=wait_fixed(0.5), reraise=True)
-def _groups(client: AdminClient) -> list[str]:
-    """Names of all groups that have committed anything.
+def _answer(ask: Callable[[], T]) -> T:
+    """What a broker answers; it is asked again while it loads its groups.
 
     Raises:
         KafkaException: If the broker refuses, or still loads them after `_LOADING_SECONDS`.
         TimeoutError: If it does not answer.
     """
+    return ask()
+
+
+def _groups(client: AdminClient) -> list[str]:
+    """Names of all groups that have committed anything."""
     listed = client.list_consumer_groups(request_timeout=_ANSWER_SECONDS).result(_ANSWER_SECONDS + 1)
     if listed.errors:
         first = listed.errors[0]
@@ -118,10 +125,7 @@ class _Kafka:
         quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
         self.bootstrap, self.slot = bootstrap, TopicPartition(ledger, 0)
         self.client = AdminClient({"bootstrap.servers": bootstrap, **quiet})
-        try:
-            self.groups = _groups(self.client)
-        except (KafkaException, TimeoutError) as error:
-            raise self._silent(error) from None
+        self.groups = self._told(partial(_groups, self.client))
 
     def written(self, prefix: str) -> dict[str, int]:
         """Number of the last micro-batch in the output, by the checkpoint that numbered it."""
@@ -131,8 +135,7 @@ class _Kafka:
         for group in self.groups:
             if group.startswith(prefix):
                 asked = [ConsumerGroupTopicPartitions(group, [self.slot])]
-                (future,) = self.client.list_consumer_group_offsets(asked, request_timeout=_ANSWER_SECONDS).values()
-                (slot,) = self._answer(future).topic_partitions
+                (slot,) = self._of_group(partial(self.client.list_consumer_group_offsets, asked)).topic_partitions
                 if slot.offset > 0:
                     yield group.removeprefix(prefix), slot.offset - 1
 
@@ -146,21 +149,27 @@ class _Kafka:
 
     def _offsets(self, places: list[TopicPartition], spec: Any) -> list[int]:
         futures = self.client.list_offsets(dict.fromkeys(places, spec), request_timeout=_ANSWER_SECONDS)
-        return [self._answer(futures[place]).offset for place in places]
+        return [self._told(partial(futures[place].result, _ANSWER_SECONDS + 1)).offset for place in places]
 
     def set_back(self, group: str, last: int) -> None:
         """Makes ``last`` the number of the last micro-batch that counts as written."""
         slot = TopicPartition(self.slot.topic, self.slot.partition, last + 1)
         asked = [ConsumerGroupTopicPartitions(group, [slot])]
-        (future,) = self.client.alter_consumer_group_offsets(asked, request_timeout=_ANSWER_SECONDS).values()
-        self._answer(future)
+        self._of_group(partial(self.client.alter_consumer_group_offsets, asked))
 
-    def _answer(self, future: Any) -> Any:
-        try:
+    def _of_group(self, request: Callable[..., Any]) -> Any:
+        """The answer to a request about one group."""
+
+        def ask() -> Any:
+            (future,) = request(request_timeout=_ANSWER_SECONDS).values()
             return future.result(_ANSWER_SECONDS + 1)
-        except (KafkaException, TimeoutError) as error:
-            raise self._silent(error) from None
 
-    def _silent(self, error: Exception) -> NewnormalError:
-        what = f"no answer about what was written before: {error}"
-        return NewnormalError("KAFKA_UNREACHABLE", what, self.bootstrap, "a running broker", "nothing was started")
+        return self._told(ask)
+
+    def _told(self, ask: Callable[[], T]) -> T:
+        try:
+            return _answer(ask)
+        except (KafkaException, TimeoutError) as error:
+            what = f"no answer about what was written before: {error}"
+            accepted, now = "a running broker", "nothing was started"
+            raise NewnormalError("KAFKA_UNREACHABLE", what, self.bootstrap, accepted, now) from None
