@@ -22,22 +22,13 @@ from engine.kafka.binding import beating, bound, make_topics
 from engine.kafka.ledger import LEDGER_TOPIC
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import Listener, Runtime, start
-from engine.spark.session import end, spark_session
+from engine.spark.session import NEEDED, end, spark_session
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 
 _LOOK_SECONDS = 1.0
 _SLOW_STARTS = 5
 log = structlog.get_logger()
-_NEEDED = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-}
-"""What the jobs need of a session that somebody else has made."""
 
 
 def run(
@@ -82,7 +73,7 @@ def run(
     ready = [bound(job, kafka) for job in jobs]
     active = SparkSession.getActiveSession()
     spark = active or _local(jars, Path(state), shards * len(jobs))
-    for name, value in _NEEDED.items():
+    for name, value in NEEDED.items():
         spark.conf.set(name, value)
     with HeartbeatSender(kafka, sorted({topic for job in ready for topic in beating(job)})):
         try:
