@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from engine.spec import late_topic as fits
 from engine.spec.errors import NewnormalError
 from engine.spec.inputs import check_key, checked, schema
 from engine.spec.operator import Operator
 from engine.spec.output import Output, Side
+from engine.spec.output_fit import check_late, check_results
 from engine.spec.source import Source, TimeDomain
 from engine.spec.steps import Where, after
 
@@ -45,7 +45,7 @@ class Job:
         given = schema(self.inputs)
         results, time = self.processor.results(given), self.processor.result_time(self.time)
         for output in (self.output, *(side.output for side in self.side if side.where)):
-            fits.check_results(self.name, output, results, time)
+            check_results(self.name, output, results, time)
         for side in self.side:
             if side.where and results is not None:
                 after([Where(side.where)], results, f"side output {side.name} of job {self.name}")
@@ -54,7 +54,7 @@ class Job:
         if doubled := {name for name in topics if topics.count(name) > 1} | {n for n in names if names.count(n) > 1}:
             what = ", ".join(sorted(doubled))
             raise NewnormalError("OUTPUT_DOUBLED", what, f"outputs of job {self.name}", "a topic each", "no job")
-        fits.check(self.name, self.late, self.processor.late_forms([s.columns() for s in self.inputs]))
+        check_late(self.name, self.late, self.processor.late_forms([s.columns() for s in self.inputs]))
 
     @property
     def outputs(self) -> list[Output]:

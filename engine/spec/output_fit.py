@@ -39,12 +39,8 @@ def check_results(job: str, output: Output, results: pa.Schema | None, time: str
         ):
             wrong.append(f"{name} lacks {field.name}, which the results have")
     for field in wanted:
-        if field.name in results.names:
-            kind = results.field(field.name).type
-            if not _turns_into(kind, field.type):
-                wrong.append(f"{name}.{field.name} is {field.type}, but {field.name} of the results is {kind}")
-        elif not field.nullable:
-            wrong.append(f"{name} needs {field.name}, which the results miss")
+        if what := _misfit(field, results, name, "the results", "which the results miss"):
+            wrong.append(what)
     if output.partitioned_by not in wanted.names:
         wrong.append(f"{name} lacks {output.partitioned_by}, by which the topic is partitioned")
     if wrong:
@@ -55,7 +51,7 @@ def check_results(job: str, output: Output, results: pa.Schema | None, time: str
         )
 
 
-def check(job: str, late: Output | None, forms: Iterable[pa.Schema]) -> None:
+def check_late(job: str, late: Output | None, forms: Iterable[pa.Schema]) -> None:
     """Refuses a late topic whose records lack what they need, or would have to change their type.
 
     Args:
@@ -70,27 +66,30 @@ def check(job: str, late: Output | None, forms: Iterable[pa.Schema]) -> None:
         return
     for form in forms:
         for field in late.record.arrow_schema():
-            _fits(field, form, job, late)
+            missing = f"but records with {', '.join(form.names)} can be late"
+            if what := _misfit(field, form, late.record.__name__, "late records", missing):
+                accepted = (
+                    "a record type with each column of its type, and optional fields for those that some records lack"
+                )
+                where = f"late topic {late.topic} of job {job}"
+                raise NewnormalError("LATE_MISFIT", what, where, accepted, "the job was not made")
 
 
-def _fits(field: pa.Field, form: pa.Schema, job: str, late: Output) -> None:
-    record = late.record.__name__
-    if field.name in form.names:
-        kind = form.field(field.name).type
-        if _turns_into(kind, field.type):
-            return
-        what = f"{record}.{field.name} is {field.type}, but {field.name} of late records is {kind}"
-    elif field.nullable:
-        return
-    else:
-        what = f"{record} needs {field.name}, but records with {', '.join(form.names)} can be late"
-    raise NewnormalError(
-        "LATE_MISFIT",
-        what,
-        f"late topic {late.topic} of job {job}",
-        "a record type with each column of its type, and optional fields for those that some records lack",
-        "the job was not made",
-    )
+def _misfit(field: pa.Field, columns: pa.Schema, record: str, of: str, missing: str) -> str:
+    """Why a field of a record type cannot be written from some columns; empty if it can.
+
+    Args:
+        field: The field.
+        columns: The columns that are written.
+        record: Name of the record type.
+        of: What has the columns, for the message.
+        missing: How the message ends where a column that is needed is not there.
+    """
+    if field.name in columns.names:
+        kind = columns.field(field.name).type
+        fits = _turns_into(kind, field.type)
+        return "" if fits else f"{record}.{field.name} is {field.type}, but {field.name} of {of} is {kind}"
+    return "" if field.nullable else f"{record} needs {field.name}, {missing}"
 
 
 def _turns_into(kind: pa.DataType, wanted: pa.DataType) -> bool:
