@@ -39,11 +39,6 @@ class Link:
     build: Callable[[Settings], Job] | None
     does: str
 
-    @property
-    def reads_agents(self) -> bool:
-        """Whether it reads what agents write."""
-        return set(self.inputs) <= set(topics.FROM_AGENTS)
-
     def reads(self, settings: Settings) -> tuple[str, ...]:
         """The full names of the topics that it reads."""
         return tuple(settings.topic(name) for name in self.inputs)
