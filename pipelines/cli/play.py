@@ -11,6 +11,7 @@ from rich.console import Console
 
 from datagen.aftermath import Aftermath
 from datagen.clock import WallClock
+from datagen.outage import Tell
 from datagen.player import Programme, load, programme, send
 from datagen.prospects import Prospects, prospects
 from engine.explain.printing import visible_lines
@@ -81,20 +82,37 @@ def play(
             sent = send(what, sink, stop=stop)
             say.print(f"{sent} samples sent")
             return
-        at = watermarks(settings.kafka.bootstrap or "", settings.topic(topics.TELEMETRY))
-        future = prospects(what, at, settings)
-        advice = [*_moving(future, programme(frame, pace, True, now), at, settings), *_ELSEWHERE]
-        for line in future.lines(settings):
-            tell(line)
-        if not future.judged and not anyway:
-            raise future.refusal(settings, advice)
-        if future.judged < future.samples:
-            tell(f"instead: {'; '.join(advice)}")
+        future = _announced(what, programme(frame, pace, True, now), settings, tell, anyway)
         with Aftermath(settings, what.frame) as aftermath:
             sent = send(what, sink, stop=stop, progress=lambda sent, total: bar(sent, sent * 1000 // max(total, 1)))
             say.print(f"{sent} samples sent")
             counts = aftermath.wait(sent, future.late, stop)
         say.print(counts.text(sent, settings), markup=False, soft_wrap=True)
+
+
+def _announced(what: Programme, moved: Programme, settings: tree.Settings, tell: Tell, anyway: bool) -> Prospects:
+    """Tells what the pipeline will make of the samples before they are sent, and what can be done about it.
+
+    Args:
+        what: The samples that are to be sent.
+        moved: The same samples, moved to the present.
+        settings: With the address of the broker, which is asked how far the pipeline has come.
+        tell: Is given each sentence.
+        anyway: Accepts that not one of them will be judged.
+
+    Raises:
+        NewnormalError: ``NOTHING_TO_JUDGE``, unless ``anyway``.
+    """
+    at = watermarks(settings.kafka.bootstrap or "", settings.topic(topics.TELEMETRY))
+    future = prospects(what, at, settings)
+    advice = [*_moving(future, moved, at, settings), *_ELSEWHERE]
+    for line in future.lines(settings):
+        tell(line)
+    if not future.judged and not anyway:
+        raise future.refusal(settings, advice)
+    if future.judged < future.samples:
+        tell(f"instead: {'; '.join(advice)}")
+    return future
 
 
 def _moving(future: Prospects, moved: Programme, at: Mapping[int, int], settings: tree.Settings) -> list[str]:

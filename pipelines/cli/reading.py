@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated
 
 import typer
 
 from datagen.series import Reading
+from pipelines.cli.option_set import option_set
 
 _PANEL = "How the files are read (recognised, unless said)"
 
@@ -37,19 +35,6 @@ DayFirst = Annotated[
 ]
 
 
-_OPTIONS = {
-    "time_column": TimeColumn,
-    "value_column": ValueColumns,
-    "entity_column": EntityColumn,
-    "metric_column": MetricColumn,
-    "entity": Entity,
-    "separator": Separator,
-    "decimal": Decimal,
-    "timezone": Timezone,
-    "day_first": DayFirst,
-}
-
-
 @dataclass(frozen=True)
 class How:
     """What a command line says of how files are read.
@@ -63,30 +48,34 @@ class How:
     timezone: str | None
 
 
-def reads_files(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the options of how files are read, which it gets as its argument ``how``, a `How`.
+def _how(
+    *,
+    time_column: TimeColumn = None,
+    value_column: ValueColumns = None,
+    entity_column: EntityColumn = None,
+    metric_column: MetricColumn = None,
+    entity: Entity = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    timezone: Timezone = None,
+    day_first: DayFirst = None,
+) -> How:
+    reading = Reading(
+        time_column=time_column,
+        value_columns=tuple(value_column or ()),
+        entity_column=entity_column,
+        metric_column=metric_column,
+        entity=entity,
+        separator=separator,
+        decimal=decimal,
+        timezone="UTC" if timezone is None else timezone,
+        day_first=day_first,
+    )
+    return How(reading, timezone)
 
-    Raises:
-        NewnormalError: ``SETTING_INVALID``, when the command is called.
-    """
-    hints = {name: kind for name, kind in get_type_hints(command, include_extras=True).items() if name != "how"}
-    parameters = inspect.signature(command).parameters
-    own = [parameters[name].replace(annotation=kind) for name, kind in hints.items() if name in parameters]
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in _OPTIONS.items()
-    ]
 
-    @wraps(command)
-    def run(**given: Any) -> None:
-        said = {name: given.pop(name) for name in _OPTIONS}
-        command(**given, how=_how(**said))
+reads_files = option_set("how", _how)
+"""Decorates a command: gives it the options of how files are read; it gets them as its argument ``how``, a `How`.
 
-    run.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
-    run.__annotations__ = hints | _OPTIONS
-    return run
-
-
-def _how(value_column: list[str] | None, timezone: str | None, **others: Any) -> How:
-    zone = "UTC" if timezone is None else timezone
-    return How(Reading(value_columns=tuple(value_column or ()), timezone=zone, **others), timezone)
+A setting that makes no sense is refused when the command is called, with the code ``SETTING_INVALID``.
+"""
