@@ -78,6 +78,18 @@ def spark_session(
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     os.environ.setdefault("ARROW_NUM_THREADS", "1")
     work_dir.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
+    for name, value in _configuration(jars, work_dir, driver_memory).items():
+        builder = builder.config(name, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # why a query failed is told by whoever started it
+    with _output_to(log):
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _configuration(jars: Sequence[Path], work_dir: Path, driver_memory: str) -> dict[str, str]:
+    """The settings of Spark for a session of this process, by their names in Spark's documentation."""
     conf = {
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": driver_memory,
@@ -107,14 +119,7 @@ def spark_session(
     if any(_BARE in jar.name for jar in jars):
         # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
         conf["spark.hadoop.fs.file.impl"] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
-    for name, value in conf.items():
-        builder = builder.config(name, value)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # why a query failed is told by whoever started it
-    with _output_to(log):
-        session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return conf
 
 
 def end(session: SparkSession, at_once: bool = False) -> None:

@@ -193,25 +193,53 @@ class LogDetection:
             changes &= ~left
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
 
-        shown = np.flatnonzero((found.lines > 0) | ((kind != "normal") & (kind != "learning")))
         names = state.machines.keys()
+        entities = [names[row][0] for row in machine[mine].tolist()]
+        frame = self._frame(end, entities, kind, found, (lower, typical, upper), phase, changes)
+        of_row = np.argsort(np.concatenate([mine, other])) % max(len(mine), 1)
+        named = _influencers(state, window, judged, of_row)
+        return self._dated_back(state, frame.join(named, on="__m", how="left").drop("__m").sort("entity"))
+
+    def _frame(
+        self,
+        end: int,
+        entities: list[str],
+        kind: Array,
+        found: _Evidence,
+        band: tuple[Array, Array, Array],
+        phase: _Phase,
+        changes: Flags,
+    ) -> pl.DataFrame:
+        """The verdicts as rows; a machine without lines has one only if that is no part of its normal course.
+
+        Args:
+            end: End of the window.
+            entities: Name of each machine.
+            kind: Kind of each machine's verdict.
+            found: What speaks against the windows.
+            band: Lower bound, typical value and upper bound of the number of lines.
+            phase: What the window makes of each machine's incident.
+            changes: Machines whose incident turns out to be a change of state.
+        """
+        shown = np.flatnonzero((found.lines > 0) | ((kind != "normal") & (kind != "learning")))
+        lower, typical, upper = (bound[shown] for bound in band)
         columns = {
             "__m": shown,
-            "entity": [names[row][0] for row in machine[mine][shown].tolist()],
+            "entity": [entities[row] for row in shown.tolist()],
             "kind": kind[shown].tolist(),
             "record_score": found.points[shown],
             "probability": np.exp(-combine(list(found.nats.values())))[shown],
             "actual": found.lines[shown],
-            "typical": typical[shown],
-            "lower": np.floor(lower[shown]),
-            "upper": np.ceil(upper[shown]),
+            "typical": typical,
+            "lower": np.floor(lower),
+            "upper": np.ceil(upper),
             "since": phase.step.since[shown],
             "incident_state": [_COURSES[code] for code in phase.step.incident[shown].tolist()],
             "_changes": changes[shown],
             "_unusual": phase.somewhat[shown],
             "_unrest": ((phase.step.began != NEVER) | (phase.step.incident == Course.OPEN.code))[shown],
         }
-        frame = pl.DataFrame(columns, _COLUMNS).with_columns(
+        return pl.DataFrame(columns, _COLUMNS).with_columns(
             metric=pl.lit(METRIC),
             metric_kind=pl.lit("count"),
             window_start=pl.lit(end - self.size, pl.Int64),
@@ -221,9 +249,6 @@ class LogDetection:
             evidence=pl.DataFrame({name: found.nats[name][shown] for name in EVIDENCE}).to_struct(),
             revision=pl.lit(0, pl.Int64),
         )
-        of_row = np.argsort(np.concatenate([mine, other])) % max(len(mine), 1)
-        named = _influencers(state, window, judged, of_row)
-        return self._dated_back(state, frame.join(named, on="__m", how="left").drop("__m").sort("entity"))
 
     def _evidence(
         self, state: LogState, machines: Ints, judged: TemplateVerdicts, mine: Ints, other: Ints

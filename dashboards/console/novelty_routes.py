@@ -1,0 +1,71 @@
+"""What the console answers about novelties, and about the series and machines around them."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query
+
+from dashboards.console.store import POINTS, Store
+from pipelines.contracts.explanations import explain
+from pipelines.contracts.records.novelty import NoveltyKind
+
+_BEFORE, _AFTER = 90, 30  # windows shown around a novelty
+_LAST = 4_102_444_800_000  # 2100
+_LONGEST = 3_660 * 86_400_000  # ten years
+
+Name = Annotated[str, Query(min_length=1, max_length=512)]
+Time = Annotated[int, Query(ge=0, le=_LAST)]
+
+
+def novelty_routes(store: Store, zone: str) -> APIRouter:
+    """The paths ``/api/novelties``, ``/api/novelty``, ``/api/series`` and ``/api/entities``.
+
+    Args:
+        store: Where novelties are read.
+        zone: IANA name of the time zone in which explanations tell instants.
+    """
+    api = APIRouter(prefix="/api")
+
+    @api.get("/novelties")
+    def novelties(
+        kind: Annotated[list[NoveltyKind] | None, Query()] = None,
+        entity: Annotated[str, Query(max_length=512)] = "",
+        min_score: Annotated[float, Query(ge=0, le=100)] = 0.0,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    ) -> dict[str, Any]:
+        newest = store.newest(kind or (), entity, min_score, limit)
+        return {"now": now_ms(), "novelties": newest, "counts": store.counts()}
+
+    @api.get("/novelty")
+    def novelty(
+        id: Annotated[str, Query(max_length=512)], zoom: Annotated[int, Query(ge=1, le=256)] = 1
+    ) -> dict[str, Any]:
+        found = store.one(id)
+        if found is None:
+            raise HTTPException(404, "there is no such novelty")
+        end, place = found["@timestamp"], (found["host.name"], found["metric"])
+        width = max(1, end - found["window_start"], store.pace(*place, end))
+        span = max(0, end - _BEFORE * width * zoom), min(_LAST, end + _AFTER * width * zoom)
+        points = store.series(*place, *span)
+        return {"now": now_ms(), "novelty": found, "explanation": explain(found, zone), "span": span, "series": points}
+
+    @api.get("/series")
+    def series(
+        entity: Name, metric: Name, start: Time, end: Time, limit: Annotated[int, Query(ge=1, le=POINTS)] = POINTS
+    ) -> dict[str, Any]:
+        if not 0 <= end - start <= _LONGEST:
+            raise HTTPException(422, "start lies after end, or more than ten years before it")
+        return {"series": store.series(entity, metric, start, end, limit)}
+
+    @api.get("/entities")
+    def entities() -> dict[str, Any]:
+        return {"entities": store.entities()}
+
+    return api
+
+
+def now_ms() -> int:
+    """The time now, epoch ms: the page shows how long ago something was by the server's clock."""
+    return int(time.time() * 1000)
