@@ -20,7 +20,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from deploy import checksums
 from deploy.ivy import Artifact, retrieve
 from deploy.java import cache_dir
-from deploy.locks import locked
+from engine.locks import locked
 from engine.spec.errors import NewnormalError
 
 _ATTEMPTS = 3

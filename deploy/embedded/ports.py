@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from deploy.locks import try_lock
+from engine.locks import try_lock
 
 HOST = "127.0.0.1"
 

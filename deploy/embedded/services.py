@@ -15,8 +15,8 @@ from deploy.embedded.owner import Owned
 from deploy.embedded.plan import plan
 from deploy.embedded.process import signal_group, wait_until_gone
 from deploy.embedded.supervisor import START_SECONDS, STOP_SECONDS
-from deploy.locks import try_lock
 from deploy.progress import Say, saying
+from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 

@@ -27,7 +27,7 @@ from deploy.embedded.kafka import Kafka
 from deploy.embedded.plan import AnyServer
 from deploy.embedded.ports import PortClaims, is_free
 from deploy.embedded.process import ServerProcess, is_same_process, signal_group
-from deploy.locks import try_lock
+from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
 
 START_SECONDS = 300

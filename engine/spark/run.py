@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -20,9 +22,11 @@ from engine.kafka import continuation
 from engine.kafka.admin import ensure_topics
 from engine.kafka.binding import beating, bound, make_topics
 from engine.kafka.ledger import LEDGER_TOPIC
+from engine.spark.checkpoint_layout import check_definitions, check_layout
+from engine.spark.checkpoint_lock import NO_NAMESPACE, taken
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import Listener, Runtime, start
-from engine.spark.session import NEEDED, end, spark_session
+from engine.spark.session import NEEDED, end, spark_session, submitted_session
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 
@@ -47,9 +51,9 @@ def run(
     Args:
         jobs: The jobs, each with a name of its own.
         kafka: ``host:port`` of a broker.
-        state: Directory of the jobs' checkpoints; on a cluster one that all machines see.
-        jars: Spark's Kafka connector, where this call starts Spark. Under ``spark-submit --packages`` none are needed:
-            the active session is used.
+        state: Directory of the jobs' checkpoints, as that of `newnormal run`; on a cluster one that all machines see.
+        jars: Spark's Kafka connector, where this call starts Spark. Where a session is active, or under
+            ``spark-submit``, Spark has been told of it already: ``--jars`` or ``--packages``.
         shards: Parallel parts of each job; fixed when its checkpoint is made.
         partitions: Partitions of the topics that are made.
         replication: Replicas of the topics that are made.
@@ -57,34 +61,34 @@ def run(
         listener: Is told of each micro-batch.
 
     Raises:
-        NewnormalError: ``JOB_TWICE`` if two jobs have one name; ``KAFKA_UNREACHABLE``; ``CHECKPOINT_MISSING`` if a job
-            has written before and its checkpoint is gone; ``QUERY_FAILED`` if a job fails.
+        NewnormalError: ``JOB_TWICE`` if two jobs have one name; ``ALREADY_RUNNING`` if another process runs one of
+            them, by this function or by `newnormal run`; ``SHARDS_FIXED``, ``JOB_CHANGED`` or ``STATE_FORMAT`` if a
+            checkpoint was made with something else; ``KAFKA_UNREACHABLE``; ``CHECKPOINT_MISSING`` if a job has written
+            before and its checkpoint is gone; ``QUERY_FAILED`` if a job fails.
     """
     names = [job.name for job in jobs]
     if doubled := {name for name in names if names.count(name) > 1}:
         raise NewnormalError(
             "JOB_TWICE", ", ".join(sorted(doubled)), "run()", "a name of its own for each", "not started"
         )
-    make_topics(kafka, jobs, partitions, replication)
-    ensure_topics(kafka, {LEDGER_TOPIC: {}}, 1, replication)
-    runtime = Runtime(kafka, Path(state) / "checkpoints", shards)
-    outputs = {job.name: [output.topic for output in job.outputs if output != job.dead] for job in jobs}
-    continuation.check(kafka, "", LEDGER_TOPIC, runtime.checkpoints, outputs, False)
-    ready = [bound(job, kafka) for job in jobs]
-    active = SparkSession.getActiveSession()
-    spark = active or _local(jars, Path(state), shards * len(jobs))
-    for name, value in NEEDED.items():
-        spark.conf.set(name, value)
-    with HeartbeatSender(kafka, sorted({topic for job in ready for topic in beating(job)})):
-        try:
-            _run(spark, ready, runtime, until, listener)
-        finally:
-            runtime.stopping.set()
-            for query in spark.streams.active:
-                if query.name in names:
-                    query.stop()
-            if active is None:
-                end(spark)
+    runtime = Runtime(kafka, Path(state) / "checkpoints" / NO_NAMESPACE, shards)
+    with taken(runtime.checkpoints, names):
+        check_layout(runtime.checkpoints, names, shards, "shards")
+        check_definitions(runtime.checkpoints, jobs)
+        make_topics(kafka, jobs, partitions, replication)
+        ensure_topics(kafka, {LEDGER_TOPIC: {}}, 1, replication)
+        outputs = {job.name: [output.topic for output in job.outputs if output != job.dead] for job in jobs}
+        continuation.check(kafka, "", LEDGER_TOPIC, runtime.checkpoints, outputs, False)
+        ready = [bound(job, kafka) for job in jobs]
+        beats = HeartbeatSender(kafka, sorted({topic for job in ready for topic in beating(job)}))
+        with _session(jars, Path(state), shards * len(jobs)) as spark, beats:
+            try:
+                _run(spark, ready, runtime, until, listener)
+            finally:
+                runtime.stopping.set()
+                for query in spark.streams.active:
+                    if query.name in names:
+                        query.stop()
 
 
 def _run(
@@ -104,6 +108,30 @@ def _run(
                 raise NewnormalError("QUERY_FAILED", why, job.name, now=now)
             log.info("a Python worker took more than 10 s to start, the job starts again", job=job.name)
             queries[job.name] = start(spark, job, runtime, listener)
+
+
+@contextmanager
+def _session(jars: Sequence[Path], state: Path, cores: int) -> Iterator[SparkSession]:
+    """The session that is active; else one as ``spark-submit`` was told; else one of this process alone.
+
+    A session that is made here is ended with the block.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        spark, stop = active, None
+    elif "PYSPARK_GATEWAY_PORT" in os.environ:  # set by spark-submit, whose JVM is there already
+        spark = submitted_session()
+        stop = spark.stop
+    else:
+        spark = _local(jars, state, cores)
+        stop = partial(end, spark)
+    for name, value in NEEDED.items():
+        spark.conf.set(name, value)
+    try:
+        yield spark
+    finally:
+        if stop is not None:
+            stop()
 
 
 def _local(jars: Sequence[Path], state: Path, cores: int) -> SparkSession:

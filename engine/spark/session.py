@@ -11,7 +11,7 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from threading import Thread
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 PRELOAD = "NEWNORMAL_PRELOAD"
@@ -25,6 +25,18 @@ NEEDED = {
     "spark.sql.session.timeZone": "UTC",
 }
 """Settings without which the jobs do not run, in whosever session they are."""
+TUNED = {
+    **NEEDED,
+    "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "engine.spark.daemon",
+    "spark.python.authenticate.socketTimeout": "300s",
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""Settings with which small micro-batches are fast, for a session that is made for the jobs."""
 _STOP_SECONDS = 4.0
 _CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
@@ -100,19 +112,11 @@ def _configuration(jars: Sequence[Path], work_dir: Path, driver_memory: str) -> 
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.pyspark.python": sys.executable,
-        "spark.python.worker.reuse": "true",
-        "spark.python.daemon.module": "engine.spark.daemon",
-        "spark.python.authenticate.socketTimeout": "300s",
-        "spark.scheduler.mode": "FAIR",
-        **NEEDED,
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        **TUNED,
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
-        "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.sql.streaming.metricsEnabled": "false",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
         "spark.log.level": "ERROR",
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss8m",
     }
@@ -120,6 +124,16 @@ def _configuration(jars: Sequence[Path], work_dir: Path, driver_memory: str) -> 
         # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
         conf["spark.hadoop.fs.file.impl"] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
     return conf
+
+
+def submitted_session() -> SparkSession:
+    """A session in the JVM that ``spark-submit`` has started: what its ``--conf`` says goes before our own tuning."""
+    SparkContext._ensure_initialized()
+    told, builder = SparkConf(), SparkSession.builder
+    for name, value in TUNED.items():
+        if not told.contains(name):
+            builder = builder.config(name, value)
+    return builder.getOrCreate()
 
 
 def end(session: SparkSession, at_once: bool = False) -> None:

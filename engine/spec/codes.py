@@ -58,6 +58,18 @@ kafka("TOPIC_NOT_CREATED", "the broker refused a topic, or it did not appear in 
 jobs = section("Jobs")
 jobs("JOB_TWICE", "two jobs of one start have one name", "give each its own: it names checkpoint and ledger")
 jobs("QUERY_FAILED", "a job that `engine.run` has started failed", "mend the reason in the message, start again")
+jobs(
+    "ALREADY_RUNNING",
+    "another process has one of these jobs: of this state directory, or of this namespace on another machine",
+    "end it, or `run --take-over`, or another `state_dir` and `namespace`",
+)
+jobs("STATE_FORMAT", "the checkpoints are of a version whose state cannot be read", "a new `namespace` or `state_dir`")
+jobs("SHARDS_FIXED", "the number of shards is not what a checkpoint was made with", "the old one, or a new `namespace`")
+jobs(
+    "JOB_CHANGED",
+    "a job's key or windows are not those that its state was made with",
+    "the definition of before, or another name for the job",
+)
 jobs("SIDE_UNKNOWN", "own logic emits to a side output that its job does not have", "name it in `write(..., side=...)`")
 jobs("CHECKPOINT_MISSING", "a job's output is there, its checkpoint is not", "put it back, or `run --write-again`")
 jobs("CHECKPOINT_BEHIND", "a job's checkpoint is older than its output", "the newest one, or `run --write-again`")

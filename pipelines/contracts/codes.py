@@ -35,21 +35,7 @@ ours(
 
 jobs = section("Jobs")
 jobs("JOBS_FILE", "a file of jobs cannot be loaded, or has no such job", "see what the message says is accepted")
-jobs(
-    "JOB_CHANGED",
-    "a job's key or windows are not those that its state was made with",
-    "the definition of before, or another name for the job",
-)
 jobs("JOB_FAILED", "a job failed again and again; the reason is in the message", "mend the reason, start again")
-jobs(
-    "ALREADY_RUNNING",
-    "another process has one of these jobs: of this state directory, or of this namespace on another machine",
-    "end it, or `--take-over`, or another `state_dir` and `namespace`",
-)
-jobs("STATE_FORMAT", "the checkpoints are of a version whose state cannot be read", "a new `namespace` or `state_dir`")
-jobs(
-    "SHARDS_FIXED", "`engine.shards` is not what the checkpoints were made with", "the old value, or a new `namespace`"
-)
 jobs("SETTINGS_FIXED", "a setting is not what the state was made with", "the old value, or a new `namespace`")
 jobs(
     "PARTITIONS_FIXED",

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import setting_errors, topics
@@ -40,7 +41,6 @@ from pipelines.contracts.setting_types import (
 _MOST_SLICES = 1_000
 """Windows that one record is in, at most: each holds a state of its own."""
 
-_NO_NAMESPACE = "default"
 """Folder of what belongs to no namespace."""
 
 
@@ -180,7 +180,7 @@ class Settings(BaseSettings):
 
     def folder(self, what: str) -> Path:
         """Where something that each namespace has of its own lies in the state directory."""
-        return self.state / what / (self.namespace.rstrip(".") or _NO_NAMESPACE)
+        return self.state / what / (self.namespace.rstrip(".") or NO_NAMESPACE)
 
     def file(self, name: str) -> Path:
         """A file in the state directory that each namespace has of its own."""
@@ -238,7 +238,7 @@ def _mixed(settings: Settings) -> str | None:
     namespace, names = settings.namespace, set(topics.NAMES)
     if not namespace:
         return None
-    if namespace == f"{_NO_NAMESPACE}.":
+    if namespace == f"{NO_NAMESPACE}.":
         return "whose checkpoints would be the checkpoints of no namespace"
     if shared := sorted(names & {settings.topic(name) for name in names}):
         return f"whose topic {shared[0]} would be a topic of no namespace"

@@ -21,11 +21,13 @@ from deploy.java import java_home
 from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
+from engine.spark.checkpoint_layout import check_layout
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
 from engine.spark.session import end, spark_session
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
+from engine.spec.job import Job
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.index.job import SinkJob
@@ -41,8 +43,6 @@ _STALL_SECONDS = 60.0
 _SLOW_SECONDS = 120.0
 _START_SECONDS = 12.0
 _STOP_SECONDS = 5.0
-STATE_FORMAT = 4
-"""Raised when state of older checkpoints cannot be read any more."""
 log = structlog.get_logger()
 
 
@@ -126,8 +126,9 @@ class Driver:
         settings = self.settings
         self.program.prepare(settings)
         self.resources.enter_context(self.ownership)
-        self._check_layout()
-        self._check_output()
+        jobs = [job for name in self.names if (job := self.program.job(name, settings))]
+        check_layout(self.runtime.checkpoints, [job.name for job in jobs], self.runtime.shards, "engine.shards")
+        self._check_output(jobs)
         self.program.check(self.names, settings, self.runtime.checkpoints)
 
     def start(self) -> None:
@@ -153,31 +154,13 @@ class Driver:
             self.interrupts.check()
             self._launch(name)
 
-    def _check_output(self) -> None:
+    def _check_output(self, jobs: Sequence[Job]) -> None:
         """What the jobs wrote before must be known to their checkpoints; the sink's output is overwritten anyway."""
-        jobs = [job for name in self.names if (job := self.program.job(name, self.settings))]
         outputs = {job.name: [some.topic for some in job.outputs if some != job.dead] for job in jobs}
         runtime = self.runtime
         continuation.check(
             runtime.bootstrap, runtime.namespace, runtime.ledger, runtime.checkpoints, outputs, self.write_again
         )
-
-    def _check_layout(self) -> None:
-        """Shards are fixed when a checkpoint is made: keys would otherwise change shard and lose their state."""
-        mark = self.runtime.checkpoints / "layout.json"
-        layout = {"shards": self.runtime.shards, "format": STATE_FORMAT}
-        if not mark.exists():
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.write_text(json.dumps(layout))
-            return
-        kept = json.loads(mark.read_text())
-        if kept.get("format") != STATE_FORMAT:
-            what = f"the checkpoints are of state format {kept.get('format', 1)}, this version writes {STATE_FORMAT}"
-            now = "nothing was started; a new namespace begins anew from its own topics"
-            raise NewnormalError("STATE_FORMAT", what, str(mark.parent), str(STATE_FORMAT), now)
-        if kept != layout:
-            what = f"engine.shards = {layout['shards']}, but the checkpoints hold {kept['shards']}"
-            raise NewnormalError("SHARDS_FIXED", what, str(mark), str(kept["shards"]), "nothing was started")
 
     def _launch(self, name: str) -> None:
         assert self.spark is not None

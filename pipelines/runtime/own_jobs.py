@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
 
 from engine.kafka.admin import ensure_topics
 from engine.kafka.binding import beating, bound, make_topics
-from engine.operators.chain import Chain
-from engine.operators.windows import WindowAggregate
+from engine.spark.checkpoint_layout import check_definitions
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from pipelines.contracts import topics
@@ -26,7 +22,6 @@ from pipelines.jobs import LINKS
 from pipelines.runtime.program import Program
 
 _NOW = "nothing was started"
-_KEPT = "job.json"
 
 
 class OwnJobs(Program):
@@ -71,22 +66,7 @@ class OwnJobs(Program):
         return sorted({topic for name in names for topic in beating(self._jobs[name])})
 
     def check(self, names: Sequence[str], settings: Settings, checkpoints: Path) -> None:
-        """Refuses a job whose key or windows are not those that its state was made with.
-
-        Raises:
-            NewnormalError: ``JOB_CHANGED``.
-        """
-        for name in names:
-            folder, mine = checkpoints / name, _layout(self._jobs[name])
-            kept = folder / _KEPT
-            if (folder / "metadata").exists() and kept.exists():
-                before = json.loads(kept.read_text())
-                if before != mine:
-                    what = f"{name} is defined as {_said(mine)}, but its state was made with {_said(before)}"
-                    accepted = "the definition of before; or another name for the job, whose topic and state begin anew"
-                    raise NewnormalError("JOB_CHANGED", what, str(folder), accepted, _NOW)
-            folder.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(mine))
+        check_definitions(checkpoints, [self._jobs[name] for name in names])
 
 
 def is_file(text: str) -> bool:
@@ -169,24 +149,3 @@ def _line(error: BaseException, path: Path) -> str:
         return f"{path.name}:{error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
     return f"{path.name}:{lines[-1]}" if lines else path.name
-
-
-def _layout(job: Job) -> dict[str, list[str]]:
-    """What the state of a job depends on: its key, its operators, its windows."""
-    parts = job.processor.parts if isinstance(job.processor, Chain) else (job.processor,)
-    return {"key": list(job.key), "operators": [_operator(part) for part in parts]}
-
-
-def _operator(part: object) -> str:
-    if isinstance(part, WindowAggregate):
-        return repr(part.window)
-    windows = (
-        [getattr(part, field.name) for field in fields(part) if field.name in ("window", "windows")]
-        if is_dataclass(part)
-        else []
-    )
-    return " of ".join([type(part).__name__, *(re.sub(r" at 0x\w+", "", repr(window)) for window in windows)])
-
-
-def _said(layout: dict[str, list[str]]) -> str:
-    return f"key {', '.join(layout['key'])}; {', '.join(layout['operators'])}"

@@ -5,7 +5,6 @@ The membership is of a consumer group that reads nothing: the broker keeps the l
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -24,7 +23,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.process import is_same_process
-from deploy.locks import try_lock
+from engine.spark import checkpoint_lock
 from engine.spec.errors import NewnormalError
 
 _TAKE_OVER_SECONDS = 30.0
@@ -161,31 +160,24 @@ class Ownership:
             time.sleep(2.0)
 
     def _locked(self, job: str) -> IO[str]:
-        path = self._checkpoints / f"{job}.lock"
-        held = try_lock(path)
+        held = checkpoint_lock.take(self._checkpoints, job)
         if held is None and self._take_over:
-            held = self._taken_over(path)
+            held = self._taken_over(job)
         if held is None:
-            raise self.running(job, Owner(socket.gethostname(), int(_holder(path).get("pid", 0)), (job,)))
-        held.truncate(0)
-        held.write(json.dumps({"pid": os.getpid(), "started": psutil.Process().create_time()}))
-        held.flush()
+            pid = checkpoint_lock.holder(self._checkpoints, job).pid
+            raise self.running(job, Owner(socket.gethostname(), pid, (job,)))
         return held
 
-    def _taken_over(self, path: Path) -> IO[str] | None:
+    def _taken_over(self, job: str) -> IO[str] | None:
         """The lock, after its holder was asked to end."""
-        holder = _holder(path)
-        pid, started = int(holder.get("pid", 0)), float(holder.get("started", 0.0))
-        if not is_same_process(pid, started):
-            return try_lock(path)
-        log.info("taking over: the other process is asked to end", pid=pid)
-        os.kill(pid, signal.SIGTERM)
+        holder = checkpoint_lock.holder(self._checkpoints, job)
+        if is_same_process(holder.pid, holder.started):
+            log.info("taking over: the other process is asked to end", pid=holder.pid)
+            os.kill(holder.pid, signal.SIGTERM)
         deadline = time.monotonic() + _TAKE_OVER_SECONDS
-        while time.monotonic() < deadline:
-            if held := try_lock(path):
-                return held
+        while (held := checkpoint_lock.take(self._checkpoints, job)) is None and time.monotonic() < deadline:
             time.sleep(0.1)
-        return None
+        return held
 
     def _stay(self) -> None:
         """Stays a member of the group until the end."""
@@ -199,12 +191,3 @@ class Ownership:
     def _options(self) -> dict[str, Any]:
         quiet = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 1000}
         return {"bootstrap.servers": self._bootstrap, "client.id": self._me.text(), **quiet}
-
-
-def _holder(lock: Path) -> dict[str, Any]:
-    """What the holder of a lock has written into its file: ``pid`` and ``started``; empty if nothing can be read."""
-    try:
-        written = json.loads(lock.read_text())
-    except (OSError, ValueError):
-        return {}
-    return written if isinstance(written, dict) else {}

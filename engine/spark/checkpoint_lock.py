@@ -1,0 +1,77 @@
+"""One process a checkpoint: a lock on a file beside it, which the kernel releases however the process ends.
+
+`engine.run` and `newnormal run` take the same lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from engine.locks import try_lock
+from engine.spec.errors import NewnormalError
+
+NO_NAMESPACE = "default"
+"""Folder, among the checkpoints of all namespaces, of the jobs that have none."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The process that has a checkpoint.
+
+    Attributes:
+        pid: Its number; 0 if the lock's file says nothing.
+        started: When it began, epoch seconds: tells it from a later process of the same number.
+    """
+
+    pid: int = 0
+    started: float = 0.0
+
+
+def take(checkpoints: Path, job: str) -> IO[str] | None:
+    """Takes the lock of a job's checkpoint; the file returned holds it until closed. ``None`` if somebody has it."""
+    held = try_lock(_path(checkpoints, job))
+    if held is not None:
+        held.truncate(0)
+        held.write(json.dumps(asdict(Holder(os.getpid(), psutil.Process().create_time()))))
+        held.flush()
+    return held
+
+
+def holder(checkpoints: Path, job: str) -> Holder:
+    """Who has the lock of a job's checkpoint, or had it last."""
+    try:
+        written = json.loads(_path(checkpoints, job).read_text())
+        return Holder(int(written["pid"]), float(written["started"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return Holder()
+
+
+@contextmanager
+def taken(checkpoints: Path, jobs: Sequence[str]) -> Iterator[None]:
+    """Holds the locks of some jobs' checkpoints for the length of a block.
+
+    Raises:
+        NewnormalError: ``ALREADY_RUNNING`` with the number of the process that has one of them.
+    """
+    with ExitStack() as held:
+        for job in jobs:
+            lock = take(checkpoints, job)
+            if lock is None:
+                what = f"{job} runs in process {holder(checkpoints, job).pid}"
+                accepted = "that process ended; or another state directory"
+                now = "nothing was started here, the other process goes on"
+                raise NewnormalError("ALREADY_RUNNING", what, str(checkpoints), accepted, now)
+            held.enter_context(lock)
+        yield
+
+
+def _path(checkpoints: Path, job: str) -> Path:
+    return checkpoints / f"{job}.lock"
