@@ -25,6 +25,7 @@ from pipelines.query.headings import headings
 START, END = "window_start", "window_end"
 _NAME, _PART = re.compile(r"[A-Za-z_][\w.\-]*"), re.compile(r"[\w.\-]+")
 _EXAMPLE = "e.g. tumble(telemetry, time, '10s'), hop(telemetry, time, '10s', '1m')"
+_FUNCTIONS = ("tumble", "hop", "session")
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ def parse(text: str) -> Query:
     """Takes the windows out of a query.
 
     Raises:
-        NewnormalError: ``SQL_WINDOW`` if a window function is not as in the examples above; ``SQL_INVALID`` if a text
-            or a comment has no end.
+        NewnormalError: ``SQL_WINDOW`` if a window function is not as in the examples above, or a session, which only a
+            standing query has (`pipelines.query.standing`); ``SQL_INVALID`` if a text or a comment has no end.
 
     >>> parse("SELECT tumble(time, '10s') AS w FROM x").text
     'SELECT (time - time % 10000) AS w FROM x'
@@ -90,7 +91,7 @@ def parse(text: str) -> Query:
     while at < len(tokens):
         token = tokens[at]
         out.append(_alias(names.get(at)))
-        if token.lower() in ("tumble", "hop") and "".join(tokens[at + 1 : at + 3]).strip().startswith("("):
+        if token.lower() in _FUNCTIONS and "".join(tokens[at + 1 : at + 3]).strip().startswith("("):
             arguments, at = _arguments(tokens, at + 1)
             out.append(_window(token.lower(), arguments, before.lower() in ("from", "join"), specs))
             before = ")"
@@ -156,6 +157,12 @@ def _arguments(tokens: list[str], at: int) -> tuple[list[str], int]:
 
 
 def _window(name: str, arguments: list[str], is_table: bool, specs: list[Spec]) -> str:
+    if name == "session":
+        what = f"session({', '.join(arguments)}) in a query that does not go on as a job"
+        accepted = (
+            "newnormal sql QUERY --into TOPIC: which records make a session is known as they come; or tumble, hop"
+        )
+        raise NewnormalError("SQL_WINDOW", what, "query", accepted)
     wanted = {("tumble", True): 3, ("hop", True): 4, ("tumble", False): 2}.get((name, is_table))
     if len(arguments) != wanted:
         what = f"{name}({', '.join(arguments)}) {'as a table' if is_table else 'as an expression'}"

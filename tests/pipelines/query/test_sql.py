@@ -90,6 +90,21 @@ def test_a_wrong_query_is_refused_with_what_is_accepted(text: str, code: str) ->
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize("how", [[], ["--live"]])
+def test_sessions_that_are_asked_for_once_or_live_are_refused_with_the_way_to_have_them(how: list[str]) -> None:
+    query = "SELECT entity, count(*) FROM session(telemetry, time, '30s') GROUP BY entity, window_start"
+    with pytest.raises(NewnormalError) as caught:
+        CliRunner().invoke(app, ["sql", query, *how], catch_exceptions=False)
+    assert caught.value.code == "SQL_WINDOW"
+    assert "session(telemetry, time, '30s')" in caught.value.what
+    assert "--into TOPIC" in caught.value.accepted
+
+
+def test_a_column_or_topic_that_is_named_session_is_no_window() -> None:
+    frame = pl.DataFrame({"session": ["a", "a", "b"]})
+    assert sorted(rows("SELECT session, count(*) FROM session GROUP BY session", session=frame)) == [("a", 2), ("b", 1)]
+
+
 def messages(frame: pl.DataFrame, watermark: int | None, partition: int = 0) -> Messages:
     table = frame.with_columns(metric=pl.lit("m"), kind=pl.lit("gauge")).to_arrow()
     rows_ = pa.Table.from_pylist(table.to_pylist(), schema=Telemetry.arrow_schema())
