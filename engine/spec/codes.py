@@ -60,15 +60,23 @@ jobs("JOB_TWICE", "two jobs of one start have one name", "give each its own: it 
 jobs("QUERY_FAILED", "a job that `engine.run` has started failed", "mend the reason in the message, start again")
 jobs(
     "ALREADY_RUNNING",
-    "another process has one of these jobs: of this state directory, or of this namespace on another machine",
-    "end it, or `run --take-over`, or another `state_dir` and `namespace`",
+    "another process runs one of these jobs, with this state directory or with this namespace on another machine",
+    "stop that process, or start with `--take-over`, or use another `state_dir` and `namespace`",
 )
-jobs("STATE_FORMAT", "the checkpoints are of a version whose state cannot be read", "a new `namespace` or `state_dir`")
-jobs("SHARDS_FIXED", "the number of shards is not what a checkpoint was made with", "the old one, or a new `namespace`")
+jobs(
+    "STATE_FORMAT",
+    "the checkpoints have a state format that this version cannot read",
+    "use a new `namespace` or `state_dir`",
+)
+jobs(
+    "SHARDS_FIXED",
+    "the number of shards differs from the number that a checkpoint was made with",
+    "restore the old number, or use a new `namespace`",
+)
 jobs(
     "JOB_CHANGED",
-    "a job's key or windows are not those that its state was made with",
-    "the definition of before, or another name for the job",
+    "a job's key or windows differ from those that its stored state was made with",
+    "restore the former definition, or give the job another name",
 )
 jobs("SIDE_UNKNOWN", "own logic emits to a side output that its job does not have", "name it in `write(..., side=...)`")
 jobs("CHECKPOINT_MISSING", "a job's output is there, its checkpoint is not", "put it back, or `run --write-again`")

@@ -1,1 +1,1 @@
-"""What the jobs agree upon, and what others may know of them: records, topics, settings, explanations."""
+"""The public contracts of the jobs, which other packages may import: records, topics, settings and explanations."""

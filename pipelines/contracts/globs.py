@@ -1,4 +1,4 @@
-"""Globs of `*` and `?` over the names of machines and metrics."""
+"""Globs over the names of machines and metrics; `*` stands for any text, `?` for one character."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 LONGEST = 512
-"""Characters of a glob at the most: as many as a name may have."""
+"""The most characters of a glob: as many as a name may have."""
 
 
 def pattern(glob: str) -> str:
@@ -25,7 +25,7 @@ def pattern(glob: str) -> str:
 
 
 def matches(glob: str, names: pl.Series) -> NDArray[np.bool_]:
-    """Which names a glob matches."""
+    """For each name whether the glob matches it."""
     if glob == "*":
         return np.ones(len(names), np.bool_)
     if "*" in glob or "?" in glob:
@@ -37,9 +37,9 @@ def _usable(glob: str) -> str:
     try:
         matches(glob, pl.Series([""]))
     except pl.exceptions.PolarsError as error:
-        raise ValueError(f"no glob: {error}") from None
+        raise ValueError(f"not a glob: {error}") from None
     return glob
 
 
 Glob = Annotated[str, Field(min_length=1, max_length=LONGEST), AfterValidator(_usable)]
-"""A glob that is known to work."""
+"""The type of a field that holds a glob; a glob that cannot be compiled is refused."""

@@ -1,4 +1,4 @@
-"""What is said of wrong settings: which, from where, what is accepted; and what an unknown one may have meant."""
+"""The error messages for wrong settings: which setting, where it was set, what is accepted, and similar known names."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pipelines.contracts.setting_types import accepted
 
 PREFIX = "NEWNORMAL_"
 OTHERS = frozenset({"DEBUG", "IVY_SETTINGS", "PRELOAD", "HYPOTHESIS", "EXAMPLES", "SCREENSHOTS", "TRANSCRIPTS"})
-"""Environment variables of ours that are no settings."""
+"""Names after `NEWNORMAL_` of environment variables that Newnormal reads, but that are no settings."""
 
 _OF_KUBERNETES = re.compile(r"(^|_)(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$")
-"""Variables that Kubernetes gives each container of a namespace in which a service's name begins with ``newnormal``."""
+"""Variables that Kubernetes sets in containers if the name of a service begins with ``newnormal``; they are ignored."""
 
 _FILE = "newnormal.toml"
 _LONGEST = 200
 
 Wrong = dict[str, tuple[str, str, str]]
-"""Of each wrong setting: what is wrong, where it was found, and what is accepted."""
+"""For each wrong setting, by name: (what is wrong, where it was found, what is accepted)."""
 
 
 def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Each setting by its dotted name."""
+    """Yields (dotted name, field) for every setting, also those of the sections."""
     for name, info in model.model_fields.items():
         if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
             yield from leaves(info.annotation, f"{prefix}{name}.")
@@ -38,12 +38,12 @@ def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Fiel
 
 
 def variable(dotted: str) -> str:
-    """The environment variable of a setting."""
+    """The environment variable of the setting with a dotted name."""
     return PREFIX + dotted.replace(".", "__").upper()
 
 
 def refusal(wrong: Wrong) -> NewnormalError:
-    """The error for settings: of each what is wrong, where it was found, and what is accepted."""
+    """The error ``SETTING_INVALID`` that names all wrong settings, where each was found and what is accepted."""
     what = "; ".join(text for text, _, _ in wrong.values())
     where = ", ".join(dict.fromkeys(place for _, place, _ in wrong.values()))
     wanted = [f"{name}: {text}" if len(wrong) > 1 else text for name, (_, _, text) in wrong.items()]
@@ -53,13 +53,13 @@ def refusal(wrong: Wrong) -> NewnormalError:
 def refused(
     error: ValidationError, model: type[BaseModel], given: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Wrong:
-    """What the settings' types refused.
+    """Turns a validation error of pydantic into the wrong settings that it reports.
 
     Args:
-        error: What they say.
-        model: The settings.
-        given: Settings of the command line, by dotted name.
-        environ: The environment.
+        error: The validation error.
+        model: The class of all settings.
+        given: Settings given on the command line, by dotted name.
+        environ: The environment variables.
     """
     known, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
     for one in error.errors():
@@ -83,14 +83,14 @@ def _unknown(
 ) -> tuple[str, str, str]:
     sections = {name.partition(".")[0] for name in known if "." in name}
     if path in sections:
-        return f"{path} = {_short(value)}: a table of settings", place(path, given, environ), f"[{path}]"
+        return f"{path} = {_short(value)}: it is a table of settings", place(path, given, environ), f"[{path}]"
     what = f"{path} = {_short(value)}: there is no such setting"
     hint = meant(path, known)
     return what + (f"; did you mean {hint}?" if hint else ""), place(path, given, environ), "see docs/settings.md"
 
 
 def meant(path: str, known: Mapping[str, FieldInfo]) -> str | None:
-    """The setting, or table of settings, that an unknown name is most like."""
+    """The known setting, or table of settings, whose name is most similar to an unknown one; ``None`` if none is."""
     names = [*known, *sorted({name.partition(".")[0] for name in known if "." in name})]
     leaf = path.rpartition(".")[2]
     same = [name for name in known if name.rpartition(".")[2] == leaf]
@@ -100,9 +100,9 @@ def meant(path: str, known: Mapping[str, FieldInfo]) -> str | None:
 
 
 def unknown_variables(environ: Mapping[str, str], model: type[BaseModel]) -> Wrong:
-    """The variables that look like ours and are no settings, each with the setting that may have been meant.
+    """Finds environment variables that begin with `NEWNORMAL_` but name no setting; pydantic ignores these silently.
 
-    Pydantic passes over what it does not know.
+    Each is reported with the setting that may have been meant.
     """
     known, wrong = dict(leaves(model)), dict[str, tuple[str, str, str]]()
     tables = {name.partition(".")[0] for name in known if "." in name}
@@ -112,7 +112,7 @@ def unknown_variables(environ: Mapping[str, str], model: type[BaseModel]) -> Wro
             continue
         first, _, rest = inner.lower().partition("__")
         if inner.lower() in known or (first in tables and (rest or inner.lower() in tables)):
-            continue  # what stands in a table is pydantic's to check
+            continue  # pydantic checks names within a table of settings
         close = get_close_matches(inner, [variable(dotted).removeprefix(PREFIX) for dotted in known], 1)
         hint = f"; did you mean {PREFIX}{close[0]}?" if close else ""
         wrong[name] = (f"{name}: there is no such setting{hint}", "environment", "see docs/settings.md")
@@ -120,7 +120,7 @@ def unknown_variables(environ: Mapping[str, str], model: type[BaseModel]) -> Wro
 
 
 def hide(url: str) -> str:
-    """An address without user and password.
+    """Replaces the user and password of an address by `***`.
 
     >>> hide("http://me:secret@host:9200")
     'http://***@host:9200'
@@ -134,7 +134,7 @@ def _short(value: object) -> str:
 
 
 def place(name: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """Where a setting's value comes from: the first of command line, environment and file that has it."""
+    """Where a setting was set: "command line", the name of an environment variable, or the settings file."""
     if any(given.get(dotted) is not None and (dotted + ".").startswith(f"{name}.") for dotted in given):
         return "command line"
     upper = {variable.upper(): variable for variable in environ}

@@ -1,4 +1,4 @@
-"""Types of settings: each refuses what could not be used later, and says what is accepted."""
+"""The types of settings: each refuses values that could not be used later, and says what it accepts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_MEGABYTES = 1024 * 1024
 
 @dataclass(frozen=True)
 class Accepts:
-    """What a setting accepts, in words."""
+    """Marks a type of setting with the values that it accepts, in words, for error messages and docs/settings.md."""
 
     text: str
 
@@ -45,7 +45,11 @@ def _checked(usable: Callable[[str], bool]) -> AfterValidator:
 
 
 def _is_host(text: str) -> bool:
-    """A name, or an address of version 4 or 6; raises ``ValueError`` for some that are none."""
+    """True for a host name or an IP address (version 4 or 6).
+
+    Raises:
+        ValueError: If the text looks like an IP address but is none.
+    """
     if ":" in text or re.fullmatch(r"[0-9.]+", text):
         ipaddress.ip_address(text)
         return True
@@ -75,12 +79,12 @@ def _megabytes(least: int) -> AfterValidator:
 
 
 def megabytes(text: str) -> int:
-    """Megabytes (of 2^20 bytes) of a size such as ``512m`` or ``2g``."""
+    """Reads a size such as ``512m`` or ``2g``; returns megabytes of 2^20 bytes."""
     return int(text[:-1]) * _MEGABYTES[text[-1]]
 
 
 def _is_folder(path: Path) -> Path:
-    """Only what no later permission or disk can mend is refused here."""
+    """Refuses a path that can never become a folder; missing permissions and full disks are found when it is used."""
     try:
         absolute = path.expanduser()
         if str(path) not in ("", ".") and str(path).isprintable():
@@ -147,7 +151,7 @@ TimeZone = Annotated[Zone, Accepts("an IANA name, e.g. UTC or Europe/Stockholm")
 
 
 def accepted(info: FieldInfo) -> str:
-    """What a setting accepts, in words, from its type and bounds."""
+    """The values that a setting accepts, in words, from its type and bounds."""
     for mark in info.metadata:
         if isinstance(mark, Accepts):
             return mark.text

@@ -1,6 +1,7 @@
-"""All settings, in one tree: defaults < newnormal.toml < environment (NEWNORMAL_KAFKA__BOOTSTRAP, …) < command line.
+"""All settings, in one tree of sections.
 
-A bad setting stops the start with a message that names it and what is accepted.
+A value on the command line overrides the environment (NEWNORMAL_KAFKA__BOOTSTRAP, …), which overrides newnormal.toml,
+which overrides the default. A wrong setting stops the start with a message that names it and what is accepted.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from pipelines.contracts.setting_types import (
 )
 
 _MOST_SLICES = 1_000
-"""Windows that one record is in, at most: each holds a state of its own."""
+"""The most sliding windows that one record may belong to; each of them keeps state."""
 
-"""Folder of what belongs to no namespace."""
+"""Name of the folder in the state directory that is used when the namespace is empty."""
 
 
 class _Section(BaseModel):
@@ -49,21 +50,21 @@ class _Section(BaseModel):
 
 
 class KafkaSettings(_Section):
-    bootstrap: Brokers = Field(None, description="host:port of a broker; empty: the embedded one")
+    bootstrap: Brokers = Field(None, description="host:port of a Kafka broker; empty: the embedded one")
     partitions: Whole = Field(
-        4, ge=1, le=1024, description="partitions of a topic that we create; a multiple of engine.shards"
+        4, ge=1, le=1024, description="partitions of each topic that Newnormal creates; a multiple of engine.shards"
     )
-    replication: Whole = Field(1, ge=1, le=7, description="replicas of a topic that we create")
+    replication: Whole = Field(1, ge=1, le=7, description="replicas of each topic that Newnormal creates")
 
 
 class ElasticsearchSettings(_Section):
-    url: Url = Field(None, description="http://host:port; empty: the embedded one")
+    url: Url = Field(None, description="http://host:port of Elasticsearch; empty: the embedded one")
     index: Index = Field(
         "novelties",
-        description="alias that documents are read through, and first part of their indices' names; with the "
-        "namespace before it: `nab.novelties`",
+        description="alias through which documents are read, and first part of the names of their indices; the "
+        "namespace is put before it, e.g. `nab.novelties`",
     )
-    refresh: Duration = Field("500ms", description="how soon a document is searchable")
+    refresh: Duration = Field("500ms", description="time until a new document can be found by a search")
 
 
 class EmbeddedSettings(_Section):
@@ -73,74 +74,89 @@ class EmbeddedSettings(_Section):
 
 class EngineSettings(_Section):
     shards: Whole = Field(
-        2, ge=1, le=1024, description="shards of keyed state of each job; fixed at a job's first start"
+        2, ge=1, le=1024, description="shards of each job's keyed state; fixed at the job's first start"
     )
     cores: Whole = Field(4, ge=1, le=1024, description="threads of the local Spark")
-    trigger: Duration = Field("200ms", description="shortest time between two micro-batches")
+    trigger: Duration = Field("200ms", description="shortest time between the starts of two micro-batches")
     max_records: Whole = Field(
-        2_000, ge=1, le=10**9, description="Kafka messages of one columnar micro-batch at the most"
+        2_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads columnar topics"
     )
     max_messages: Whole = Field(
-        400_000, ge=1, le=10**9, description="Kafka messages of one JSON micro-batch at the most"
+        400_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads JSON topics"
     )
     driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")
 
 
 class WatermarkSettings(_Section):
     out_of_orderness: Duration = Field("5s", description="how far records of one input partition may be out of order")
-    idle_after: Length = Field("10s", description="a partition silent for so long no longer holds the watermark back")
-    max_ahead: Duration = Field("1m", description="how far an event time may lie ahead of its arrival at Kafka")
-    earliest: Time = Field("2000-01-01T00:00:00Z", description="event times before this are taken for a broken clock")
+    idle_after: Length = Field(
+        "10s", description="a partition without records for this long no longer holds the watermark back"
+    )
+    max_ahead: Duration = Field("1m", description="how far an event time may lie after its record's arrival at Kafka")
+    earliest: Time = Field(
+        "2000-01-01T00:00:00Z", description="records with an earlier event time are rejected: a wrong clock"
+    )
 
 
 class WindowSettings(_Section):
     size: Length = Field("10s", description="length of the feature windows")
-    every: OptionalLength = Field(None, description="slide of the windows; empty: tumbling. It divides the size")
+    every: OptionalLength = Field(
+        None, description="slide of the windows, a divisor of the size; empty: tumbling windows"
+    )
     allowed_lateness: Duration = Field(
-        "10m", description="how long after the watermark a late record still revises its window"
+        "10m", description="how far the watermark may be past a window's end while late records still revise it"
     )
 
 
 class DetectorSettings(_Section):
     threshold: Number = Field(
-        50.0, ge=0, le=100, description="record_score from which a window is an anomaly: the sensitivity knob"
+        50.0,
+        ge=0,
+        le=100,
+        description="record_score from which a window is an anomaly; lower: more sensitive",
     )
     emit: Literal["all", "novel"] = Field(
-        "all", description="all: a verdict for each window; novel: only what is not normal"
+        "all", description="`all`: write a verdict for each window; `novel`: only news, and the end of an incident"
     )
     timezone: TimeZone = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
     family: Families = Field(
         {},
-        description="families of metrics whose own choice is not wanted, by glob of the metric: `mixture`, `count`, "
-        "`ratio` or `categorical`; the first glob that matches holds; see model.md",
+        description="model family of metrics, by glob of the metric: `mixture`, `count`, `ratio` or `categorical`; the "
+        "first glob that matches applies; the detector chooses for all other metrics; see model.md",
     )
 
 
 class ConsoleSettings(_Section):
-    host: ListenHost = Field("127.0.0.1", description="address the console listens on")
-    port: Whole = Field(8880, ge=0, le=65535, description="its port; the next free one when taken")
-    hosts: Names = Field("", description="further names by which it is reached, with commas between them; `*`: any")
+    host: ListenHost = Field("127.0.0.1", description="address on which the web console listens")
+    port: Whole = Field(
+        8880, ge=0, le=65535, description="port of the web console; if taken, the next free one is used"
+    )
+    hosts: Names = Field(
+        "", description="further host names under which browsers reach the console, separated by commas; `*`: any"
+    )
 
 
 class LogSettings(_Section):
-    level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
-    format: Literal["text", "json"] = Field("text", description="text: lines for people; json: an object a line")
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level that is logged")
+    format: Literal["text", "json"] = Field("text", description="`text`: lines for people; `json`: one object per line")
 
 
 class BufferSettings(_Section):
-    size: DiskSize = Field("256m", description="what an agent may keep on disk while Kafka does not answer")
-    age: Length = Field("1d", description="how long it keeps a sample; older ones are dropped, and told of")
+    size: DiskSize = Field("256m", description="disk space for samples that an agent keeps while Kafka does not answer")
+    age: Length = Field("1d", description="how long an agent keeps a sample; it drops older ones and says so")
 
 
 class Settings(BaseSettings):
-    """Everything that can be set, validated as a whole before anything starts."""
+    """All settings; they are validated together before anything starts."""
 
     model_config = SettingsConfigDict(
         env_prefix="NEWNORMAL_", env_nested_delimiter="__", frozen=True, extra="forbid", toml_file="newnormal.toml"
     )
 
     namespace: Prefix = Field("", description="prefix of all topics and indices, ends in a dot; empty: none")
-    state_dir: Folder = Field(Path("~/.local/state/newnormal"), description="servers' data, checkpoints, logs")
+    state_dir: Folder = Field(
+        Path("~/.local/state/newnormal"), description="folder of the embedded servers' data, checkpoints and log files"
+    )
     kafka: KafkaSettings = KafkaSettings()
     elasticsearch: ElasticsearchSettings = ElasticsearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
@@ -161,16 +177,16 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Command line (init) over environment over newnormal.toml over defaults."""
+        """The sources of settings, the strongest first: command line (init), environment, newnormal.toml."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
     def topic(self, name: str) -> str:
-        """The full name of a topic: with the namespace before it."""
+        """The full name of a topic, with the namespace before it."""
         return self.namespace + name
 
     @property
     def index(self) -> str:
-        """The alias that documents are read through: with the namespace before it."""
+        """The alias through which documents are read, with the namespace before it."""
         return self.namespace + self.elasticsearch.index
 
     @property
@@ -179,19 +195,26 @@ class Settings(BaseSettings):
         return self.state_dir.expanduser().resolve()
 
     def folder(self, what: str) -> Path:
-        """Where something that each namespace has of its own lies in the state directory."""
+        """The folder for one purpose in the state directory; each namespace has its own.
+
+        Args:
+            what: The purpose, e.g. ``checkpoints``; the first part of the path.
+        """
         return self.state / what / (self.namespace.rstrip(".") or NO_NAMESPACE)
 
     def file(self, name: str) -> Path:
-        """A file in the state directory that each namespace has of its own."""
+        """The path of a file in the state directory; each namespace has its own."""
         return self.state / f"{self.namespace}{name}"
 
 
 def load(**overrides: Any) -> Settings:
-    """Reads the settings; ``overrides`` are dotted names (``kafka.bootstrap``) whose value is not ``None``.
+    """Reads and validates all settings.
+
+    Args:
+        overrides: Values of the command line by dotted name, such as ``kafka.bootstrap``; ``None`` means not given.
 
     Raises:
-        NewnormalError: ``SETTING_INVALID`` naming each wrong setting, its value and what is accepted.
+        NewnormalError: ``SETTING_INVALID``; the message names each wrong setting, its value and what is accepted.
     """
     tree: dict[str, Any] = {}
     for dotted, value in overrides.items():
@@ -217,16 +240,16 @@ def load(**overrides: Any) -> Settings:
 
 
 def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors.Wrong:
-    """The settings that do not fit another one."""
+    """The settings that contradict another setting."""
     kafka, shards, window = settings.kafka, settings.engine.shards, settings.window
     wrong: dict[str, tuple[str, str]] = {}
     if kafka.partitions % shards:
         what = f"kafka.partitions = {kafka.partitions}, no multiple of engine.shards = {shards}"
-        wrong["kafka.partitions"] = (what, "a multiple: each topic partition is written by one shard")
+        wrong["kafka.partitions"] = (what, "a multiple of it: one shard writes each topic partition")
     size, every = duration_ms(window.size), duration_ms(window.every or window.size)
     if size % every or size // every > _MOST_SLICES:
         what = f"window.every = {window.every!r}, but window.size = {window.size!r}"
-        wrong["window.every"] = (what, f"what divides the size, into {_MOST_SLICES} parts at most")
+        wrong["window.every"] = (what, f"a divisor of the size, at least size / {_MOST_SLICES}")
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place
@@ -234,7 +257,7 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
 
 
 def _mixed(settings: Settings) -> str | None:
-    """What a namespace would have in common with another one; ``None``: nothing."""
+    """What the namespace would share with no namespace, as the rest of a message; ``None`` if it shares nothing."""
     namespace, names = settings.namespace, set(topics.NAMES)
     if not namespace:
         return None

@@ -1,6 +1,6 @@
-"""The Kafka topics: their names, and how each is configured by who writes it.
+"""The names of the Kafka topics and the configuration of each, which depends on who writes it.
 
-How they join the jobs is said in `pipelines.jobs`.
+`pipelines.jobs` says which jobs read and write which topic.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ GROUNDTRUTH = "groundtruth"
 LEDGER = LEDGER_TOPIC
 
 FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG)
-"""What agents write."""
+"""Topics that agents write."""
 
 FROM_OPERATORS = (RULES, LABELS)
-"""What operators write, by `newnormal rule` and `newnormal label`: control messages for the detectors."""
+"""Topics of control messages for the detectors; operators write them by `newnormal rule` and `newnormal label`."""
 
 FROM_JOBS = (
     *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),
     *(NOVELTIES, NOVELTIES_LATE, LOG_FEATURES_LATE),
 )
-"""What jobs write, each one or two."""
+"""Topics that jobs write."""
 
 SHARED = (DEADLETTER, GROUNDTRUTH, LEDGER)
-"""What any job writes, and the ground truth of a simulation."""
+"""Topics that all jobs write (dead letters, ledger), and the ground truth that the simulator writes."""
 
 NAMES = (*FROM_AGENTS, *FROM_OPERATORS, *FROM_JOBS, *SHARED)
 """All topics."""
 
 LATE = ".late"
-"""How the names of the topics end that carry what came too late."""
+"""Suffix of the topics that carry records which came too late."""
 
 _DAY_MS = 86_400_000
 
 
 def config(name: str, retention_days: int = 7) -> dict[str, Any]:
-    """The configuration with which a topic is made.
+    """The configuration with which a topic is created.
 
     Args:
         name: One of `NAMES`, without the namespace.
-        retention_days: How long what was written is kept; what operators said is kept for good.
+        retention_days: Days for which Kafka keeps messages; rules and labels are kept for ever.
     """
     stamped = {"message.timestamp.type": "LogAppendTime"}  # the writer's clock must not decide the watermark
-    if name in FROM_OPERATORS:  # compaction keeps of heartbeats only the last
+    if name in FROM_OPERATORS:  # compaction keeps the last message of each key; heartbeats, too, leave only the last
         return {"cleanup.policy": "compact", **stamped}
     kept = {"retention.ms": str(retention_days * _DAY_MS), "max.message.bytes": "16000000"}
     return kept | stamped if name in FROM_AGENTS else kept

@@ -1,7 +1,7 @@
-"""A novelty in words, for a person who is woken by it: what is unusual, what is usual, and since when.
+"""The explanation of a novelty in words, for the operator on call: what is unusual, what is usual, and since when.
 
-The detector puts them into `message`, and the figures behind them into `details`, of what is news; the console shows
-them of any document, as plain text.
+The detector writes the explanation into the field `message` of each verdict that is news, and the figures behind it
+into the field `details`. The console explains any document of the index in the same words.
 """
 
 from pipelines.contracts.explanations.explanation import explain, explained

@@ -1,4 +1,4 @@
-"""The figures behind a novelty: its chance, evidence in nats, whom the expectation follows, shares. For experts."""
+"""The figures behind a novelty, for experts: probability, evidence in nats, weights of the model's experts, shares."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from pipelines.contracts.records.novelty import JOINED
 _CHANNELS = {
     "point": "the value itself",
     "window": "unusual values for some time",
-    "record": "a value beyond all of late",
+    "record": "a value beyond all recent ones",
     "change": "a sudden step",
     "frozen": "the same value over and over",
-    "absence": "windows that did not come",
+    "absence": "missing windows",
     "unseen": "a log template not seen before",
-    "mix": "another mix of log lines",
+    "mix": "an unusual mix of log lines",
     "burst": "more lines of a template than usual",
     "silence": "lines that are missing",
-    "severity": "another mix of severities",
+    "severity": "an unusual mix of severities",
 }
 _JOINED = {"point": "its most unusual metric", "window": "all its metrics on average"}
 _EXPERTS = {
-    "level": "its level of late",
-    "log_level": "its level of late on a logarithmic scale",
-    "hour": "the same hour of days before",
-    "count": "how many there usually are in a window",
-    "ratio": "the share that it usually is",
+    "level": "its recent level",
+    "log_level": "its recent level on a logarithmic scale",
+    "hour": "the same hour on earlier days",
+    "count": "the usual count in a window",
+    "ratio": "the usual share",
     "categorical": "the few values that it usually has",
 }
 _LEAST_NATS = 1.0
-"""Evidence that would be seen in one window of three says nothing."""
+"""Evidence below this many nats is not shown: it occurs by chance in about one window of three."""
 
 _NEVER = 1e-9
-"""A chance below this is none in practice."""
+"""A probability below this is written as "practically never"."""
 
 
 def details(facts: Facts) -> list[str]:
-    """All figures, as sentences."""
+    """All figures of a novelty, one sentence each; figures that are not known are left out."""
     found = (_chance(facts), _evidence(facts), _expectation(facts), _shares(facts), _template(facts))
     return [sentence for sentence in found if sentence]
 
 
 def _chance(facts: Facts) -> str:
     score, probability = facts.number("record_score"), facts.number("probability")
-    told = "" if score is None else f"Score {number(score)} of 100. "
+    scored = "" if score is None else f"Score {number(score)} of 100. "
     if probability is None or facts.kind == "recovered":
-        return told.strip()
+        return scored.strip()
     often = (
         "practically never"
         if probability < _NEVER
@@ -53,7 +53,7 @@ def _chance(facts: Facts) -> str:
         if probability >= 0.5
         else f"in 1 of {number(1 / probability)} windows"
     )
-    return f"{told}Were all as before, a value at least as extreme would be seen {often}."
+    return f"{scored}If nothing had changed, a value at least as extreme would be seen {often}."
 
 
 def _evidence(facts: Facts) -> str:
@@ -68,9 +68,9 @@ def _expectation(facts: Facts) -> str:
     if not experts or facts.number("actual") is None:
         return ""
     hour = expected.get("hour")
-    usual = f" At this hour it was about {facts.scale(hour)} on such days before." if hour is not None else ""
+    usual = f" At this hour it was about {facts.scale(hour)} on similar days before." if hour is not None else ""
     name, share = experts[0]
-    return f"What is expected follows {_EXPERTS.get(name, name)} ({share:.0%}).{usual}"
+    return f"The expected value follows mainly {_EXPERTS.get(name, name)} ({share:.0%}).{usual}"
 
 
 def _shares(facts: Facts) -> str:

@@ -1,4 +1,4 @@
-"""All the words on a novelty: a headline, sentences by its kind, and the figures behind them."""
+"""The whole explanation of a novelty: a headline, sentences by the kind of novelty, and the figures behind them."""
 
 from __future__ import annotations
 
@@ -24,33 +24,42 @@ HEADLINES = {
 }
 
 _NAMES = {name: info.alias or name for name, info in Novelty.model_fields.items()}
-_OF = {JOINED: joined.sentences, "logs": logs.sentences}
+_SENTENCES = {JOINED: joined.sentences, "logs": logs.sentences}
+"""The function that writes the sentences, by metric; all other metrics have `metric.sentences`."""
 
 
 def explained(verdicts: pl.DataFrame, zone: str = "UTC") -> pl.DataFrame:
-    """Verdicts with the columns `message` and `details` filled where they are news, or close an incident.
+    """Adds the columns `message` and `details` to verdicts: filled where a verdict is news or closes an incident.
 
     Args:
-        verdicts: A frame of `pipelines.jobs.detect.metrics.detection.SCHEMA`, or those columns of it that are known.
+        verdicts: A row per verdict, with columns of `pipelines.jobs.detect.metrics.detection.SCHEMA`; only `kind` is
+            required, facts whose columns are missing are left out of the text.
         zone: IANA name of the time zone in which instants are written.
+
+    Returns:
+        The same rows; both columns are null where a verdict is no news.
     """
     news = ~verdicts["kind"].is_in(QUIET_KINDS)
     if "incident_state" in verdicts.columns:
         news |= (verdicts["incident_state"] == "closed").fill_null(False)
     columns: dict[str, list[str | None]] = {name: [None] * verdicts.height for name in ("message", "details")}
     for place, row in zip(news.arg_true(), verdicts.filter(news).iter_rows(named=True), strict=True):
-        words = explain({_NAMES[name]: value for name, value in row.items()}, zone)
-        columns["message"][place] = " ".join(words["sentences"])
-        columns["details"][place] = " ".join(words["details"])
+        explanation = explain({_NAMES[name]: value for name, value in row.items()}, zone)
+        columns["message"][place] = " ".join(explanation["sentences"])
+        columns["details"][place] = " ".join(explanation["details"])
     return verdicts.with_columns(pl.Series(name, texts, dtype=pl.String) for name, texts in columns.items())
 
 
 def explain(novelty: Mapping[str, Any], zone: str = "UTC") -> dict[str, Any]:
-    """Headline, sentences and figures for one novelty document.
+    """Explains one novelty document: its headline, its sentences and the figures behind them.
 
     Args:
-        novelty: By JSON name.
+        novelty: The fields of the document, by JSON name.
         zone: IANA name of the time zone in which instants are written.
+
+    Returns:
+        `headline`, `sentences` and `details` as text; `evidence` and `influencers` as (name, number) pairs, the largest
+        numbers first.
 
     >>> document = {"host.name": "pay-01", "metric": "queue.depth", "kind": "anomaly", "actual": 180.0,
     ...     "typical": 100.0, "lower": 95.0, "upper": 108.0, "since": 1784802520000, "@timestamp": 1784802530000}
@@ -58,7 +67,7 @@ def explain(novelty: Mapping[str, Any], zone: str = "UTC") -> dict[str, Any]:
     ['queue.depth of pay-01 is 180; usual: 95 to 108.', 'Far outside.', 'Since 10:28:40 UTC.']
     """
     facts = Facts(novelty, zone)
-    sentences = [*_OF.get(facts.metric, metric.sentences)(facts), facts.revised()]
+    sentences = [*_SENTENCES.get(facts.metric, metric.sentences)(facts), facts.revised()]
     return {
         "headline": HEADLINES.get(facts.kind, "Unusual"),
         "sentences": [sentence for sentence in sentences if sentence],

@@ -1,4 +1,4 @@
-"""What is known of a novelty when it is put into words, by the names under which words ask for it."""
+"""The facts of a novelty that explanations need, read from its document and worked out where they are not in it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from pipelines.contracts.explanations.quantities import Scale, duration, instant
 from pipelines.contracts.records.novelty import QUIET_KINDS
 
 _ABSURD = 4.0
-"""A band that is so many times as wide as all values were apart, and as they are large, says nothing."""
+"""The widest band that is shown, in multiples of the largest of: typical value, actual value, range of all values."""
 
 
 def ranked(values: Any) -> list[tuple[str, float]]:
-    """Named numbers, strongest first, by size; from an object, or from entries as Arrow has them."""
+    """Sorts named numbers by absolute value, the largest first.
+
+    Args:
+        values: An object of numbers by name, or a list of entries with `key` and `value`, as Arrow gives maps.
+    """
     pairs = values.items() if isinstance(values, Mapping) else [(each["key"], each["value"]) for each in values or []]
     return sorted(((name, value) for name, value in pairs if value is not None), key=lambda e: (-abs(e[1]), e[0]))
 
 
 @dataclass(frozen=True)
 class Facts:
-    """A novelty document, read.
+    """The facts of one novelty document.
 
     Args:
-        novelty: By JSON name.
+        novelty: The fields of the document, by JSON name.
         zone: IANA name of the time zone in which instants are written.
     """
 
@@ -34,22 +38,22 @@ class Facts:
 
     @property
     def entity(self) -> str:
-        """The machine."""
+        """Name of the machine."""
         return str(self.novelty.get("host.name", "?"))
 
     @property
     def metric(self) -> str:
-        """The metric."""
+        """Name of the metric."""
         return str(self.novelty.get("metric", "?"))
 
     @property
     def kind(self) -> str:
-        """The kind of news."""
+        """The kind of the novelty, such as `anomaly` or `absence`."""
         return str(self.novelty.get("kind", ""))
 
     @property
     def quiet(self) -> bool:
-        """Whether it is no news."""
+        """True if the verdict is no news: its kind is `normal` or `learning`."""
         return self.kind in QUIET_KINDS
 
     def number(self, name: str) -> float | None:
@@ -59,17 +63,17 @@ class Facts:
 
     @cached_property
     def context(self) -> dict[str, float]:
-        """What the words rest on beside the other fields."""
+        """The numbers of the field `context`, by name; see `Novelty`."""
         return dict(ranked(self.novelty.get("context")))
 
     @cached_property
     def evidence(self) -> dict[str, float]:
-        """Evidence in nats by channel, strongest first."""
+        """Evidence in nats by channel, the strongest first."""
         return dict(ranked(self.novelty.get("evidence")))
 
     @cached_property
     def band(self) -> tuple[float, float] | None:
-        """The band in which the value was expected; ``None`` if there is none that says anything."""
+        """Bounds of the band in which the value was expected; ``None`` if there is no band or it is absurdly wide."""
         lower, upper = self.number("lower"), self.number("upper")
         if lower is None or upper is None:
             return None
@@ -94,44 +98,48 @@ class Facts:
 
     @property
     def since(self) -> str:
-        """When it began, as a sentence; empty if that is not known."""
+        """The sentence that says when the incident began; empty if that is not known."""
         return f"S{self.from_onset[2:]}." if self.from_onset else ""
 
     @property
     def from_onset(self) -> str:
-        """When it began, as part of a sentence that begins with a blank; empty if that is not known."""
+        """A phrase such as " since 10:28:40 UTC": when the incident began; empty if that is not known."""
         began = self.novelty.get("since")
         return "" if began is None else f" since {self.instant(int(began))}"
 
     @property
     def lasted(self) -> float | None:
-        """Milliseconds from its beginning until this window."""
+        """Milliseconds from the beginning of the incident to this window; ``None`` if one of them is not known."""
         began, start = self.novelty.get("since"), self.novelty.get("window_start", self.novelty.get("@timestamp"))
         return None if began is None or start is None else max(float(start) - float(began), 0.0)
 
     def instant(self, ms: int) -> str:
-        """An instant in words."""
+        """An instant as text, with its date unless that is the date of the novelty.
+
+        Args:
+            ms: Epoch milliseconds.
+        """
         return instant(ms, int(self.novelty.get("@timestamp") or ms), self.zone)
 
     def after(self) -> str:
-        """How long it lasted, as words that begin with a blank; empty if that is not known."""
+        """A phrase such as " after 5 min": how long the incident lasted; empty if that is not known."""
         return f" after {duration(self.lasted)}" if self.lasted else ""
 
     def by_rule(self) -> str:
-        """Which rules had it reported, as the beginning of a sentence; empty if none did."""
+        """The beginning of a sentence that names the rules that had this reported; empty if no rule did."""
         rules = list(self.novelty.get("reported_by") or [])
         return f"Rule{'s' if len(rules) > 1 else ''} {listed(rules)}: " if rules else ""
 
     def course(self) -> str:
-        """Where the incident stands if that is all there is to tell, as a sentence."""
+        """For a verdict that is no news: a sentence saying that its incident is open or closed; else empty."""
         state = self.novelty.get("incident.state") if self.quiet else None
         if state == "closed":
             return f"The incident that began{self.from_onset.replace(' since', ' at')} is closed."
         return f"An incident has been open{self.from_onset}." if state == "open" else ""
 
     def revised(self) -> str:
-        """That it was judged again, or decided later, as a sentence."""
+        """A sentence saying that the verdict was decided later, or was judged again; else empty."""
         decided, revision = self.novelty.get("incident.decided"), int(self.novelty.get("revision") or 0)
         if decided is not None:
-            return f"What followed decided that, at {self.instant(int(decided))}."
+            return f"This was decided at {self.instant(int(decided))}, from the windows that followed."
         return f"Judged again after late data, a rule or a label (revision {revision})." if revision else ""

@@ -1,4 +1,4 @@
-"""Sentences on all metrics of a machine together."""
+"""The sentences of a joined verdict, which judges all metrics of a machine together."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pipelines.contracts.explanations.facts import Facts, ranked
 from pipelines.contracts.explanations.quantities import Scale, listed, number
 
 _MOST, _LEAST = 3, 0.1
-"""Metrics that are named at the most, and the share of the verdict from which on a further one is."""
+"""The largest number of metrics that are named; the smallest share of the verdict with which a further one is named."""
 
 _TIMES = 2.0
-"""From so many times what is usual on a value is told as such."""
+"""A value of at least this many times the usual one is written as a multiple, such as "3 ×"."""
 
 
 def sentences(facts: Facts) -> list[str]:
-    """All sentences on a machine, empty ones among them."""
+    """The sentences on a machine; those that do not apply are empty."""
     entity = facts.entity
     if facts.kind == "absence":
         return [f"{entity} has sent nothing{facts.from_onset}: none of its metrics."]
@@ -21,10 +21,10 @@ def sentences(facts: Facts) -> list[str]:
         absent = facts.context.get("absent") or not facts.novelty.get("influencers")
         return [f"{entity} {'sends again' if absent else 'is normal again'}{facts.after()}."]
     if facts.quiet:
-        usual = "What is usual of it is still being learned." if facts.kind == "learning" else ""
+        usual = "What is usual is still being learned." if facts.kind == "learning" else ""
         return [f"The metrics of {entity} were judged together.", usual, facts.course()]
     if facts.kind == "new_normal":
-        return [f"What the metrics of {entity} have been{facts.from_onset} is usual from now on."]
+        return [f"{entity} has a new normal: its values{facts.from_onset} count as usual from now on."]
     return [_unusual(facts), facts.since]
 
 
@@ -41,7 +41,7 @@ def _unusual(facts: Facts) -> str:
         parts = [_part(name, actuals.get(name), typicals.get(name), "usually") for name in outside]
         return f"{facts.by_rule()}{facts.entity} is unusual in {listed(parts)}."
     parts = [_part(name, actuals.get(name), suggested[name], "its other metrics suggest") for name in named]
-    return f"{facts.by_rule()}Each metric of {facts.entity} is ordinary, but not together: {listed(parts)}."
+    return f"{facts.by_rule()}Each metric of {facts.entity} is ordinary, but their combination is not: {listed(parts)}."
 
 
 def _part(name: str, actual: float | None, typical: float | None, how: str) -> str:

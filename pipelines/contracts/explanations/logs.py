@@ -1,4 +1,4 @@
-"""Sentences on a machine's log."""
+"""The sentences of a verdict on a machine's log."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pipelines.contracts.explanations.metric import usual
 from pipelines.contracts.explanations.quantities import duration
 
 _LEAST = 1.0
-"""Nats below which evidence says nothing."""
+"""A channel with less evidence than this many nats is not named as the reason."""
 
 _SEVERITY = "log.severity."
 _SEVERITIES = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
-"""Names of the codes, in their order: those of syslog (RFC 5424)."""
+"""Names of the syslog severities (RFC 5424); the index is the code."""
 
 _WHY = {
     "unseen": "has a kind of line that it never had before: ",
@@ -23,7 +23,7 @@ _WHY = {
 
 
 def sentences(facts: Facts) -> list[str]:
-    """All sentences on a log, empty ones among them."""
+    """The sentences on a log; those that do not apply are empty."""
     log = f"The log of {facts.entity}"
     since = facts.from_onset
     if facts.kind == "absence":
@@ -32,11 +32,11 @@ def sentences(facts: Facts) -> list[str]:
     if facts.kind == "recovered":
         return [f"{log} is normal again{facts.after()}.", _lines(facts)]
     if facts.kind == "new_normal":
-        return [f"What the log of {facts.entity} has been{since} is usual from now on.", _lines(facts)]
+        return [f"{log} has a new normal: its lines{since} count as usual from now on.", _lines(facts)]
     if facts.kind == "state_change":
         return [f"{log} has changed, and stays so.", _why(facts, "It"), _lines(facts), facts.since]
     if facts.quiet:
-        learning = "What is usual of it is still being learned." if facts.kind == "learning" else ""
+        learning = "What is usual is still being learned." if facts.kind == "learning" else ""
         return [f"{log}: {_lines(facts)}", learning, facts.course()]
     return [facts.by_rule() + (_why(facts, log) or f"{log} is unusual."), _lines(facts), facts.since]
 
@@ -47,8 +47,8 @@ def _why(facts: Facts, log: str) -> str:
         return ""
     example = facts.novelty.get("event.original") or facts.novelty.get("log.template")
     what = _severity(facts) if channel == "severity" else f'"{example}"' if example else ""
-    told = _WHY[channel]
-    return f"{log} {told}{what}." if what else f"{log} {told.partition(':')[0].partition(',')[0]}."
+    reason = _WHY[channel]
+    return f"{log} {reason}{what}." if what else f"{log} {reason.partition(':')[0].partition(',')[0]}."
 
 
 def _severity(facts: Facts) -> str:
@@ -61,9 +61,9 @@ def _lines(facts: Facts) -> str:
     actual = facts.number("actual")
     if actual is None:
         return ""
-    told = f"{facts.scale(actual)} line{'' if actual == 1 else 's'}{_span(facts)}"
+    lines = f"{facts.scale(actual)} line{'' if actual == 1 else 's'}{_span(facts)}"
     beside = usual(facts)
-    return f"{told}; {beside}." if beside else f"{told}."
+    return f"{lines}; {beside}." if beside else f"{lines}."
 
 
 def _span(facts: Facts) -> str:

@@ -1,4 +1,4 @@
-"""Sentences on one metric of one machine, by the kind of news."""
+"""The sentences of a verdict on one metric of one machine, by the kind of novelty."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pipelines.contracts.explanations.facts import Facts
 from pipelines.contracts.explanations.quantities import Scale, duration, listed
 
 _FEW, _MANY = 30, 100
-"""Values until little is known; from which on there is a record to be broken."""
+"""With fewer values than the first, the text says that little is known; from the second on it mentions records."""
 
 _DAY = 86_400_000
 _RUN = 8
-"""Values in a row on one side from which on they are a run: one in 128 by chance."""
+"""This many values in a row on one side of the typical value are called a run; chance makes one in 128."""
 
 _SUDDEN = 4.0
-"""Nats of evidence, that of one step in fifty or so, from which on a step is sudden."""
+"""From this many nats of evidence on a step is called sudden; about one step in fifty has as much."""
 
 _NEAR = 0.1
-"""Excess, as a share of the band, up to which a value is only just outside; of more than a whole band it is far out."""
+"""A value outside its band by up to this share of the band's width is "just outside"; by more than 1, "far outside"."""
 
 
 def sentences(facts: Facts) -> list[str]:
-    """All sentences on a metric, empty ones among them."""
+    """The sentences on a metric; those that do not apply are empty."""
     return _BY_KIND.get(facts.kind, _anomaly)(facts)
 
 
@@ -31,12 +31,12 @@ def _value_and_usual(facts: Facts) -> str:
     if actual is None:
         return f"{_subject(facts)} has no value."
     scale = Scale(None, facts.scale.kind) if _frozen(facts) else facts.scale
-    told, beside = f"{_subject(facts)} is {scale(actual)}", usual(facts)
-    return f"{told}; {beside}." if beside else f"{told}."
+    value, beside = f"{_subject(facts)} is {scale(actual)}", usual(facts)
+    return f"{value}; {beside}." if beside else f"{value}."
 
 
 def usual(facts: Facts) -> str:
-    """What is usual, as part of a sentence; empty if nothing is known of it."""
+    """A phrase such as "usual: 95 to 108"; empty if no usual value is known."""
     typical, context = facts.number("typical"), facts.context
     if typical is None:
         return ""
@@ -50,7 +50,7 @@ def usual(facts: Facts) -> str:
 
 
 def _by_the_hour(facts: Facts) -> bool:
-    """Whether what is expected is what was usual at this hour on such days."""
+    """True if the expected value mainly follows what was usual at this hour on earlier days."""
     experts, expected = facts.novelty.get("experts") or {}, facts.novelty.get("expected") or {}
     return expected.get("hour") is not None and (experts.get("hour") or 0.0) >= 0.5
 
@@ -67,7 +67,7 @@ def _anomaly(facts: Facts) -> list[str]:
 
 
 def _how(facts: Facts, *, reported: bool) -> tuple[str, bool]:
-    """How unusual the value is, and whether that says since when."""
+    """Returns a sentence that says how unusual the value is, and whether that sentence also says since when."""
     frozen = _frozen(facts)
     if frozen:
         return frozen, True
@@ -97,7 +97,7 @@ def _sudden(facts: Facts) -> list[str]:
 
 
 def _record(facts: Facts) -> list[str]:
-    """That it is the highest or lowest of many, and of how long a time unless of all that matters."""
+    """A phrase saying that the value is the highest or lowest so far, with the time watched if less than a day."""
     actual, context = facts.number("actual"), facts.context
     low, high = context.get("lowest"), context.get("highest")
     if actual is None or low is None or high is None or context.get("values", 0) < _MANY:
@@ -112,7 +112,7 @@ def _record(facts: Facts) -> list[str]:
 
 
 def _inside(facts: Facts, *, reported: bool) -> tuple[str, bool]:
-    """Why a value that is not outside of its band is unusual, and whether that says since when."""
+    """Returns a sentence that says why a value inside its band is unusual, and whether it also says since when."""
     run, known = facts.context.get("run", 0.0), facts.band is not None
     if abs(run) >= _RUN:
         side = "high" if run > 0 else "low"
@@ -124,15 +124,15 @@ def _inside(facts: Facts, *, reported: bool) -> tuple[str, bool]:
         return f"For {lasting} all values have been {side}, some of them outside of what is usual.", True
     parts = [*_sudden(facts), *_record(facts)]
     if parts:
-        told = listed(parts)
-        return f"Ordinary by itself, but {told}." if known else f"{told[0].upper()}{told[1:]}.", False
+        how = listed(parts)
+        return f"Ordinary by itself, but {how}." if known else f"{how[0].upper()}{how[1:]}.", False
     if reported:
-        return "That is ordinary; it is the rule that reports it.", False
+        return "The value is ordinary; only the rule reports it.", False
     return "Ordinary by itself, but not together with the values before it." if known else "", False
 
 
 def _frozen(facts: Facts) -> str:
-    """That the value is stuck, if that is what is told: then it began with the first of the equal values."""
+    """A sentence saying that the value is stuck; empty unless the incident began with the first of the equal values."""
     same_for, lasted = facts.context.get("same_for"), facts.lasted
     if not same_for or same_for != lasted or facts.evidence.get("frozen", 0.0) <= 0:
         return ""
@@ -165,7 +165,7 @@ def _new_normal(facts: Facts) -> list[str]:
     before, level = facts.context.get("before"), facts.context.get("level")
     subject = _subject(facts)
     if before is None or level is None:
-        return [_value_and_usual(facts), "What it is now is taken for usual.", facts.since]
+        return [_value_and_usual(facts), "Such values count as usual from now on.", facts.since]
     scale = Scale(before - level, facts.scale.kind, max(abs(before), abs(level)))
     if facts.context.get("known"):
         return [
@@ -184,14 +184,14 @@ def _absence(facts: Facts) -> list[str]:
 def _recovered(facts: Facts) -> list[str]:
     subject, actual, typical = _subject(facts), facts.number("actual"), facts.number("typical")
     what = "sends again" if facts.context.get("absent") else "is normal again"
-    told = f"{subject} {what}{facts.after()}"
+    recovery = f"{subject} {what}{facts.after()}"
     if actual is None or typical is None:
-        return [f"{told}."]
-    return [f"{told}: {facts.scale(actual)}, usual {facts.scale(typical)}."]
+        return [f"{recovery}."]
+    return [f"{recovery}: {facts.scale(actual)}, usual {facts.scale(typical)}."]
 
 
 def _quiet(facts: Facts) -> list[str]:
-    learning = "What is usual of it is still being learned." if facts.kind == "learning" else ""
+    learning = "What is usual is still being learned." if facts.kind == "learning" else ""
     return [_value_and_usual(facts), learning, facts.course()]
 
 

@@ -1,4 +1,4 @@
-"""Numbers, instants and durations as people write them."""
+"""Writes numbers, instants and durations as people do."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _PREFIXES = ((1e18, " E"), (1e15, " P"), (1e12, " T"), (1e9, " G"), (1e6, " M"))
 _UNITS = {"counter": "/s", "ratio": " %"}
 _MOST_DIGITS = 12
 _TINY = 1e-6
-"""What is less than this share of the difference that should be visible is told as 0."""
+"""A number smaller than this share of the difference that should be visible is written as 0."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How the numbers of one sentence are written, so that they can be compared: rounded alike, in one unit.
+    """Writes the numbers of one sentence with the same rounding and unit, so that readers can compare them.
 
     Args:
-        width: Difference that should be visible to two digits, such as the width of a band; ``None``: none.
-        kind: Kind of the metric, for its unit.
-        largest: The largest of the numbers, by size, for the unit that they have in common.
+        width: Difference that should be visible to two digits, such as the width of a band; ``None`` if there is none.
+        kind: Kind of the metric; it decides the unit.
+        largest: Largest absolute value of the numbers; it decides their common prefix (M, G, …).
     """
 
     width: float | None = None
@@ -29,7 +29,7 @@ class Scale:
     largest: float = 0.0
 
     def __call__(self, value: float) -> str:
-        """One number, with three digits at least.
+        """Writes one number, with at least three digits.
 
         >>> Scale(13.0)(180.3), Scale(0.04)(100.041), Scale()(1234567.0), Scale(kind="ratio")(0.931)
         ('180', '100.041', '1.235 M', '93.1 %')
@@ -37,7 +37,7 @@ class Scale:
         return self._bare(value, 3) + _UNITS.get(self.kind, "")
 
     def span(self, low: float, high: float) -> str:
-        """A band.
+        """Writes a band from ``low`` to ``high``.
 
         >>> Scale(13.0, "counter").span(95.2, 108.4), Scale(7e5, largest=1.7e6).span(991600.0, 1713000.0)
         ('95 to 108/s', '0.992 M to 1.71 M')
@@ -53,13 +53,13 @@ class Scale:
 
 
 def number(value: float, width: float | None = None, *, digits: int = 3, largest: float = 0.0) -> str:
-    """A number of some digits (one more from 1000 on), or as many as show a difference of ``width``.
+    """Writes a number with ``digits`` digits (one more from 1000 on), or as many as show a difference of ``width``.
 
     Args:
         value: The number.
-        width: ``None``: no difference is to be shown.
-        digits: Significant ones, at least.
-        largest: A number beside which it stands, whose prefix it gets.
+        width: Difference that should be visible; ``None`` if there is none.
+        digits: Least number of significant digits.
+        largest: Largest number that stands beside this one; both get the same prefix (M, G, …).
 
     >>> number(14770000.0), number(0.0042), number(93.0), number(0.5213, 0.03), number(3.0, 5000.0), number(1e21)
     ('14.77 M', '0.0042', '93', '0.521', '3', '1,000 E')
@@ -88,7 +88,11 @@ def _plain(value: float, decimals: int) -> str:
 
 
 def duration(ms: float, *, short: bool = True) -> str:
-    """A duration, rounded to one or two units.
+    """Writes a duration, rounded to one or two units.
+
+    Args:
+        ms: The duration, milliseconds.
+        short: True for "2 min", False for "2 minutes".
 
     >>> duration(120_000), duration(3_000_000, short=False), duration(60_000, short=False), duration(5_400_000)
     ('2 min', '50 minutes', '1 minute', '1 h 30 min')
@@ -104,12 +108,17 @@ def duration(ms: float, *, short: bool = True) -> str:
     parts = [(whole, names[place])]
     if place < 3 and whole < 10:
         parts.append((rest // sizes[place + 1], names[place + 1]))
-    told = [f"{n} {name if short or n != 1 else name[:-1]}" for n, name in parts if n]
-    return " ".join(told) if short else " and ".join(told)
+    written = [f"{n} {name if short or n != 1 else name[:-1]}" for n, name in parts if n]
+    return " ".join(written) if short else " and ".join(written)
 
 
 def instant(ms: int, beside: int, zone: str) -> str:
-    """An instant on the wall clock of a zone; with its date if that is not the one of ``beside``.
+    """Writes an instant in local time; with its date, unless that is the date of ``beside``.
+
+    Args:
+        ms: The instant, epoch milliseconds.
+        beside: The instant beside which it is read, epoch milliseconds.
+        zone: IANA name of the time zone.
 
     >>> instant(1784800800000, 1784800900000, "UTC"), instant(1784800800000, 1784987200000, "Europe/Stockholm")
     ('10:00:00 UTC', '2026-07-23 12:00:00 CEST')
@@ -119,7 +128,7 @@ def instant(ms: int, beside: int, zone: str) -> str:
 
 
 def listed(parts: list[str]) -> str:
-    """Words in a row.
+    """Joins words with commas and "and".
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')

@@ -1,4 +1,4 @@
-"""Every record that crosses a Kafka topic, each defined once."""
+"""The record types that Kafka topics carry, each defined once."""
 
 from pipelines.contracts.records.features import Features
 from pipelines.contracts.records.incident import Incident

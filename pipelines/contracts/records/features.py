@@ -22,7 +22,7 @@ class Features(Record):
     window_end: Instant = Field(alias="@timestamp", description="end of the window, exclusive")
     count: int = Field(description="samples in the window")
     mean: Finite = Field(description="arithmetic mean")
-    std: Finite = Field(description="sample standard deviation; 0 of one sample")
+    std: Finite = Field(description="sample standard deviation; 0 if there is only one sample")
     min: Finite = Field(description="smallest value")
     max: Finite = Field(description="largest value")
     last: Finite = Field(description="value with the latest event time")
@@ -30,6 +30,8 @@ class Features(Record):
     p95: Finite = Field(description="95th percentile, relative error at most 2 %")
     p99: Finite = Field(description="99th percentile, relative error at most 2 %")
     rate: Finite | None = Field(
-        None, description="increase a second of a counter, resets taken out; absent for other kinds"
+        None, description="for a counter: its increase per second, without the jumps of resets; absent for other kinds"
     )
-    revision: int = Field(0, description="0 the on-time result; higher after late data, replacing the lower ones")
+    revision: int = Field(
+        0, description="0: the on-time result; higher: a result after late data, which replaces all lower revisions"
+    )

@@ -1,4 +1,4 @@
-"""What operators say of a novelty afterwards."""
+"""A label: an operator's judgement of a novelty, given afterwards."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LabelVerdict = Literal["true", "false_alarm", "expected_change", "new_normal"]
 
 
 class Label(Record):
-    """What operators say of a novelty afterwards: the `labels` topic (JSON), kept for evaluation; see docs/rules.md.
+    """An operator's judgement of a novelty: the `labels` topic (JSON), kept for evaluation; see docs/rules.md.
 
-    It adjusts its series from the time on at which it was said, not the past. For evaluation the last one on a novelty
-    counts.
+    A label adjusts the model of its series from the label's event time on; it does not change earlier verdicts. If a
+    novelty has several labels, evaluation uses the last one.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("entity", "metric", "start")
@@ -25,23 +25,25 @@ class Label(Record):
     metric: Keyword = Field(
         JOINED, min_length=1, max_length=512, description="the metric; `_machine`: the machine as a whole"
     )
-    start: Date = Field(alias="event.start", description="first instant it speaks of")
-    end: Date | None = Field(None, alias="event.end", description="last instant it speaks of")
+    start: Date = Field(alias="event.start", description="first instant of the labelled time")
+    end: Date | None = Field(None, alias="event.end", description="last instant of the labelled time")
     time: Date | None = Field(
-        None, alias="event.created", description="event time at which it was said; absent: the last that it speaks of"
+        None,
+        alias="event.created",
+        description="event time at which the label was given; absent: the last instant of the labelled time",
     )
-    verdict: LabelVerdict = Field(description="what it was")
-    note: Prose = Field("", max_length=4_096, description="in the operator's words")
+    verdict: LabelVerdict = Field(description="what the novelty was")
+    note: Prose = Field("", max_length=4_096, description="a remark of the operator")
 
     @field_validator("metric")
     @classmethod
     def _whole(cls, metric: str) -> str:
-        """All metrics of a machine, as a rule's glob names them, are the machine as a whole."""
+        """Reads the metric `*`, with which rules name all metrics of a machine, as the machine as a whole."""
         return JOINED if metric == "*" else metric
 
     @property
     def said(self) -> int:
-        """The event time from which on it takes effect."""
+        """The event time from which on the label takes effect, epoch milliseconds."""
         if self.time is not None:
             return self.time
         return self.start if self.end is None else self.end

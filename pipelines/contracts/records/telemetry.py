@@ -22,4 +22,6 @@ class Telemetry(Record):
         min_length=1, max_length=512, description="the metric, with the instance: disk.used{path=/}"
     )
     value: Finite = Field(description="the value read")
-    kind: MetricKind = Field("gauge", description="what kind of quantity it is; a counter only grows until it is reset")
+    kind: MetricKind = Field(
+        "gauge", description="what kind of quantity the metric is; a counter only grows until it is reset"
+    )

@@ -1,4 +1,4 @@
-"""The name of a time zone, as records and settings hold it."""
+"""The type of a field that holds the name of a time zone, in records and settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from pydantic import AfterValidator
 
 _OF_ONE_MACHINE = frozenset({"localtime", "Factory"})
-"""Names that some systems have, but that are no zone: each machine means another by them."""
+"""Names that some systems list as zones, but that stand for another zone on each machine; they are refused."""
 
 
 def _zone(name: str) -> str:
@@ -18,12 +18,12 @@ def _zone(name: str) -> str:
         folded = {known.casefold(): known for known in available_timezones()}
         close = [folded[found] for found in get_close_matches(name.casefold(), folded, 1)]
         hint = f", did you mean {close[0]}?" if close else ""
-        raise ValueError(f"{name!r} is no time zone{hint}; accepted: an IANA name, e.g. Europe/Stockholm")
+        raise ValueError(f"{name!r} is not a time zone{hint}; accepted: an IANA name, e.g. Europe/Stockholm")
     return name
 
 
 def _known(name: str) -> bool:
-    """Whether Polars, which brings a list of its own, can apply it."""
+    """True if Polars, which has its own list of time zones, knows this one."""
     try:
         pl.Series([0]).cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(name)
     except pl.exceptions.PolarsError:
@@ -32,4 +32,4 @@ def _known(name: str) -> bool:
 
 
 Zone = Annotated[str, AfterValidator(_zone)]
-"""IANA name of a time zone."""
+"""The type of a field that holds the IANA name of a time zone."""

@@ -1,4 +1,4 @@
-"""What derives from a record's one definition: its Spark schema, its Elasticsearch mapping, its page of the docs."""
+"""Derives from the definition of a record its Spark schema, its Elasticsearch mapping and its page of the docs."""
 
 from pipelines.contracts.schemas.elasticsearch import mapping
 from pipelines.contracts.schemas.markdown import errors_page, records_page, settings_page

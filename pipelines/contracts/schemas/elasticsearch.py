@@ -1,8 +1,9 @@
-"""The Elasticsearch mapping of a record, by JSON name. Knows no index and no server.
+"""Derives the Elasticsearch mapping of a record from its definition. This module knows no index and no server.
 
-Text is a `keyword` unless marked as prose; a dotted JSON name becomes nested objects. A `dict[str, float]` (evidence by
-name) is an object that takes any key as a `double`, with `subobjects: false`, so that the keys `cpu` and `cpu.user`
-can stand side by side. Everything else is strict: a field that no record defines is refused, not guessed.
+Text is mapped to `keyword`, text marked as prose to `text`; a dotted JSON name becomes nested objects. A field of type
+`dict[str, float]`, such as the evidence by name, becomes an object that accepts any key with a `double`; it has
+`subobjects: false`, so that the keys `cpu` and `cpu.user` can stand side by side. Elasticsearch refuses a document with
+any other field that the record does not define.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from pydantic.fields import FieldInfo
 from engine.spec.record import Record, Text, TimeMs, unwrap
 
 LONGEST_KEYWORD = 8_191
-"""Characters of a keyword that is indexed: Lucene takes 32 766 bytes, up to 4 each. Longer is only stored."""
+"""The longest keyword that is indexed, in characters; a longer one is only stored.
+
+Lucene indexes at most 32,766 bytes, and a character has up to 4.
+"""
 
 _SCALARS = {int: "long", float: "double", bool: "boolean", bytes: "binary"}
 
 
 def mapping(record: type[Record]) -> dict[str, Any]:
-    """The `mappings` of an index that holds such records.
+    """The `mappings` of an index that holds records of a type.
 
     >>> from pipelines.contracts.records import Telemetry
     >>> mapping(Telemetry)["properties"]["host"]
@@ -65,6 +69,6 @@ def _mapping_of(kind: Any) -> dict[str, Any]:
 
 
 def _marks(info: FieldInfo) -> list[Any]:
-    """All markers of a field: those at the top, and those inside ``Instant | None``."""
+    """All markers of a field, also those inside a union such as ``Instant | None``."""
     inner = [mark for part in get_args(info.annotation) for mark in getattr(part, "__metadata__", ())]
     return [*info.metadata, *inner]

@@ -1,4 +1,4 @@
-"""The Spark schema of a record, by column name; needs no Spark session."""
+"""Derives the Spark schema of a record from its definition; needs no Spark session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.spec.record import Record
 
 @cache
 def spark_schema(record: type[Record]) -> StructType:
-    """The columns of a record as Spark types; dictionary-encoded text is plain text to Spark.
+    """The columns of a record type as a Spark schema; dictionary-encoded text becomes a plain string.
 
     >>> from pipelines.contracts.records import Telemetry
     >>> spark_schema(Telemetry).simpleString()
