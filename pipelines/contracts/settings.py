@@ -42,8 +42,6 @@ from pipelines.contracts.setting_types import (
 _MOST_SLICES = 1_000
 """The most sliding windows that one record may belong to; each of them keeps state."""
 
-"""Name of the folder in the state directory that is used when the namespace is empty."""
-
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
