@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
 from engine.formats import columnar
+from engine.formats.columnar import ColumnarDecoder
 from engine.formats.heartbeat import HEARTBEAT
+from engine.formats.json_decoder import JsonDecoder
 from engine.reference import Arrival, Heartbeat, Watermark
 from engine.runtime.intake import KAFKA
 from engine.spec.job import Job
 
 Entry = Arrival | Watermark | Heartbeat
+
+
+def fed_columns(job: Job) -> Job:
+    """The job as the kit feeds it: what it reads as JSON comes as columns, beside which a watermark can be told."""
+    inputs = []
+    for source in job.inputs:
+        formats = {
+            t: ColumnarDecoder(source.record) if isinstance(d, JsonDecoder) else d for t, d in source.formats.items()
+        }
+        inputs.append(replace(source, formats=formats))
+    return replace(job, inputs=tuple(inputs))
 
 
 def kafka_rows(job: Job, entries: Iterable[Entry], offset: int) -> list[pa.Table]:

@@ -13,6 +13,7 @@ from engine.spec.steps import Where, row_by_row
 from engine.state.segments import DictSegments
 from engine.testing.bounded import bounded
 from engine.testing.driver import Driven
+from engine.testing.encoding import fed_columns
 from engine.testing.scripted_stream import ABORT, RESTART, TestStream
 from engine.testing.written import History, Written
 
@@ -54,7 +55,8 @@ def run(job: Job, stream: TestStream, on: str = "operator", shards: int = 1) -> 
 
 def run_all(cases: Sequence[tuple[Job, TestStream]], on: str = "operator", shards: int = 1) -> list[Run]:
     """Runs several jobs, each over a stream of its own; on Spark in one query, which saves seconds a job."""
-    return [Run(written=written) for written in RUNNERS[on](cases, shards)]
+    fed = [(fed_columns(job), stream) for job, stream in cases]
+    return [Run(written=written) for written in RUNNERS[on](fed, shards)]
 
 
 def _reference(cases: Cases, shards: int) -> list[list[Written]]:
