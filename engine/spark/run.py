@@ -7,7 +7,6 @@ what happens, starts a failed job again and sees to it that each job runs once.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from engine.kafka.ledger import LEDGER_TOPIC
 from engine.spark.checkpoint_layout import check_definitions, check_layout
 from engine.spark.checkpoint_lock import NO_NAMESPACE, taken
 from engine.spark.failure import reason, slow_start
+from engine.spark.module_path import share_module_path
 from engine.spark.query import Listener, Runtime, start
 from engine.spark.session import NEEDED, end, spark_session, submitted_session
 from engine.spec.errors import NewnormalError
@@ -136,5 +136,5 @@ def _session(jars: Sequence[Path], state: Path, cores: int) -> Iterator[SparkSes
 
 def _local(jars: Sequence[Path], state: Path, cores: int) -> SparkSession:
     """A session of this process, whose workers find the modules that this process finds."""
-    os.environ["PYTHONPATH"] = os.pathsep.join(str(Path(path or ".").absolute()) for path in sys.path)
+    share_module_path()
     return spark_session(jars, None, max(2, cores), state / "spark", log=state / "logs" / "spark.log")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine.runtime.intake import KAFKA
 from engine.runtime.messages import Message
+from engine.spark.module_path import share_module_path
 from engine.spark.session import spark_session
 from engine.spec.job import Job
 from engine.testing.encoding import kafka_rows
@@ -125,7 +125,7 @@ def session() -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    os.environ["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
+    share_module_path()
     work = Path(tempfile.mkdtemp(prefix="newnormal-spark-"))
     atexit.register(shutil.rmtree, work, ignore_errors=True)
     made: SparkSession = spark_session([], None, _CORES, work, driver_memory="1g", log=work / "spark.log")

@@ -20,14 +20,14 @@ from pipelines.contracts.settings import load
 app = typer.Typer(help="Measure speed and accuracy; figures are kept in docs/benchmarks.md.", no_args_is_help=True)
 _CHECKOUT = Path(__file__).parents[2]
 
+Report = Annotated[Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")]
+
 
 @app.command()
 def throughput(
     records: Annotated[int, typer.Option(help="Records of the measured load.")] = 6_000_000,
     keys: Annotated[int, typer.Option(help="Series they are spread over.")] = 10_000,
-    out: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
-    ] = None,
+    out: Report = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
@@ -39,9 +39,7 @@ def throughput(
 def latency(
     rate: Annotated[int, typer.Option(help="Records a second.")] = 20_000,
     seconds: Annotated[int, typer.Option(help="Length of the measured part.")] = 60,
-    out: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
-    ] = None,
+    out: Report = None,
     state_dir: StateDir = None,
 ) -> None:
     """The whole chain under a steady load: window end + watermark bound → feature, and → searchable document."""
@@ -52,9 +50,7 @@ def latency(
 def logs(
     lines: Annotated[int, typer.Option(help="Log lines.")] = 400_000,
     machines: Annotated[int, typer.Option(help="Machines that write them.")] = 1_000,
-    out: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
-    ] = None,
+    out: Report = None,
 ) -> None:
     """Log lines a second on one core: JSON to columns, masking, the templates job, Drain on lines that are all new."""
     _run("logs", out, lines, machines)
@@ -65,9 +61,7 @@ def engine(
     part: Annotated[list[str] | None, typer.Option(help="windows, process, sliding or growth; all without it.")] = None,
     keys: Annotated[list[int] | None, typer.Option(help="Series; 10,000 and then 100,000 without it.")] = None,
     records: Annotated[int | None, typer.Option(help="Records of each load, instead of the part's own number.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
-    ] = None,
+    out: Report = None,
     plot: Annotated[
         Path | None, typer.Option(callback=file_to_write, help="Draw the growth of state and time to this file.")
     ] = None,
@@ -82,9 +76,7 @@ def engine(
 def model(
     series: Annotated[int, typer.Option(help="Series judged together.")] = 10_000,
     seconds: Annotated[float, typer.Option(help="Length of the measured part.")] = 20.0,
-    out: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
-    ] = None,
+    out: Report = None,
 ) -> None:
     """The model alone, without frames: values judged and learned a second on one core, bytes of state a series."""
     _run("model", out, series, seconds)
@@ -94,9 +86,7 @@ def model(
 def detector(
     keys: Annotated[int, typer.Option(help="Series, ten of each machine.")] = 10_000,
     windows: Annotated[int, typer.Option(help="Windows of each series.")] = 240,
-    out: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
-    ] = None,
+    out: Report = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
@@ -109,9 +99,7 @@ def shard(
     keys: Annotated[int, typer.Option(help="Series, half of them in the shard.")] = 10_000,
     windows: Annotated[int, typer.Option(help="Windows of each series.")] = 60,
     batch: Annotated[int, typer.Option(help="Windows of a micro-batch.")] = 20,
-    out: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
-    ] = None,
+    out: Report = None,
 ) -> None:
     """One shard of the detector job without Spark: CPU time a row of decoding, operator and messages."""
     _run("shard", out, keys, windows, batch)
@@ -156,9 +144,7 @@ def calibration(
     windows: Annotated[int, typer.Option(help="Windows of each that count.")] = 2000,
     warm: Annotated[int, typer.Option(help="Windows of each before those.")] = 1000,
     seed: Annotated[int, typer.Option(help="Of the values.")] = 1,
-    out: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")
-    ] = None,
+    out: Report = None,
 ) -> None:
     """On stationary series of each family: how often are windows as improbable as is said?"""
     _run("calibration", out, series, windows, warm, seed)

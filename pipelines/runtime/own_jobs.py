@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from types import ModuleType
 from engine.kafka.admin import ensure_topics
 from engine.kafka.binding import beating, bound, make_topics
 from engine.spark.checkpoint_layout import check_definitions
+from engine.spark.module_path import share_module_path
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from pipelines.contracts import topics
@@ -119,7 +118,7 @@ def _module(path: Path) -> ModuleType:
     path, name = path.resolve(), path.stem
     if not name.isidentifier():
         raise NewnormalError("JOBS_FILE", f"{name!r} is no name of a module", str(path), "e.g. my_jobs.py", _NOW)
-    _on_path(path.parent)
+    share_module_path(path.parent)
     known = importlib.util.find_spec(name)
     if known is None or known.origin is None or Path(known.origin).resolve() != path:
         what = f"a module {name} is installed already, so that {path.name} cannot be imported by its name"
@@ -132,15 +131,6 @@ def _module(path: Path) -> ModuleType:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise NewnormalError("JOBS_FILE", what, _line(error, path), "a file that Python can import", _NOW) from error
-
-
-def _on_path(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
-    known = os.environ.get("PYTHONPATH", "")
-    if str(folder) not in known.split(os.pathsep):
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [known, str(folder)]))
-    importlib.invalidate_caches()
 
 
 def _line(error: BaseException, path: Path) -> str:

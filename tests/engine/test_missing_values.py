@@ -35,15 +35,13 @@ from engine.aggregates import (
 )
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.operators import CountWindows
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Finite, Keyword, Record
 from engine.spec.source import Source, TimeBounds
 from engine.stream import Stream
 from engine.testing import TestStream, run
-from engine.triggers import AfterAny, AfterWatermark, Never
-from engine.windows import Session, Sliding, Tumbling, Window
+from tests.engine.ways import WAYS, supported, windowed
 
 T0 = 1_700_000_000_000
 LENGTH = 10_000
@@ -105,29 +103,14 @@ AGGREGATES: dict[str, AnyAggregate] = {
     "p50": Quantile("value", 0.5),
     "rate": Rate("value"),
 }
-WINDOWS: dict[str, Window | CountWindows] = {
-    "slices": Tumbling("10s"),
-    "several slices": Sliding("10s", every="2s"),
-    "a trigger": Tumbling("10s"),
-    "sessions": Session("1h"),
-    "counts": CountWindows(1000, timeout="10s"),
-}
-AT_WATERMARK = AfterAny(AfterWatermark(), Never())
-"""Fires as windows without a trigger do; such windows share no slices."""
 Rows = list[dict[str, Any]]
 
 
-def asked_for(name: str) -> dict[str, AnyAggregate]:
-    """All aggregates that there are of some windows: only aligned ones at the watermark know a rate."""
-    return {n: a for n, a in AGGREGATES.items() if "slices" in name or n != "rate"}
-
-
-def job(name: str) -> Job:
+def job(way: str) -> Job:
     source = Source({"t": ColumnarDecoder(Reading)}, Reading, bounds=TimeBounds(max_ahead="3650d"))
-    stream = Stream.read(source).key_by("key").window(WINDOWS[name], "0s" if name == "counts" else "1h")
-    stream = stream.trigger(AT_WATERMARK) if name == "a trigger" else stream
+    stream = windowed(Stream.read(source).key_by("key"), way, AGGREGATES, "1h")
     out, dead = Output("out", Summary, partitions=1), Output("dead", DeadLetter, "json")
-    return stream.aggregate(**asked_for(name)).write("job", out, dead, Output("late", Reading))
+    return stream.write("job", out, dead, Output("late", Reading))
 
 
 def oracle(rows: Rows) -> dict[str, Any]:
@@ -160,8 +143,8 @@ def oracle(rows: Rows) -> dict[str, Any]:
     }
 
 
-def assert_is(got: dict[str, Any], values: dict[str, Any], window: str) -> None:
-    wanted = {name: values[name] for name in asked_for(window)}
+def assert_is(got: dict[str, Any], values: dict[str, Any], way: str) -> None:
+    wanted = {name: values[name] for name in supported(way, AGGREGATES)}
     for name, value in wanted.items():
         mine = dict((e["key"], e["value"]) if isinstance(e, dict) else e for e in got["top"] or ()) or None
         mine = mine if name == "top" else got.get(name)
@@ -189,7 +172,7 @@ def first_window(name: str, batches: list[Rows], on: str, passed: int = 99) -> d
 
 
 @pytest.mark.parametrize("on", ["operator", "reference"])
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize("batches", [1, 2, 3])
 def test_a_missing_value_has_no_weight_in_however_many_batches(name: str, batches: int, on: str) -> None:
     rows = [reading("a", 1000, 1.0), reading("a", 2000, None), reading("a", 3000, 4.0)]
@@ -200,7 +183,7 @@ def test_a_missing_value_has_no_weight_in_however_many_batches(name: str, batche
 
 
 @pytest.mark.parametrize("on", ["operator", "reference"])
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", WAYS)
 @pytest.mark.parametrize("batches", [1, 2])
 def test_of_nothing_but_missing_values_there_is_a_count_and_no_other_result(name: str, batches: int, on: str) -> None:
     rows = [reading("a", 1000, None, None), reading("a", 2000, None, None)]
@@ -208,12 +191,12 @@ def test_of_nothing_but_missing_values_there_is_a_count_and_no_other_result(name
     assert_is(got, dict.fromkeys(AGGREGATES) | {"count": 2}, name)
 
 
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", WAYS)
 def test_results_that_are_missing_can_be_asked_about_further_on(name: str) -> None:
     source = Source({"t": ColumnarDecoder(Reading)}, Reading, bounds=TimeBounds(max_ahead="3650d"))
-    stream = Stream.read(source).key_by("key").window(WINDOWS[name], "0s")
-    stream = stream.trigger(AT_WATERMARK) if name == "a trigger" else stream
-    stream = stream.aggregate(**asked_for(name)).filter("p50 IS NULL AND distinct IS NULL AND histogram IS NULL")
+    stream = windowed(Stream.read(source).key_by("key"), name, AGGREGATES).filter(
+        "p50 IS NULL AND distinct IS NULL AND histogram IS NULL"
+    )
     asking = stream.write("job", Output("out", Summary, partitions=1), Output("dead", DeadLetter, "json"))
     rows = run(asking, TestStream(T0).add(reading("a", 1000, None)).advance_watermark("3h")).rows
     assert len(rows) == (5 if name == "several slices" else 1)
@@ -232,7 +215,7 @@ def batches(draw: st.DrawFn) -> tuple[list[Rows], int]:
 
 
 @pytest.mark.parametrize("on", ["operator", "reference"])
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", WAYS)
 @settings(
     deadline=None,
     max_examples=12,

@@ -9,15 +9,13 @@ import pytest
 from engine.aggregates import AnyAggregate, First, Last, Rate
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.operators import CountWindows
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.record import Finite, Keyword, Record
 from engine.spec.source import Source, TimeBounds, TimeDomain
 from engine.stream import Stream
 from engine.testing import TestStream, run
-from engine.triggers import AfterAny, AfterWatermark, Never
-from engine.windows import Session, Sliding, Tumbling, Window
+from tests.engine.ways import WAYS, windowed
 
 T0 = 1_700_000_000_000
 
@@ -59,31 +57,20 @@ class Ends(Record):
     rate: Finite | None = None
 
 
-WINDOWS: dict[str, Window | CountWindows] = {
-    "slices": Tumbling("10s"),
-    "several slices": Sliding("10s", every="5s"),
-    "a trigger": Tumbling("10s"),
-    "sessions": Session("1h"),
-    "counts": CountWindows(4),
-}
-
-
-def job(window: str, record: type[Record], clock: TimeDomain) -> Job:
+def job(way: str, record: type[Record], clock: TimeDomain) -> Job:
     source = Source({"t": ColumnarDecoder(record)}, record, "ts", bounds=TimeBounds(max_ahead="3650d"))
-    stream = Stream.read(source).timed(clock).key_by("key").window(WINDOWS[window])
-    stream = stream.trigger(AfterAny(AfterWatermark(), Never())) if window == "a trigger" else stream
-    wanted: dict[str, AnyAggregate] = {"first": First("value"), "last": Last("value")}
-    wanted |= {"rate": Rate("value")} if "slices" in window else {}
+    wanted: dict[str, AnyAggregate] = {"first": First("value"), "last": Last("value"), "rate": Rate("value")}
+    stream = windowed(Stream.read(source).timed(clock).key_by("key"), way, wanted)
     dead = Output("dead", DeadLetter, "json")
-    return stream.aggregate(**wanted).write("job", Output("out", Ends, partitions=1), dead, Output("late", record))
+    return stream.write("job", Output("out", Ends, partitions=1), dead, Output("late", record))
 
 
 @pytest.mark.parametrize("on", ["reference", "operator", "bounded"])
 @pytest.mark.parametrize("clock", ["event", "ingestion", "processing"])
 @pytest.mark.parametrize("record", [Plain, Race])
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("way", WAYS)
 def test_the_first_is_the_first_by_the_clock_of_the_job(
-    window: str, record: type[Record], clock: TimeDomain, on: str
+    way: str, record: type[Record], clock: TimeDomain, on: str
 ) -> None:
     """By event time the values are 1, 2, 4, 8, two seconds apart; they arrive as 8, 4, 2, 1, one second apart."""
     stream = TestStream(T0)
@@ -91,10 +78,10 @@ def test_the_first_is_the_first_by_the_clock_of_the_job(
         row: dict[str, Any] = {"key": "a", "ts": T0 + at * 1000, "value": value}
         stream = stream.add(row | ({"time": second} if record is Race else {})).advance_clock("1s")
     stream = stream.advance_watermark("3h").advance_clock("3h")
-    rows = run(job(window, record, clock), stream, on).rows
-    (row,) = (r for r in rows if window != "several slices" or r["window_start"] == T0)
+    rows = run(job(way, record, clock), stream, on).rows
+    (row,) = (r for r in rows if way != "several slices" or r["window_start"] == T0)
     up, down = (1.0, 8.0, 7 / 6), (8.0, 1.0, 7 / 3)  # what falls has begun anew at 0: 4, 2 and 1 are increases
     first, last, rate = up if clock == "event" else down
     assert (row["first"], row["last"]) == (first, last)
-    if "slices" in window:
+    if "slices" in way:
         assert row["rate"] == pytest.approx(rate)
