@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -80,6 +81,26 @@ class Pipeline:
             page = client.scroll(scroll_id=page["_scroll_id"], scroll="1m")
         client.close()
         return found
+
+    def verdicts(self) -> list[dict[str, Any]]:
+        """The newest revision of each verdict in the topic `novelties`."""
+        newest = {}
+        for message in self.read(topics.NOVELTIES):
+            verdict = json.loads(message.value())
+            newest[_identity(verdict)] = verdict
+        return list(newest.values())
+
+    def all_indexed(self) -> bool:
+        """Whether the newest revision of each verdict of the topic is in Elasticsearch."""
+        return _revisions(self.documents()) == _revisions(self.verdicts())
+
+
+def _identity(verdict: dict[str, Any]) -> tuple[Any, ...]:
+    return verdict["host.name"], verdict["metric"], verdict["@timestamp"]
+
+
+def _revisions(verdicts: list[dict[str, Any]]) -> dict[tuple[Any, ...], int]:
+    return {_identity(verdict): verdict["revision"] for verdict in verdicts}
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,8 @@ def test_a_played_file_gets_the_verdicts_that_score_gives_it(pipeline: Pipeline,
     subprocess.run([*newnormal, "score", str(part), "--out", str(out)], check=True, env=pipeline.environment)
     subprocess.run([*newnormal, "play", str(part)], check=True, env=pipeline.environment)
     pipeline.start("normalizer", "extractor", "detector", "sink")
-    pipeline.wait("all verdicts", lambda: len(pipeline.documents()) >= ROWS - 1)  # the last window stays open
+    pipeline.wait("all verdicts", lambda: len(pipeline.verdicts()) >= ROWS - 1)  # the last window stays open
+    pipeline.wait("all verdicts in the index", pipeline.all_indexed)
     played = pl.DataFrame(
         [
             {k: d.get(k) for k in ("window_start", "actual", "typical", "lower", "upper", "record_score", "kind")}
