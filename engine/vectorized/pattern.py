@@ -113,7 +113,7 @@ class PatternProcessor(OrderedProcessor):
             if waits < last:
                 event = self.taken[waits]
                 holds = expression(event.where).fill_null(False)
-                hit = hit | (here & holds & ~spoilt)
+                hit = hit | (here & holds)
                 ended = ended | (here & ~holds) if event.how == "next" else ended
         met = met.with_columns(hit.alias(_HIT)).filter(~ended)
         columns = {f"{event.name}_{c}": (i, c) for i, event in enumerate(self.taken) for c in self.names}

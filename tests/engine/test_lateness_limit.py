@@ -13,8 +13,8 @@ import pytest
 from engine.operators.deduplicate import Deduplicate
 from engine.reference import Arrival, Watermark
 from engine.stream import Stream
-from engine.triggers import AfterCount
-from engine.windows import Session, Tumbling, Window
+from engine.triggers import AfterCount, Trigger
+from engine.windows import Session, Sliding, Tumbling, Window
 from tests.engine.operators.conftest import job_of, point, points
 from tests.engine.panes import event, job
 
@@ -43,6 +43,20 @@ def test_a_record_is_late_from_the_instant_on_at_which_the_watermark_reaches_the
     run = driven(KINDS[kind](), 1).run([*batches, end])
     assert len(run.late) == late
     assert sum(row["n"] for row in run.rows) == 1 - late
+
+
+@pytest.mark.parametrize("trigger", [None, AfterCount(1)], ids=["aligned", "of a trigger"])
+@pytest.mark.parametrize(("watermark", "revised"), [(14_999, [10_000, 15_000]), (15_000, [15_000])])
+def test_of_windows_that_overlap_a_late_record_revises_those_that_are_not_over(
+    driven: Callable[..., Any], trigger: Trigger | None, watermark: int, revised: list[int]
+) -> None:
+    """A record at 7 s is in [0 s, 10 s), which is over when the watermark reaches 15 s, and in [5 s, 15 s)."""
+    sliding = job(Sliding("10s", every="5s"), trigger, lateness="5s")
+    first, second = (Arrival("t", 0, ARRIVED, event("a", T0 + 7_000, value)) for value in (1.0, 2.0))
+    run = driven(sliding, 1).run([[first], [Watermark("t", 0, ARRIVED, T0 + watermark)], [second]])
+    run.run([[Watermark("t", 0, ARRIVED, T0 + 600_000)]])
+    assert run.late == []
+    assert sorted(row["window_end"] - T0 for row in run.rows if row["n"] == 2) == revised
 
 
 @pytest.mark.parametrize(("watermark", "late"), [(5_000, 0), (5_001, 1)])

@@ -191,6 +191,28 @@ def test_of_nothing_but_missing_values_there_is_a_count_and_no_other_result(name
     assert_is(got, dict.fromkeys(AGGREGATES) | {"count": 2}, name)
 
 
+@pytest.mark.parametrize("on", ["operator", "reference"])
+@pytest.mark.parametrize("late", [None, 5.0], ids=["late without a value", "late with a value"])
+@pytest.mark.parametrize(("at", "alone"), [(3_000, [2]), (9_000, [2, 4, 6, 8])])
+def test_of_the_windows_that_a_late_record_revises_some_have_a_value_and_some_have_none(
+    at: int, alone: list[int], late: float | None, on: str
+) -> None:
+    """Windows of 10 s, every 2 s: the late record at 1 s is in those that end at 2, 4, 6, 8 and 10 s.
+
+    A value lies at ``at``: the windows ``alone`` end before it, and hold no value but that of the late record.
+    """
+    first, value, missed = reading("a", 0, None), reading("a", at, 3.0), reading("a", 1_000, late)
+    stream = TestStream(T0).add(first, value).advance_watermark("30s").add(missed).advance_watermark("3h")
+    found = run(job("several slices"), stream, on).rows
+    revised = {(row["window_end"] - T0) // 1000: row for row in found if row["revision"] == 1}
+    for end in (2, 4, 6, 8, 10):
+        row, values = revised[end], [*([] if late is None else [late]), *([] if end in alone else [3.0])]
+        assert row["count"] == (2 if end in alone else 3)
+        assert (row["first"], row["last"]) == ((values[0], values[-1]) if values else (None, None))
+        assert row["sum"] == (sum(values) if values else None)
+        assert_is(row, oracle([first, missed] if end in alone else [first, missed, value]), "several slices")
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_results_that_are_missing_can_be_asked_about_further_on(name: str) -> None:
     source = Source({"t": ColumnarDecoder(Reading)}, Reading, bounds=TimeBounds(max_ahead="3650d"))
