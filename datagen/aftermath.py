@@ -27,7 +27,7 @@ _QUIET = 4.0
 
 
 @dataclass
-class Counts:
+class SampleCounts:
     """Numbers of samples.
 
     Attributes:
@@ -64,7 +64,7 @@ class Aftermath:
     """
 
     def __init__(self, settings: Settings, frame: pl.DataFrame) -> None:
-        self.counts = Counts()
+        self.counts = SampleCounts()
         self._telemetry, self._late, self._dead, self._features = (
             settings.topic(name)
             for name in (topics.TELEMETRY, topics.FEATURES_LATE, topics.DEADLETTER, topics.FEATURES)
@@ -98,7 +98,7 @@ class Aftermath:
         self._thread.join()
         self._reader.close()
 
-    def wait(self, sent: int, late: int, stop: threading.Event) -> Counts:
+    def wait(self, sent: int, late: int, stop: threading.Event) -> SampleCounts:
         """Waits until the pipeline has dealt with all samples, or does not go on.
 
         Args:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import polars as pl
 import psutil
 
-from datagen.clock import Clock, WallClock
-from datagen.sinks import Sink
+from datagen.sinks import RecordSink
+from datagen.wall_clock import Clock, WallClock
 from pipelines.contracts.records.telemetry import MetricKind
 
 Samples = list[tuple[str, float, MetricKind]]
@@ -39,7 +39,7 @@ class Agent:
 
 
 def run_agent(
-    sink: Sink,
+    sink: RecordSink,
     every: int = 1_000,
     *,
     stop: threading.Event | None = None,

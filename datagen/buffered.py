@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from datagen import readback
 from datagen.buffer import DiskBuffer, Parcel
-from datagen.kafka import GRACE, producer_settings
+from datagen.kafka_writer import GRACE, producer_settings
 from datagen.outage import Dropped, Outage, Standing, Tell, watched
 from datagen.sinks import make_topics
 from engine.spec.duration import duration_ms

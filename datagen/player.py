@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from datagen.clock import Clock, WallClock
 from datagen.series import USUAL, Reading, SeriesReport, read_files
-from datagen.sinks import Sink
+from datagen.sinks import RecordSink
+from datagen.wall_clock import Clock, WallClock
 from engine.spec.errors import NewnormalError
 
 Instants = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ def programme(frame: pl.DataFrame, speed: float, shift_to_now: bool, now: int) -
 
 def send(
     what: Programme,
-    sink: Sink,
+    sink: RecordSink,
     *,
     stop: threading.Event | None = None,
     clock: Clock | None = None,

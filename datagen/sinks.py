@@ -10,7 +10,7 @@ import polars as pl
 
 from datagen.groundtruth import GroundTruth
 from datagen.jsonlines import to_json
-from datagen.kafka import Writer
+from datagen.kafka_writer import Writer
 from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
@@ -29,7 +29,7 @@ def make_topics(settings: Settings, bootstrap: str, timeout: float = 30.0) -> No
     ensure_topics(bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication, timeout)
 
 
-class Sink(Protocol):
+class RecordSink(Protocol):
     """Takes frames in order of arrival; columns as `Telemetry` and `Log`, and perhaps more."""
 
     def telemetry(self, frame: pl.DataFrame) -> None:

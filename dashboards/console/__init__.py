@@ -1,7 +1,7 @@
 """The web console: the newest novelties, why each was reported, and how the pipeline is doing."""
 
 from dashboards.console.app import create_app
-from dashboards.console.server import Server, serve
+from dashboards.console.server import ConsoleServer, serve
 from dashboards.console.store import Store
 
-__all__ = ["Server", "Store", "create_app", "serve"]
+__all__ = ["ConsoleServer", "Store", "create_app", "serve"]

@@ -25,7 +25,7 @@ class _Uvicorn(uvicorn.Server):
         self.ready.set()
 
 
-class Server:
+class ConsoleServer:
     """A console that is being served; `stop` ends it."""
 
     def __init__(self, app: FastAPI, listener: socket.socket) -> None:
@@ -56,13 +56,13 @@ class Server:
             self._uvicorn.ready.set()
 
 
-def serve(app: FastAPI, host: str = "127.0.0.1", port: int = 8880) -> Server:
+def serve(app: FastAPI, host: str = "127.0.0.1", port: int = 8880) -> ConsoleServer:
     """Serves the app at ``port``, or the next free one when it is taken; returns when it answers.
 
     Raises:
         NewnormalError: ``PORT_TAKEN`` if none of the next ports is free or the address is not ours.
     """
-    return Server(app, _listen(host, port))
+    return ConsoleServer(app, _listen(host, port))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -5,9 +5,9 @@ with a metric a column, long files with columns of machines and metrics, and the
 spreadsheets write. Knows nothing of Kafka, nor of what the values are used for.
 """
 
+from datagen.series.csv_format import USUAL, Reading
 from datagen.series.files import files_of, names_of, read_files
 from datagen.series.reader import read_labels, read_series
-from datagen.series.reading import USUAL, Reading
 from datagen.series.report import SeriesReport, Skipped
 
 __all__ = [

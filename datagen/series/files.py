@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from datagen.series.csv_format import USUAL, Reading
+from datagen.series.csv_table import unreadable
 from datagen.series.reader import read_series
-from datagen.series.reading import USUAL, Reading
 from datagen.series.report import SeriesReport
-from datagen.series.table import unreadable
 from engine.spec.errors import NewnormalError
 
 _ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from datagen.series.columns import Columns
+from datagen.series.column_roles import ColumnRoles
+from datagen.series.csv_table import LINE, CsvTable
 from datagen.series.numbers import ACCEPTED as NUMBERS
 from datagen.series.numbers import GREATEST
 from datagen.series.report import NAMED, SeriesReport, Skipped
-from datagen.series.table import LINE, Table
 from datagen.series.times import ACCEPTED as TIMES
 from engine.spec.errors import NewnormalError
 
@@ -35,8 +35,8 @@ class Parsed:
         notes: What was decided in reading times and numbers.
     """
 
-    table: Table
-    columns: Columns
+    table: CsvTable
+    columns: ColumnRoles
     texts: pl.DataFrame
     rows: pl.DataFrame
     used: tuple[str, ...]
@@ -97,7 +97,7 @@ def report(parsed: Parsed, missing: int) -> SeriesReport:
     )
 
 
-def _empty(table: Table, what: str, accepted: str) -> NewnormalError:
+def _empty(table: CsvTable, what: str, accepted: str) -> NewnormalError:
     return NewnormalError("SERIES_EMPTY", what, str(table.path), accepted, "the file was not read")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from datagen.series.table import unreadable
+from datagen.series.csv_table import unreadable
 
 _MISSING = (
     "nan",

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import polars as pl
 
-from datagen.series.columns import find_columns
+from datagen.series.column_roles import find_columns
+from datagen.series.csv_format import USUAL, Reading
+from datagen.series.csv_table import LINE, read_table, unreadable
 from datagen.series.findings import ENTITY, METRIC, TIME, Parsed, check_usable
 from datagen.series.findings import report as found
 from datagen.series.numbers import cleaned, decimal_mark, value
-from datagen.series.reading import USUAL, Reading
 from datagen.series.report import SeriesReport
-from datagen.series.table import LINE, read_table, unreadable
 from datagen.series.times import read_times
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from datagen.series.reading import Reading
+from datagen.series.csv_format import Reading
 
 ACCEPTED = (
     "2026-11-01T12:00:00Z, 2026-11-01 12:00, 01.11.2026 12:00, 11/01/2026 12:00 PM, or a Unix epoch in s, ms, µs or ns"

@@ -22,7 +22,7 @@ class Arrivals:
     arrives: NDArray[np.bool_]
 
 
-class Network:
+class Delivery:
     """What lies between the machines and us."""
 
     def __init__(self, config: SimulatorConfig) -> None:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from deploy.embedded.kafka import LOG4J
 from deploy.embedded.ports import HOST
-from deploy.embedded.process import Launch
+from deploy.embedded.server_process import Launch
 from engine.spec.errors import NewnormalError
 
 NOBODY = 65534

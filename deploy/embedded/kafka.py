@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from deploy.embedded.ports import HOST
-from deploy.embedded.process import Launch
+from deploy.embedded.server_process import Launch
 
 _PROPERTIES = """\
 process.roles=broker,controller

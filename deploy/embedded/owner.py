@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from deploy.embedded import record
-from deploy.embedded.plan import AnyServer
+from deploy.embedded import state_file as record
+from deploy.embedded.start_plan import AnyServer
 from deploy.embedded.supervisor import STOP_SECONDS
 from deploy.progress import Say
 from engine.spec.errors import NewnormalError

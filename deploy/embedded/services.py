@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from deploy.embedded import external, record
+from deploy.embedded import external
+from deploy.embedded import state_file as record
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.owner import Owned
-from deploy.embedded.plan import plan
-from deploy.embedded.process import signal_group, wait_until_gone
+from deploy.embedded.server_process import signal_group, wait_until_gone
+from deploy.embedded.start_plan import plan
 from deploy.embedded.supervisor import START_SECONDS, STOP_SECONDS
 from deploy.progress import Say, saying
 from engine.locks import try_lock

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import psutil
 
-from deploy.embedded import record
+from deploy.embedded import state_file as record
 from deploy.embedded.elasticsearch import Elasticsearch
 from deploy.embedded.kafka import Kafka
-from deploy.embedded.plan import AnyServer
 from deploy.embedded.ports import PortClaims, is_free
-from deploy.embedded.process import ServerProcess, is_same_process, signal_group
+from deploy.embedded.server_process import ServerProcess, is_same_process, signal_group
+from deploy.embedded.start_plan import AnyServer
 from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
 

@@ -8,7 +8,7 @@ repeated. `RESTART` stops and restores it. Neither changes any result.
 """
 
 from engine.testing.bounded import bounded
-from engine.testing.driver import Driven
+from engine.testing.driven import Driven
 from engine.testing.runners import RUNNERS, Run, run, run_all
 from engine.testing.scripted_stream import ABORT, RESTART, Batch, Sentinel, TestStream
 

@@ -12,7 +12,7 @@ from engine.spec.operator import SIDE
 from engine.spec.steps import Where, row_by_row
 from engine.state.segments import DictSegments
 from engine.testing.bounded import bounded
-from engine.testing.driver import Driven
+from engine.testing.driven import Driven
 from engine.testing.encoding import fed_columns
 from engine.testing.scripted_stream import ABORT, RESTART, TestStream
 from engine.testing.written import History, Written
@@ -95,7 +95,7 @@ def _driven(job: Job, stream: TestStream, shards: int) -> Driven:
 
 
 def _spark(cases: Cases, shards: int) -> list[list[Written]]:
-    from engine.testing.spark import run_on_spark  # noqa: PLC0415  PySpark is heavy: only needed when a test asks for Spark
+    from engine.testing.spark_runs import run_on_spark  # noqa: PLC0415  PySpark is heavy: only needed when a test asks for Spark
 
     return run_on_spark(cases, shards)
 

@@ -14,7 +14,7 @@ import typer
 from deploy.embedded.external import check_kafka
 from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Kafka, StateDir, overrides
-from pipelines.cli.output import file_to_write, folder_to_write
+from pipelines.cli.output_files import file_to_write, folder_to_write
 from pipelines.contracts.settings import load
 
 app = typer.Typer(help="Measure speed and accuracy; figures are kept in docs/benchmarks.md.", no_args_is_help=True)

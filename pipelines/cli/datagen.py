@@ -9,16 +9,16 @@ import typer
 from rich.console import Console
 
 from datagen.agent import Agent, run_agent
-from datagen.clock import WallClock
 from datagen.simulator import SimulatorConfig
 from datagen.simulator import simulate as run_simulation
+from datagen.wall_clock import WallClock
 from engine.explain.printing import cell
 from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
+from pipelines.cli.input_commands import To, agents_sink, found, progress_bar, saying, sink_of, stopping
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
-from pipelines.cli.output import file_to_write
+from pipelines.cli.output_files import file_to_write
 from pipelines.cli.site import simulates_a_site
-from pipelines.cli.sources import To, agents_sink, found, progress_bar, saying, sink_of, stopping
 from pipelines.contracts.settings import load
 
 

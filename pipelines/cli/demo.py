@@ -11,7 +11,7 @@ import typer
 
 from engine.spec.duration import END_OF_TIME, duration_ms
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
-from pipelines.cli.output import file_to_write
+from pipelines.cli.output_files import file_to_write
 from pipelines.contracts.settings import load
 
 _PATIENCE_SECONDS = 5.0

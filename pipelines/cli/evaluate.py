@@ -15,13 +15,13 @@ from datagen.series import Reading, files_of, names_of, read_files, read_labels
 from engine.explain.printing import cell, visible_lines
 from engine.kafka import content as kafka_content
 from engine.spec.errors import NewnormalError
+from pipelines.cli.csv_options import How, reads_files
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
-from pipelines.cli.output import folder_to_write
-from pipelines.cli.reading import How, reads_files
+from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts import topics
 from pipelines.contracts.settings import DetectorSettings, Settings, load
 from pipelines.evaluation import show, truth
-from pipelines.evaluation.judge import Judged, judge
+from pipelines.evaluation.judge import JudgedVerdicts, judge
 from pipelines.evaluation.recorded import judge as scored
 from pipelines.evaluation.truth import EVERY, Span
 
@@ -161,7 +161,7 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
     return latest.select(_COLUMNS), spans
 
 
-def _plots(verdicts: pl.DataFrame, judged: Judged, out: Path, most: int) -> None:
+def _plots(verdicts: pl.DataFrame, judged: JudgedVerdicts, out: Path, most: int) -> None:
     from pipelines.evaluation import plots  # noqa: PLC0415  Matplotlib: only when plots are asked for
 
     plots.threshold(judged, out / "threshold.png")
@@ -179,7 +179,7 @@ def _plots(verdicts: pl.DataFrame, judged: Judged, out: Path, most: int) -> None
         plots.series(verdicts, judged.spans, entity, metric, out / f"series-{name}.png")
 
 
-def _tables(judged: Judged) -> None:
+def _tables(judged: JudgedVerdicts) -> None:
     table = Table(title=f"{len(judged.spans)} spans", title_justify="left")
     for column in ("alerts", "found", "median delay", "alerts explained", "false alarms a series and day"):
         table.add_column(column, justify="left" if column == "alerts" else "right")

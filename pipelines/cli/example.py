@@ -15,7 +15,7 @@ import typer
 from engine.explain.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Kafka, StateDir, overrides
-from pipelines.cli.output import file_to_write
+from pipelines.cli.output_files import file_to_write
 from pipelines.contracts.settings import load
 
 

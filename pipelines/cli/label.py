@@ -14,7 +14,7 @@ from engine.explain.printing import visible
 from engine.spec.duration import iso
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
-from pipelines.cli.output import file_to_write
+from pipelines.cli.output_files import file_to_write
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Label
 from pipelines.contracts.records.label import LabelVerdict

@@ -10,15 +10,15 @@ import typer
 from rich.console import Console
 
 from datagen.aftermath import Aftermath
-from datagen.clock import WallClock
 from datagen.outage import Tell
 from datagen.player import Programme, load, programme, send
 from datagen.prospects import Prospects, prospects
+from datagen.wall_clock import WallClock
 from engine.explain.printing import visible_lines
 from engine.kafka.topic_watermarks import watermarks
+from pipelines.cli.csv_options import How, reads_files
+from pipelines.cli.input_commands import To, found, progress_bar, saying, sink_of, speed_of, stopping
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
-from pipelines.cli.reading import How, reads_files
-from pipelines.cli.sources import To, found, progress_bar, saying, sink_of, speed_of, stopping
 from pipelines.contracts import settings as tree
 from pipelines.contracts import topics
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.explain.printing import cell, visible_lines
-from pipelines.cli.output import file_to_write
-from pipelines.cli.reading import How, reads_files
+from pipelines.cli.csv_options import How, reads_files
+from pipelines.cli.output_files import file_to_write
 from pipelines.contracts import settings
 from pipelines.evaluation.score import score_files, write_csv
 

@@ -14,9 +14,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dashboards.live import duration
+from dashboards.live_view import duration
 from deploy.embedded import services
-from deploy.embedded.record import Running
+from deploy.embedded.state_file import Running
 from engine.explain.printing import cell, visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load

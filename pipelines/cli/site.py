@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from datagen.clock import WallClock
 from datagen.simulator import SimulatorConfig, resolve
 from datagen.simulator import demo as demo_config
+from datagen.wall_clock import WallClock
 from engine.spec.duration import duration_ms, epoch_ms
+from pipelines.cli.input_commands import speed_of
 from pipelines.cli.option_set import option_set
-from pipelines.cli.sources import speed_of
 
 Demo = Annotated[
     bool,

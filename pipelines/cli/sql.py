@@ -24,7 +24,7 @@ from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import tables
-from pipelines.query.run import Live, LiveTable, evaluate
+from pipelines.query.evaluate import LiveQuery, LiveTable, evaluate
 from pipelines.query.windowed_sql import Query, parse
 
 
@@ -99,7 +99,7 @@ def _live(
     reader: Consumer, settings: Settings, query: Query, names: list[str], beginning: bool
 ) -> Iterator[tuple[int, pl.DataFrame]]:
     by_name = {name: _table(settings, name, tables.spoken(reader, settings.topic(name))) for name in names}
-    live = Live(query, by_name, beginning)
+    live = LiveQuery(query, by_name, beginning)
     start = OFFSET_BEGINNING if beginning else OFFSET_END
     by_topic = {settings.topic(name): name for name in live.tables}
     reader.assign([TopicPartition(topic, p, start) for topic in by_topic for p in tables.partitions(reader, topic)])

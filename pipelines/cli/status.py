@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from dashboards.live import duration, jobs_table
+from dashboards.live_view import duration, jobs_table
 from dashboards.status import JobStatus
 from deploy.embedded import services
 from engine.explain.printing import cell
@@ -36,7 +36,7 @@ class Answer:
         problems: What is not well, in words.
     """
 
-    process: processes.Process
+    process: processes.JobProcess
     jobs: list[dict[str, Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -68,7 +68,7 @@ def status(
     raise typer.Exit(code)
 
 
-def _asked(process: processes.Process) -> Answer:
+def _asked(process: processes.JobProcess) -> Answer:
     try:
         answer = _get(f"{process.url}/api/status")
         health = _get(f"{process.url}/health")

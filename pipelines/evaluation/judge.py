@@ -24,7 +24,7 @@ DAY = 86_400_000
 
 
 @dataclass(frozen=True)
-class Level:
+class AlertLevel:
     """What a choice of verdicts finds.
 
     Args:
@@ -55,7 +55,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedVerdicts:
     """All that is known of some verdicts.
 
     Args:
@@ -67,8 +67,8 @@ class Judged:
     """
 
     spans: list[Span]
-    news: Level
-    levels: dict[int, Level]
+    news: AlertLevel
+    levels: dict[int, AlertLevel]
     ranking: dict[str, dict[str, float]] = field(default_factory=dict)
     called: list[tuple[bool, bool]] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ class Judged:
         }
 
 
-def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> Judged:
+def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> JudgedVerdicts:
     """Holds verdicts against spans.
 
     Args:
@@ -110,15 +110,15 @@ def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> Judged:
     step = max(1, int(sizes["step"].drop_nulls().median() or 1))  # type: ignore[arg-type]
     days = float(sizes["days"].sum())
 
-    def level(chosen: pl.Expr) -> Level:
+    def level(chosen: pl.Expr) -> AlertLevel:
         loud = verdicts.filter(chosen)
         found = [_delay(loud, span, step) for span in wrong]
         alerts = _alerts(loud.filter(pl.col("metric") != EVERY), step)
         explained = [_explained(alert, wrong) for alert in alerts]
         refuted = [_explained(alert, [s for s in spans if not s.wrong]) for alert in alerts]
-        return Level(found, len(alerts), explained.count(False), refuted.count(True), days)
+        return AlertLevel(found, len(alerts), explained.count(False), refuted.count(True), days)
 
-    return Judged(
+    return JudgedVerdicts(
         spans=wrong,
         news=level(pl.col("kind").is_in(ALARM_KINDS)),
         levels={score: level(pl.col("record_score") >= score) for score in THRESHOLDS},

@@ -10,14 +10,14 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from pipelines.contracts.records.novelty import ALARM_KINDS
-from pipelines.evaluation.judge import Judged
+from pipelines.evaluation.judge import JudgedVerdicts
 from pipelines.evaluation.truth import EVERY, Span
 
 _POINTS = 20_000
 """Windows of one series that are drawn; a longer one is drawn around its spans."""
 
 
-def threshold(judged: Judged, out: Path) -> None:
+def threshold(judged: JudgedVerdicts, out: Path) -> None:
     """What is found and what it costs, for each threshold."""
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axis = figure.subplots()
@@ -35,7 +35,7 @@ def threshold(judged: Judged, out: Path) -> None:
     figure.savefig(out, dpi=90)
 
 
-def delays(judged: Judged, out: Path) -> None:
+def delays(judged: JudgedVerdicts, out: Path) -> None:
     """How soon what was found was found."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     axis = figure.subplots()

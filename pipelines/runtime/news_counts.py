@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from pipelines.contracts.records.novelty import NEWS_KINDS
-from pipelines.jobs.index.document import News
+from pipelines.jobs.index.document import IndexedNews
 
 OPENS = ("anomaly", "state_change", "absence")
 """Kinds after which something is amiss or not decided, until another kind of news, or a closed incident, ends it."""
@@ -16,11 +16,11 @@ class NewsCounts:
     """Counts since the process started; what is open is also known from before, if it was `seed`ed.
 
     >>> counts = NewsCounts()
-    >>> counts.take([News("a", "cpu", "anomaly", 10), News("b", "cpu", "absence", 10)])
-    >>> counts.take([News("a", "cpu", "recovered", 20)])
+    >>> counts.take([IndexedNews("a", "cpu", "anomaly", 10), News("b", "cpu", "absence", 10)])
+    >>> counts.take([IndexedNews("a", "cpu", "recovered", 20)])
     >>> counts.stored["anomaly"], counts.open()
     (1, {'anomaly': 0, 'state_change': 0, 'absence': 1})
-    >>> counts.take([News("b", "cpu", "normal", 30, closes=True)])
+    >>> counts.take([IndexedNews("b", "cpu", "normal", 30, closes=True)])
     >>> counts.open()["absence"]
     0
     """
@@ -29,14 +29,14 @@ class NewsCounts:
         self.stored = dict.fromkeys(NEWS_KINDS, 0)
         self._newest: dict[tuple[str, str], tuple[int, str]] = {}
 
-    def take(self, news: Iterable[News]) -> None:
+    def take(self, news: Iterable[IndexedNews]) -> None:
         """Takes in what was stored."""
         for each in news:
             if each.kind in self.stored:
                 self.stored[each.kind] += 1
             self._newer(each)
 
-    def seed(self, news: Iterable[News]) -> None:
+    def seed(self, news: Iterable[IndexedNews]) -> None:
         """Takes in what was stored before: it may be open still, but is not counted again."""
         for each in news:
             self._newer(each)
@@ -46,7 +46,7 @@ class NewsCounts:
         found = Counter(kind for _, kind in self._newest.values())
         return {kind: found[kind] for kind in OPENS}
 
-    def _newer(self, news: News) -> None:
+    def _newer(self, news: IndexedNews) -> None:
         series = news.entity, news.metric
         time, _ = self._newest.get(series, (news.time - 1, ""))
         if news.time == time or (news.time > time and (news.closes or news.kind in self.stored)):

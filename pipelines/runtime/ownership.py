@@ -22,7 +22,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from deploy.embedded.process import is_same_process
+from deploy.embedded.server_process import is_same_process
 from engine.spark import checkpoint_lock
 from engine.spec.errors import NewnormalError
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import psutil
 
-from deploy.embedded.process import is_same_process
+from deploy.embedded.server_process import is_same_process
 from pipelines.contracts.settings import Settings
 
 
 @dataclass(frozen=True)
-class Process:
+class JobProcess:
     """A process that runs jobs.
 
     Attributes:
@@ -37,7 +37,7 @@ def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[Non
     """Lets `found` find this process for the length of a block."""
     folder = _folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    mine = Process(os.getpid(), psutil.Process().create_time(), url, tuple(jobs))
+    mine = JobProcess(os.getpid(), psutil.Process().create_time(), url, tuple(jobs))
     path, part = folder / f"{mine.pid}.json", folder / f".{mine.pid}"
     part.write_text(json.dumps(asdict(mine)))
     part.replace(path)
@@ -47,7 +47,7 @@ def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[Non
         path.unlink(missing_ok=True)
 
 
-def found(settings: Settings) -> list[Process]:
+def found(settings: Settings) -> list[JobProcess]:
     """The processes that run now, by number; what dead ones left is removed."""
     alive = []
     for path in sorted(_folder(settings).glob("[0-9]*.json")):
@@ -63,9 +63,9 @@ def _folder(settings: Settings) -> Path:
     return settings.folder("processes")
 
 
-def _read(path: Path) -> Process | None:
+def _read(path: Path) -> JobProcess | None:
     try:
         tree = json.loads(path.read_text())
-        return Process(int(tree["pid"]), float(tree["started"]), str(tree["url"]), tuple(tree["jobs"]))
+        return JobProcess(int(tree["pid"]), float(tree["started"]), str(tree["url"]), tuple(tree["jobs"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

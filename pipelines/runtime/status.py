@@ -15,7 +15,7 @@ from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import NEVER
 from engine.vectorized.processor import StateCounts
-from pipelines.jobs.index.document import News
+from pipelines.jobs.index.document import IndexedNews
 from pipelines.jobs.index.job import SinkReport
 from pipelines.runtime.news_counts import NewsCounts
 
@@ -116,7 +116,7 @@ class StatusCollector:
     def seed(self, documents: Sequence[dict[str, Any]]) -> None:
         """Takes in the newest news of before the start: what is open then still is."""
         with self.lock:
-            self.news.seed(News(d["host.name"], d["metric"], d["kind"], d["@timestamp"]) for d in documents)
+            self.news.seed(IndexedNews(d["host.name"], d["metric"], d["kind"], d["@timestamp"]) for d in documents)
 
     def sink(self, report: SinkReport) -> None:
         """Takes in a micro-batch of the sink."""

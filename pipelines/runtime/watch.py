@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from dashboards.console import Store, create_app, serve
-from dashboards.live import LiveView
+from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records.novelty import NEWS_KINDS

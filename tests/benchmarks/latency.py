@@ -32,7 +32,7 @@ say = Console(stderr=True).print
 
 LOAD = """
 import sys, time
-from datagen.kafka import KafkaWriter
+from datagen.kafka_writer import KafkaWriter
 bootstrap, topic, rate, seconds, keys = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5])
 names = [(f"host-{k // 10}", f"m{k % 10}") for k in range(keys)]
 tick, sent, began = 0.05, 0, time.time()

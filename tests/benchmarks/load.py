@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from confluent_kafka import Producer
 
-from datagen.kafka import KafkaWriter
+from datagen.kafka_writer import KafkaWriter
 from engine.columns.partitioning import slots
 from engine.formats import columnar
 from engine.runtime.shard import ROWS_A_MESSAGE, to_table

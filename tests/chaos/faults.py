@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from deploy.embedded import services
-from deploy.embedded.process import signal_group
+from deploy.embedded.server_process import signal_group
 from deploy.progress import silent
 from pipelines.contracts.settings import Settings
 

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 from structlog.testing import capture_logs
 
-from dashboards.live import LiveView
+from dashboards.live_view import LiveView
 from dashboards.status import JobStatus, PipelineStatus
 
 NOVELTY = {

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from datagen import readback
 from datagen.buffer import DiskBuffer
 from datagen.buffered import BufferedWriter, buffered
-from datagen.kafka import KafkaWriter
+from datagen.kafka_writer import KafkaWriter
 from datagen.outage import Dropped, Outage, Standing
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
@@ -224,8 +224,8 @@ def test_a_full_disk_costs_what_comes_and_not_the_agent(tmp_path: Path, dropped:
 def test_a_writer_that_waits_keeps_its_memory_bounded_and_ends_soon_after_it_is_told_to_stop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("datagen.kafka._QUEUE", 1_000)
-    monkeypatch.setattr("datagen.kafka._BATCH", 100)
+    monkeypatch.setattr("datagen.kafka_writer._QUEUE", 1_000)
+    monkeypatch.setattr("datagen.kafka_writer._BATCH", 100)
     stop = threading.Event()
     threading.Timer(1.0, stop.set).start()
     begun = time.monotonic()

@@ -7,11 +7,12 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from datagen.clock import VirtualClock
 from datagen.groundtruth import ANOMALIES, STATE_CHANGES, GroundTruth
-from datagen.simulator import InjectedIncident, SimulatorConfig, demo, frames, logs, simulate
-from datagen.simulator.schedule import Schedule
+from datagen.simulator import InjectedIncident, SimulatorConfig, demo, logs, simulate
+from datagen.simulator import site as frames
+from datagen.simulator.incident_schedule import Schedule
 from datagen.sinks import CollectSink
+from datagen.wall_clock import VirtualClock
 
 NOW = 1_800_000_000_000
 BEGIN, END = NOW + 1_800_000, NOW + 2_400_000

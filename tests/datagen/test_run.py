@@ -11,10 +11,11 @@ import polars as pl
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from datagen.clock import VirtualClock
-from datagen.kafka import KafkaWriter
-from datagen.simulator import SimulatorConfig, demo, frames, simulate
+from datagen.kafka_writer import KafkaWriter
+from datagen.simulator import SimulatorConfig, demo, simulate
+from datagen.simulator import site as frames
 from datagen.sinks import CollectSink, FileSink, KafkaSink
+from datagen.wall_clock import VirtualClock
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError

@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from datagen.clock import VirtualClock
 from datagen.jsonlines import to_json
 from datagen.player import load, programme, send
 from datagen.series import SeriesReport, read_series
 from datagen.sinks import CollectSink
+from datagen.wall_clock import VirtualClock
 from engine.spec.duration import epoch_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Telemetry

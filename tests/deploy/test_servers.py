@@ -22,11 +22,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from elasticsearch import Elasticsearch
 
-from deploy.embedded import record, services
+from deploy.embedded import services
+from deploy.embedded import state_file as record
 from deploy.embedded.elasticsearch import runtime_dir
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.ports import HOST
-from deploy.embedded.process import is_same_process
+from deploy.embedded.server_process import is_same_process
 from deploy.progress import silent
 from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datagen.kafka import KafkaWriter
+from datagen.kafka_writer import KafkaWriter
 from datagen.simulator import SimulatorConfig, simulate
 from datagen.simulator.incidents import InjectedIncident
 from datagen.sinks import KafkaSink

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datagen.kafka import KafkaWriter
+from datagen.kafka_writer import KafkaWriter
 from pipelines.contracts import topics
 from tests.integration.conftest import Pipeline
 

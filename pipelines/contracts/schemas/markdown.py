@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from engine.spec.errors import REGISTRY, Code
 from engine.spec.record import Record, TimeMs
 from pipelines.contracts.records import ALL
-from pipelines.contracts.schemas.elasticsearch import field_mapping
+from pipelines.contracts.schemas.elasticsearch_mapping import field_mapping
 from pipelines.contracts.setting_errors import leaves, variable
 from pipelines.contracts.setting_types import accepted
 from pipelines.contracts.settings import Settings

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from engine.spec.duration import NEVER
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
-from pipelines.jobs.detect.table import as_frame
+from pipelines.jobs.detect.state_table import as_frame
 
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64

@@ -16,9 +16,9 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Label, LogFeatures, Novelty, Rule
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessageDecoder
+from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.logs.judging import Logs
 from pipelines.jobs.detect.metrics.judging import Metrics
-from pipelines.jobs.detect.operator import Detect
 from pipelines.jobs.sources import bounds, columnar, dead, internal
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from models.arrays import Columns
 from models.evidence.repeats import NEVER
-from pipelines.jobs.detect.table import Table
+from pipelines.jobs.detect.state_table import StateTable
 
 _KEY = ("entity", "metric")
 _OPEN = {"entity": pl.String, "metric": pl.String, "_onset": pl.Int64}
@@ -20,7 +20,7 @@ def new_column(n: int) -> Columns:
     return {"reported": np.full(n, NEVER, np.int64)}
 
 
-def followed(verdicts: pl.DataFrame, tables: Mapping[str | None, Table]) -> pl.DataFrame:
+def followed(verdicts: pl.DataFrame, tables: Mapping[str | None, StateTable]) -> pl.DataFrame:
     """The verdicts, with the onset of an alert in each verdict of it; the first one after it has recovered.
 
     Args:
@@ -62,7 +62,7 @@ def followed(verdicts: pl.DataFrame, tables: Mapping[str | None, Table]) -> pl.D
     ).select(verdicts.columns)
 
 
-def _open(tables: Mapping[str | None, Table]) -> list[tuple[Table, list[tuple[str, str, int]]]]:
+def _open(tables: Mapping[str | None, StateTable]) -> list[tuple[StateTable, list[tuple[str, str, int]]]]:
     found = []
     for metric, table in tables.items():
         column = table.columns["reported"][: len(table)].astype(np.int64)
@@ -72,7 +72,7 @@ def _open(tables: Mapping[str | None, Table]) -> list[tuple[Table, list[tuple[st
     return found
 
 
-def _write(tables: Mapping[str | None, Table], last: pl.DataFrame) -> None:
+def _write(tables: Mapping[str | None, StateTable], last: pl.DataFrame) -> None:
     for metric, table in tables.items():
         others = [name for name in tables if name is not None]
         mine = ~pl.col("metric").is_in(others) if metric is None else pl.col("metric") == metric

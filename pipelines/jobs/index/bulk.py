@@ -20,8 +20,8 @@ import orjson
 from elastic_transport import TransportError
 from elasticsearch import ApiError, Elasticsearch
 
-from pipelines.jobs.index.document import News, Rejected, SinkDocument
-from pipelines.jobs.index.patience import Patience
+from pipelines.jobs.index.backoff import Patience
+from pipelines.jobs.index.document import IndexedNews, Rejected, SinkDocument
 
 _SERVERS_FAULT = frozenset({403, 408, 429, 502, 503, 504})
 _SERVERS_FAULT_TYPES = frozenset(
@@ -40,7 +40,7 @@ class Action:
     version: int
     time: int
     body: bytes = field(repr=False)
-    news: News | None = None
+    news: IndexedNews | None = None
 
     @property
     def header(self) -> bytes:

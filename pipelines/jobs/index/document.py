@@ -39,7 +39,7 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class News:
+class IndexedNews:
     """A document that is news, ends an incident, or takes news back: a revision of any kind.
 
     Attributes:
@@ -57,7 +57,7 @@ class News:
     closes: bool = False
 
     @classmethod
-    def of(cls, record: Record) -> News | None:
+    def of(cls, record: Record) -> IndexedNews | None:
         """The news in a record; ``None`` if it is not news and revises none."""
         if not isinstance(record, Novelty):
             return None
@@ -84,7 +84,7 @@ class SinkOutcome:
     superseded: int = 0
     rejected: tuple[Rejected, ...] = ()
     times: tuple[int, ...] = field(default=(), repr=False)
-    news: tuple[News, ...] = field(default=(), repr=False)
+    news: tuple[IndexedNews, ...] = field(default=(), repr=False)
     searchable_at_ms: int | None = None
 
     def latencies_ms(self) -> list[int]:

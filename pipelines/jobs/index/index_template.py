@@ -9,7 +9,7 @@ from elasticsearch import BadRequestError, Elasticsearch, NotFoundError
 
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
-from pipelines.contracts.schemas.elasticsearch import mapping
+from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.jobs.index.partition import Partition, default_daily_from
 
 _MAX_FIELDS = 1_000

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from elastic_transport import TransportError
 from elasticsearch import Elasticsearch
 
-from pipelines.jobs.index.patience import Patience
+from pipelines.jobs.index.backoff import Patience
 
 _MANY = 50  # index names in one URL, which is bounded
 

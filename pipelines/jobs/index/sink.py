@@ -22,12 +22,12 @@ from engine.spec.duration import duration_ms, iso
 from engine.spec.record import Record
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings
+from pipelines.jobs.index.backoff import Backoff, Patience, SinkStoppedError
 from pipelines.jobs.index.bulk import Action, BulkWriter, Limits
-from pipelines.jobs.index.document import News, Rejected, SinkDocument, SinkOutcome
+from pipelines.jobs.index.document import IndexedNews, Rejected, SinkDocument, SinkOutcome
 from pipelines.jobs.index.identity import UnusableError, document_id, parse, time_field, version
 from pipelines.jobs.index.index_template import IndexTemplates
 from pipelines.jobs.index.partition import Partition
-from pipelines.jobs.index.patience import Backoff, Patience, SinkStoppedError
 from pipelines.jobs.index.searchable import Refresher
 
 __all__ = ["Sink", "SinkConfig", "SinkStoppedError"]
@@ -146,4 +146,4 @@ class Sink:
         body = record.to_json()
         if len(body) > self._largest:
             raise UnusableError("TOO_LARGE", f"{len(body)} bytes; at most {self._largest} are stored")
-        return Action(document, index, document_id(record), version(record), at, body, News.of(record))
+        return Action(document, index, document_id(record), version(record), at, body, IndexedNews.of(record))

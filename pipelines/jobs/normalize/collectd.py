@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.jobs.normalize.rows import MessageDecoder, Sample, metric_name, number
+from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, metric_name, number
 
 
 @dataclass(frozen=True)

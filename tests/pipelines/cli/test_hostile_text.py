@@ -15,9 +15,9 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from dashboards.live import render
+from dashboards.live_view import render
 from dashboards.status import JobStatus, PipelineStatus
-from deploy.embedded.record import Running, Server
+from deploy.embedded.state_file import Running, Server
 from engine.explain.plan import Plan
 from engine.spec.errors import NewnormalError
 from pipelines.cli import label, log_output, rows, rule, services, status, tail
@@ -25,7 +25,7 @@ from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import load
-from pipelines.runtime.processes import Process
+from pipelines.runtime.processes import JobProcess
 
 HOSTILE = "[error] \x1b[2J\x07\r\u202e\x9b31m\nFORGED [/usr/sbin/cron] [red]x"
 SHOWN = (
@@ -78,7 +78,7 @@ def _tail_of_anything() -> None:
 
 def _status() -> None:
     job = {"name": HOSTILE, "last_error": HOSTILE}
-    answers = [status.Answer(Process(1, 0.0, HOSTILE, (HOSTILE,)), [job], [HOSTILE])]
+    answers = [status.Answer(JobProcess(1, 0.0, HOSTILE, (HOSTILE,)), [job], [HOSTILE])]
     status._show(load(), (Server(HOSTILE, HOSTILE, 1, 0.0),), answers)
 
 

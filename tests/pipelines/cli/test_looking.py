@@ -13,8 +13,8 @@ import polars as pl
 import psutil
 import pytest
 
-from datagen.kafka import KafkaWriter
-from deploy.embedded import record
+from datagen.kafka_writer import KafkaWriter
+from deploy.embedded import state_file as record
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.services import running
 from engine.formats import columnar

@@ -32,10 +32,10 @@ from pipelines.contracts.records import Rule
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.jobs.detect.control_messages import ControlMessages
 from pipelines.jobs.detect.correction_journal import IDENTITY
+from pipelines.jobs.detect.detect_operator import Detect, DetectProcessor
 from pipelines.jobs.detect.job import control_messages
 from pipelines.jobs.detect.logs.judging import Logs
 from pipelines.jobs.detect.metrics.judging import Metrics
-from pipelines.jobs.detect.operator import Detect, DetectProcessor
 from pipelines.query.control_topics import checked
 from tests.pipelines.detect.hostile import BEYOND, HOSTILE_LABELS, HOSTILE_RULES, LABELS, RULES, STEP, T0, label, rule
 

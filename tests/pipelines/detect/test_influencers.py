@@ -8,7 +8,7 @@ import polars as pl
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.metrics.detection import Detection
-from pipelines.jobs.detect.metrics.influencers import Metrics, influencers
+from pipelines.jobs.detect.metrics.influencers import JudgedMetrics, influencers
 
 
 def test_the_metrics_of_each_verdict_are_named_by_their_shares_without_the_faint_ones() -> None:
@@ -16,7 +16,7 @@ def test_the_metrics_of_each_verdict_are_named_by_their_shares_without_the_faint
     shares = np.array([0.2, 0.7, 0.1, 0.009, 0.991])
     none = np.full(5, np.nan)
     found = influencers(
-        Metrics(names, np.arange(5.0), none, np.zeros(5, np.bool_)),
+        JudgedMetrics(names, np.arange(5.0), none, np.zeros(5, np.bool_)),
         first=np.array([0, 3]),
         rows=np.arange(5),
         shares=shares,

@@ -22,9 +22,9 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Label, LogFeatures
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.jobs import CHAIN
+from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.job import log_detector
 from pipelines.jobs.detect.logs.judging import Logs
-from pipelines.jobs.detect.operator import Detect
 
 T0, STEP, PARTITIONS = 1_800_000_000_000, 10_000, 4
 HOSTS = [f"h{number}" for number in range(8)]

@@ -19,9 +19,9 @@ from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.metrics.judging import Metrics
 from pipelines.jobs.detect.metrics.verdict_frames import SCHEMA
-from pipelines.jobs.detect.operator import Detect
 
 STEP, STEPS = 10_000, 36
 LATENESS, HORIZON = 50_000, 60_000

@@ -17,8 +17,8 @@ from engine.state.segments import DictSegments, ShardState
 from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.logs.judging import Logs
-from pipelines.jobs.detect.operator import Detect
 from tests.pipelines.site import START, WINDOW
 
 PROCESSOR = build(Detect(DetectorSettings(), Logs(WINDOW)))

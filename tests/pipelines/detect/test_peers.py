@@ -13,8 +13,8 @@ from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState, unpack
 from engine.vectorized.build import build
 from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.metrics.judging import Metrics
-from pipelines.jobs.detect.operator import Detect
 
 STEP, STEPS, JOINS, HORIZON = 10_000, 76, 61, 60_000
 TYPES = {"entity": pl.String, "metric": pl.String, "kind": pl.String, "rule": pl.String, "label": pl.String}

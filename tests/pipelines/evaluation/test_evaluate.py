@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from datagen.kafka import KafkaWriter
+from datagen.kafka_writer import KafkaWriter
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
 from pipelines.cli.main import app

@@ -15,7 +15,7 @@ import pytest
 from elasticsearch import Elasticsearch, NotFoundError
 
 from pipelines.jobs.index import SinkConfig, SinkDocument
-from pipelines.jobs.index.patience import Backoff
+from pipelines.jobs.index.backoff import Backoff
 
 NOW = int(time.time() * 1000)
 QUICK = Backoff(first_s=0.02, most_s=0.2)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from datagen.kafka import KafkaWriter
+from datagen.kafka_writer import KafkaWriter
 from deploy.embedded.endpoints import Endpoints
 from engine.formats import columnar
 from engine.formats.columnar import ColumnarDecoder
@@ -23,7 +23,7 @@ from engine.spec.source import Source
 from pipelines.cli.main import app
 from pipelines.contracts.records import Novelty, Telemetry
 from pipelines.query import tables
-from pipelines.query.run import Live, LiveTable, evaluate
+from pipelines.query.evaluate import LiveQuery, LiveTable, evaluate
 from pipelines.query.windowed_sql import Spec, parse
 
 T0 = 1_700_000_000_000
@@ -112,8 +112,8 @@ def messages(frame: pl.DataFrame, watermark: int | None, partition: int = 0) -> 
     return Messages("t", partition, pa.array([columnar.encode(rows_, watermark)]), np.array([0]), now)
 
 
-def live(text: str, whole: bool = True) -> Live:
-    return Live(parse(text), {"x": LiveTable(Source({"t": ColumnarDecoder(Telemetry)}, Telemetry))}, whole)
+def live(text: str, whole: bool = True) -> LiveQuery:
+    return LiveQuery(parse(text), {"x": LiveTable(Source({"t": ColumnarDecoder(Telemetry)}, Telemetry))}, whole)
 
 
 COUNTS = "SELECT window_start, count(*) AS n FROM tumble(x, time, '10s') GROUP BY window_start"

@@ -6,7 +6,7 @@ from dashboards.console.metrics import metrics_text
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from pipelines.contracts.records import Novelty
-from pipelines.jobs.index.document import News, SinkOutcome
+from pipelines.jobs.index.document import IndexedNews, SinkOutcome
 from pipelines.jobs.index.job import SinkReport
 from pipelines.runtime.status import StatusCollector
 
@@ -52,7 +52,7 @@ def stored(*news: tuple[str, str, int], revision: int = 0) -> SinkReport:
     for metric, kind, time in news:
         place = {"entity": "db-1", "metric": metric, "window_start": time - 10, "window_end": time}
         verdict = Novelty(**place, kind=kind, record_score=90.0, probability=0.1, revision=revision)
-        told += [each] if (each := News.of(verdict)) else []
+        told += [each] if (each := IndexedNews.of(verdict)) else []
     return SinkReport(len(news), SinkOutcome(indexed=len(news), news=tuple(told)), 0.1)
 
 

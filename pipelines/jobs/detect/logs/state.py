@@ -11,7 +11,7 @@ from models.templates.model import Templates
 from models.templates.phases import ABSENT, Phases
 from models.templates.tables import TemplateTables, new_fleets, new_pairs, new_templates
 from pipelines.jobs.detect.reported import new_column
-from pipelines.jobs.detect.table import Table, as_frame
+from pipelines.jobs.detect.state_table import StateTable, as_frame
 from pipelines.jobs.mine_logs.mining import SEVERITY
 
 METRIC = "logs"
@@ -57,15 +57,15 @@ class LogState:
         def pairs(n: int) -> Columns:
             return new_pairs(n) | {name: np.zeros(n, np.int64) for name in ("owner", "template")}
 
-        self.machines, self.entities = Table(("entity",), machines), Table(("entity", "view"), entities)
-        self.templates, self.pairs = Table(("metric",), new_templates), Table(("entity", "metric"), pairs)
-        self.fleets = Table(("view",), new_fleets)
+        self.machines, self.entities = StateTable(("entity",), machines), StateTable(("entity", "view"), entities)
+        self.templates, self.pairs = StateTable(("metric",), new_templates), StateTable(("entity", "metric"), pairs)
+        self.fleets = StateTable(("view",), new_fleets)
         self.judged: int | None = None
         self.texts: dict[str, tuple[str | None, str | None]] = {}
         self.worst = pl.DataFrame()
 
     @property
-    def named(self) -> dict[str, Table]:
+    def named(self) -> dict[str, StateTable]:
         """The tables by name."""
         names = ("machines", "entities", "templates", "pairs", "fleets")
         return {name: getattr(self, name) for name in names}

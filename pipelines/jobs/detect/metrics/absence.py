@@ -48,7 +48,7 @@ class Absences(NamedTuple):
     evidence: Array
 
 
-class Arrivals(NamedTuple):
+class EndedAbsences(NamedTuple):
     """What the windows of one step of judging end or reveal.
 
     Attributes:
@@ -83,7 +83,7 @@ class AbsenceWatch:
         own = {"only": np.full(n, _NONE, np.int64), "length": np.zeros(n, np.int64)}
         return prefixed(_PREFIX, self.silence.new_state(n) | own)
 
-    def arrived(self, state: DetectionState, series: Ints, owner: Ints, time: Ints, length: Ints) -> Arrivals:
+    def arrived(self, state: DetectionState, series: Ints, owner: Ints, time: Ints, length: Ints) -> EndedAbsences:
         """Takes in windows that came with a value: one window of each series, one window end of each machine.
 
         Args:
@@ -112,7 +112,7 @@ class AbsenceWatch:
         machines["length"] = length[first]
         self.silence.learn(own, time, away[place])
         own["length"] = length
-        return Arrivals(absent, since[place], absences)
+        return EndedAbsences(absent, since[place], absences)
 
     def overdue(self, state: DetectionState, now: int | None) -> list[Absences]:
         """The absences that are certain at the watermark ``now`` and were not announced before.

@@ -14,7 +14,7 @@ _LEAST_SHARE = 0.01
 """Metrics that contribute less to a joined verdict are not named among its influencers."""
 
 
-class Metrics(NamedTuple):
+class JudgedMetrics(NamedTuple):
     """For each row that was judged: metric, value, typical value, and whether the value lay within its band."""
 
     name: pl.Series
@@ -24,7 +24,7 @@ class Metrics(NamedTuple):
 
 
 def influencers(
-    metrics: Metrics, first: Ints, rows: Ints, shares: Array, suggested: Array, news: Flags
+    metrics: JudgedMetrics, first: Ints, rows: Ints, shares: Array, suggested: Array, news: Flags
 ) -> dict[str, pl.Series]:
     """The metrics of each joined verdict that contributed to it, the strongest first; null where none did.
 

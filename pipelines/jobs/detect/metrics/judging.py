@@ -17,7 +17,7 @@ from pipelines.jobs.detect.judging import Judge, Judges, ShardJudging, Work
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.micro_batch import Corrections, MicroBatch, newest
 from pipelines.jobs.detect.metrics.peers import PeersKept
-from pipelines.jobs.detect.table import as_frame
+from pipelines.jobs.detect.state_table import as_frame
 
 STATISTICS = {"counter": "rate", "latency": "p95"}
 """Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""

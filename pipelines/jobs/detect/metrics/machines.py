@@ -13,7 +13,7 @@ from models.joined import Together
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.machine import Multivariate
 from pipelines.jobs.detect.metrics.state import DetectionState
-from pipelines.jobs.detect.table import Table
+from pipelines.jobs.detect.state_table import StateTable
 
 WIDTHS = (4, 8, 16, 32)
 
@@ -38,9 +38,9 @@ class Machines:
     def __init__(self, config: MultivariateConfig) -> None:
         self.models = {width: Multivariate(config, width) for width in WIDTHS}
 
-    def new_tables(self) -> dict[int, Table]:
+    def new_tables(self) -> dict[int, StateTable]:
         """Empty tables of state, by width."""
-        return {width: Table(("entity",), model.new_state) for width, model in self.models.items()}
+        return {width: StateTable(("entity",), model.new_state) for width, model in self.models.items()}
 
     def step(
         self,

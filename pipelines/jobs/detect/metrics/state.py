@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from models.arrays import Columns
-from pipelines.jobs.detect.table import Table
+from pipelines.jobs.detect.state_table import StateTable
 
 
 def link(state: DetectionState, entities: Collection[str]) -> None:
@@ -42,11 +42,11 @@ class DetectionState:
         self,
         new_series: Callable[[int], Columns],
         new_entities: Callable[[int], Columns],
-        machines: dict[int, Table],
+        machines: dict[int, StateTable],
         worst: pl.DataFrame,
     ) -> None:
-        self.series = Table(("entity", "metric"), new_series)
-        self.entities = Table(("entity",), new_entities)
+        self.series = StateTable(("entity", "metric"), new_series)
+        self.entities = StateTable(("entity",), new_entities)
         self.machines, self.worst = machines, worst
 
     def to_tables(self) -> dict[str, pa.Table]:

@@ -13,7 +13,7 @@ from models.joined import JoinedVerdicts
 from models.verdicts import Kind
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.jobs.detect.metrics.context import NAMED
-from pipelines.jobs.detect.metrics.influencers import Metrics, influencers
+from pipelines.jobs.detect.metrics.influencers import JudgedMetrics, influencers
 
 EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
 """The experts of a metric's mixture, and the families that take its place."""
@@ -102,7 +102,7 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[Jo
     news = (~kinds.is_in(QUIET_KINDS)).to_numpy()
     value = frame["value"].to_numpy()
     inside = (numbers["lower"] <= value) & (value <= numbers["upper"])
-    metrics = Metrics(frame["metric"], value, numbers["typical"], inside)
+    metrics = JudgedMetrics(frame["metric"], value, numbers["typical"], inside)
     none = pl.zeros(len(first), eager=True)
     evidence = pl.DataFrame(
         dict.fromkeys(CHANNELS, none) | {"point": channel("strongest"), "window": channel("metrics")}

@@ -18,14 +18,14 @@ from models.arrays import Columns, Flags, Ints
 Key = tuple[str, ...]
 
 
-class Table:
+class StateTable:
     """Columns of state by key; rows are handed out in order of first appearance and never move.
 
     Args:
         names: Names of the key's parts.
         fresh: The columns for n rows of which nothing is known.
 
-    >>> table = Table(("entity", "metric"), lambda n: {"mean": np.zeros(n)})
+    >>> table = StateTable(("entity", "metric"), lambda n: {"mean": np.zeros(n)})
     >>> table.rows([("a", "cpu"), ("b", "cpu"), ("a", "cpu")])
     array([0, 1, 0])
     >>> table.to_arrow().column("entity").to_pylist()
@@ -65,16 +65,16 @@ class Table:
         """The rows of those keys that are there."""
         return np.array([self._row_of[key] for key in keys if key in self._row_of], dtype=np.int64)
 
-    def only(self, first: Collection[str]) -> Table:
+    def only(self, first: Collection[str]) -> StateTable:
         """A copy of the rows whose key begins with one of some names."""
         keys = [key for key in self._row_of if key[0] in first]
-        part, rows = Table(self.names, self._fresh), self.find(keys)
+        part, rows = StateTable(self.names, self._fresh), self.find(keys)
         part.rows(keys)
         for name, column in part.columns.items():
             column[: len(rows)] = self.columns[name][rows]
         return part
 
-    def replace(self, part: Table) -> None:
+    def replace(self, part: StateTable) -> None:
         """Takes over all rows of another table, in place of its own."""
         rows = self.rows(part.keys())
         for name, column in self.columns.items():
@@ -103,13 +103,13 @@ class Table:
                     raise _invalid(f"column {name} has {values.shape[1:]} values a row, not {column.shape[1:]}", [name])
                 column[: len(self)] = values
 
-    def where(self, keep: Flags) -> Table:
+    def where(self, keep: Flags) -> StateTable:
         """A table of some of the rows, in their order.
 
         Args:
             keep: One flag a row.
         """
-        some = Table(self.names, self._fresh)
+        some = StateTable(self.names, self._fresh)
         some.fill(self.to_arrow().filter(pa.array(keep)))
         return some
 

@@ -23,7 +23,7 @@ _REST = "\0rest"
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvTable:
     """What stands in a file.
 
     Args:
@@ -49,7 +49,7 @@ class Table:
         return [name for name in self.names if name.strip()]
 
 
-def read_table(path: Path, separator: str | None = None) -> Table:
+def read_table(path: Path, separator: str | None = None) -> CsvTable:
     """Reads a file.
 
     Args:
@@ -89,7 +89,9 @@ def read_table(path: Path, separator: str | None = None) -> Table:
     frame = frame.filter(pl.any_horizontal(fields.is_not_null()))
     extra = pl.col(_REST).is_not_null()
     unnamed = [name for name in names if not name.strip() and frame[name].null_count() == frame.height]
-    return Table(path, frame.filter(~extra).drop(_REST, *unnamed), frame.filter(extra).select(LINE, _REST), separator)
+    return CsvTable(
+        path, frame.filter(~extra).drop(_REST, *unnamed), frame.filter(extra).select(LINE, _REST), separator
+    )
 
 
 def unreadable(path: str | Path, why: str, accepted: str = "") -> NewnormalError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datagen.series.reading import Reading
-from datagen.series.table import Table, unreadable
+from datagen.series.csv_format import Reading
+from datagen.series.csv_table import CsvTable, unreadable
 
 TIMES = ("time", "timestamp", "@timestamp", "_time", "datetime", "date", "ts", "epoch")
 LABELS = ("label", "is_anomaly", "anomaly", "labels")
@@ -14,7 +14,7 @@ METRICS = ("metric", "metric.name", "metric_name", "measurement")
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnRoles:
     """Names of columns.
 
     Args:
@@ -34,7 +34,7 @@ class Columns:
     chosen: bool
 
 
-def find_columns(table: Table, reading: Reading) -> Columns:
+def find_columns(table: CsvTable, reading: Reading) -> ColumnRoles:
     """What the columns of a file mean.
 
     Raises:
@@ -54,17 +54,19 @@ def find_columns(table: Table, reading: Reading) -> Columns:
     taken = {time, entity, metric, label}
     free = [name for name in table.names if name not in taken and name.strip().lower() not in (*TIMES, *LABELS)]
     values = [_named(table, name, "--value-column") for name in given] or [name for name in free if name.strip()]
-    return Columns(time, tuple(dict.fromkeys(values)), entity, metric, label, bool(given))
+    return ColumnRoles(time, tuple(dict.fromkeys(values)), entity, metric, label, bool(given))
 
 
-def _column(table: Table, told: str | None, usual: tuple[str, ...], option: str, given: tuple[str, ...]) -> str | None:
+def _column(
+    table: CsvTable, told: str | None, usual: tuple[str, ...], option: str, given: tuple[str, ...]
+) -> str | None:
     if told is not None:
         return _named(table, told, option)
     by_lower = {name.strip().lower(): name for name in reversed(table.names) if name not in given}
     return next((by_lower[name] for name in usual if name in by_lower), None)
 
 
-def _named(table: Table, name: str, option: str) -> str:
+def _named(table: CsvTable, name: str, option: str) -> str:
     if name in table.names:
         return name
     raise unreadable(table.path, f"{option}: there is no column {name!r}", f"one of {', '.join(table.shown)}")

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from datagen.clock import Clock, WallClock
 from datagen.groundtruth import GroundTruth
 from datagen.simulator.config import SimulatorConfig, resolve
-from datagen.simulator.frames import Site, usual_chunk
-from datagen.sinks import Sink
+from datagen.simulator.site import Site, usual_chunk
+from datagen.sinks import RecordSink
+from datagen.wall_clock import Clock, WallClock
 
 _TICK_MS = 200
 """Wall-clock milliseconds between two deliveries of the live part."""
@@ -31,7 +31,7 @@ class Summary:
 
 def simulate(
     config: SimulatorConfig,
-    sink: Sink,
+    sink: RecordSink,
     stop: threading.Event | None = None,
     clock: Clock | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -60,7 +60,9 @@ def simulate(
 
 
 class _Run:
-    def __init__(self, config: SimulatorConfig, sink: Sink, stop: threading.Event, clock: Clock, now: int) -> None:
+    def __init__(
+        self, config: SimulatorConfig, sink: RecordSink, stop: threading.Event, clock: Clock, now: int
+    ) -> None:
         self._config, self._sink, self._stop, self._clock, self._now = config, sink, stop, clock, now
         history = config.backfill // config.step * config.step
         self._live = (config.start or 0) + history

@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from datagen.buffered import buffered
-from datagen.kafka import KafkaWriter
+from datagen.kafka_writer import KafkaWriter
 from datagen.outage import Tell
-from datagen.sinks import FileSink, KafkaSink, Sink, make_topics
-from deploy.embedded import record
+from datagen.sinks import FileSink, KafkaSink, RecordSink, make_topics
+from deploy.embedded import state_file as record
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 
@@ -71,7 +71,7 @@ def found(settings: Settings) -> Settings:
 @contextmanager
 def sink_of(
     settings: Settings, to: Path | None, truth: Path | None = None, *, stop: threading.Event, say: Tell
-) -> Iterator[Sink]:
+) -> Iterator[RecordSink]:
     """Files, or Kafka with the topics made: for a source that can wait for it.
 
     Args:
@@ -92,7 +92,7 @@ def sink_of(
 
 
 @contextmanager
-def agents_sink(settings: Settings, to: Path | None, name: str, say: Tell) -> Iterator[Sink]:
+def agents_sink(settings: Settings, to: Path | None, name: str, say: Tell) -> Iterator[RecordSink]:
     """Files, or Kafka through the buffer on disk: for a source that cannot wait."""
     if to:
         with FileSink(to) as files:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from deploy.embedded.endpoints import Endpoints
-from deploy.embedded.process import is_same_process
+from deploy.embedded.server_process import is_same_process
 
 
 @dataclass(frozen=True)

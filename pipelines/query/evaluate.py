@@ -88,7 +88,7 @@ class LiveTable:
         self.rows = [self.frame().filter(pl.col(self.source.time) >= before)]
 
 
-class Live:
+class LiveQuery:
     """A query that is evaluated for each of its event-time windows, once the watermark has passed the window's end.
 
     Rows whose windows have all been answered are counted as ``late`` and not looked at.

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from datagen.simulator.arrival import Ints, Network
+from datagen.simulator.arrival import Delivery, Ints
 from datagen.simulator.catalogue import METRICS, Role
 from datagen.simulator.config import SimulatorConfig
+from datagen.simulator.incident_schedule import Schedule
 from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.load import Load
 from datagen.simulator.loglines import LogLines
 from datagen.simulator.noise import Floats
 from datagen.simulator.samples import Samples
-from datagen.simulator.schedule import Schedule
 
 TELEMETRY_ROWS = 250_000
 """Rows of a frame, about, if nothing else is asked for."""
@@ -33,7 +33,7 @@ class Site:
         self.schedule = Schedule(config, self.topology)
         self._start, self._done = config.start, 0
         self._load, self._samples = Load(config, self.topology), Samples(config, self.topology)
-        self._network, self._lines = Network(config), LogLines(config, self.topology)
+        self._network, self._lines = Delivery(config), LogLines(config, self.topology)
         self._telemetry, self._logs = _Held(), _Held()
         self._names = _enum(self.topology.names)
         every = list(dict.fromkeys(m.name for role in Role for m in METRICS[role]))
