@@ -1,7 +1,7 @@
-"""The event-time windowing engine on Spark: keys, time, windows, state, columns. Knows nothing of anomalies.
+"""The event-time windowing engine on Spark: keys, time, windows, state, columns. It knows nothing of anomalies.
 
-What a job is written with can be imported from here: ``from engine import Count, Record, Stream, Tumbling``. A name is
-loaded when it is first asked for, so that a package which needs only the engine's errors loads nothing else.
+All names that are needed to write a job can be imported from here: ``from engine import Count, Record, Stream``. A name
+is loaded when it is first used, so that a package which needs only the engine's errors loads nothing else.
 """
 
 from __future__ import annotations

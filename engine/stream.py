@@ -1,4 +1,4 @@
-"""The builder of a job: what is read, how it is keyed, what is computed, where it goes.
+"""The builder of a job: what is read, how it is keyed, what is computed, and where the results are written.
 
     Stream.read(source)
       .key_by("entity", "metric")
@@ -6,7 +6,7 @@
       .aggregate(count=Count(), mean=Mean("value"))
       .write("extractor", Output("features", Features), dead=..., late=...)
 
-The same value is run by the reference interpreter and by the sharded operator on Spark.
+The reference interpreter and the sharded operator on Spark run the same value.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Stream:
 
     @classmethod
     def read(cls, source: Source) -> Stream:
-        """Starts from a source."""
+        """Starts a stream that reads a source."""
         return cls((source,))
 
     @classmethod
@@ -72,19 +72,19 @@ class Stream:
         idle_after: str = "10s",
         max_ahead: str = "1m",
     ) -> Stream:
-        """Starts from topics of JSON, one object a message.
+        """Starts a stream that reads topics of JSON, one object in each message.
 
         Args:
             topics: One topic or several.
-            record: The type of the records: a field that it does not know is ignored, a message that does not fit
+            record: The type of the records. Fields that it does not have are ignored; a message that does not fit it
                 becomes a dead letter.
             time: The column of the event time: UTC epoch milliseconds, or ISO 8601 text for a field of type `Instant`.
             out_of_orderness: By how much records of one partition may be out of order.
-            idle_after: A partition without a record for so long is not waited for.
-            max_ahead: A record whose event time lies further ahead of its arrival becomes a dead letter.
+            idle_after: A partition that has had no record for so long is idle: the watermark does not wait for it.
+            max_ahead: A record whose event time lies further than this after its arrival becomes a dead letter.
 
         Raises:
-            NewnormalError: ``DURATION_INVALID``, ``RECORD_INVALID``, or ``COLUMN_UNKNOWN`` if there is no such time.
+            NewnormalError: ``DURATION_INVALID``, ``RECORD_INVALID``, ``COLUMN_UNKNOWN`` without such a time column.
         """
         return cls._read(topics, record, JsonDecoder(record), time, out_of_orderness, idle_after, max_ahead)
 
@@ -98,9 +98,9 @@ class Stream:
         idle_after: str = "10s",
         max_ahead: str = "1m",
     ) -> Stream:
-        """Starts from topics that another job wrote with ``format="columnar"``; the arguments are those of `read_json`.
+        """Starts a stream that reads topics which a job wrote with ``format="columnar"``; arguments as in `read_json`.
 
-        Where the writer tells its watermark in the messages, that is used, and ``out_of_orderness`` does not matter.
+        If the messages carry their writer's watermark, that is used, and ``out_of_orderness`` has no effect.
         """
         return cls._read(topics, record, ColumnarDecoder(record), time, out_of_orderness, idle_after, max_ahead)
 
@@ -132,28 +132,31 @@ class Stream:
         return self.processor.result_time(self.source.time)
 
     def timed(self, clock: TimeDomain, column: str | None = None) -> Stream:
-        """Chooses the time that windows, triggers and operators work on; event time if nothing is said.
+        """Chooses the time that windows, triggers and operators work on. Without this call it is event time.
 
         Args:
-            clock: ``"event"``: what the records say; ``"ingestion"``: a record's arrival at Kafka; ``"processing"``:
-                the shard's clock when it takes the record in: its arrival, or the greatest one seen ahead of the
-                micro-batch if that is later.
-            column: The column that holds it, for ingestion and processing time a new one or one that is replaced;
-                ``None``: ``arrived``, ``processed``, or that of the source.
+            clock: ``"event"``: the time in the records. ``"ingestion"``: the arrival of a record at Kafka.
+                ``"processing"``: the shard's clock when it takes the record in, that is the record's arrival, or the
+                greatest arrival before the micro-batch if that is later.
+            column: Name of the time column. For ingestion and processing time it is added, or replaced if it exists.
+                ``None``: ``arrived``, ``processed``, or the time column of the source.
         """
         names = {"event": self.source.time, "ingestion": "arrived", "processing": "processed"}
         return replace(self, sources=tuple(s.timed(clock, column or names[clock]) for s in self._plain("timed")))
 
     def merge(self, other: Stream) -> Stream:
-        """The records of both; columns of one name are one column."""
+        """Merges two streams into one with the records of both; columns of the same name are one column."""
         return replace(self, sources=(*self._plain("merge"), *other._plain("merge")))
 
     def loop(self, source: Source) -> Stream:
-        """Reads a topic that the job itself feeds; the watermark does not wait for it, and nothing in it is late."""
+        """Also reads a topic that the job itself writes.
+
+        The watermark does not wait for it, and it has no late records.
+        """
         return self.merge(Stream.read(replace(source, holds=False)))
 
     def join(self, other: Stream, how: TwoSided) -> Stream:
-        """Two streams by the key: `IntervalJoin`, `WindowJoin`, `Correlation`, or `Broadcast` of the other one."""
+        """Joins two streams by key, with an `IntervalJoin`, `WindowJoin`, `Correlation` or `Broadcast`."""
         left, right = self._plain("join"), other._plain("join")
         names = [[name for name in schema(side).names if name != INPUT] for side in (left, right)]
         right = tuple(replace(source, broadcast=how.broadcast) for source in right)
@@ -174,24 +177,24 @@ class Stream:
         return self._step(Where(condition))
 
     def map(self, function: Callable[[Any], Any] | None = None, arrow: bool = False, **columns: str) -> Stream:
-        """Sets columns to SQL expressions, or what a function over columns makes of each record (see `Apply`)."""
+        """Sets columns to SQL expressions, or replaces each record by the result of a function (see `Apply`)."""
         made = self._step(Apply(function, arrow)) if function else self
         return made._step(Columns(tuple(columns.items()))) if columns else made
 
     def select(self, *names: str, **columns: str) -> Stream:
-        """Only these columns, and SQL expressions as others."""
+        """Keeps only the named columns, and adds columns from SQL expressions."""
         return self._step(Columns((*((name, f'"{name}"') for name in names), *columns.items()), only=True))
 
     def flat_map(self, what: str | Callable[[Any], Any], arrow: bool = False) -> Stream:
-        """A record for each element of a list column, or any number of them by a function (see `Apply`)."""
+        """Makes one record of each element of a list column, or any number of records by a function (see `Apply`)."""
         return self._step(Explode(what) if isinstance(what, str) else Apply(what, arrow))
 
     def _step(self, step: Step) -> Stream:
-        """Adds a step: on input it runs where records are decoded, on results in the shard."""
+        """Adds a step. A step on the input runs where records are decoded, one on results in the shard."""
         if not isinstance(self.processor, PassThrough):
             return self._then(Transform((step,)))
         stepped = replace(self, sources=tuple(replace(s, steps=(*s.steps, step)) for s in self.sources))
-        schema(stepped.sources)  # refuses a step that does not go with the columns
+        schema(stepped.sources)  # refuses a step that does not fit the columns
         return stepped
 
     def _then(self, processor: Operator) -> Stream:
@@ -207,7 +210,7 @@ class Stream:
         return replace(self, processor=Chain((*before, processor)))
 
     def key_by(self, *columns: str) -> Stream:
-        """Keys by columns; the first one, which must be text, decides shard and partition.
+        """Sets the key. Its first column, which must be text, decides shard and partition.
 
         Raises:
             NewnormalError: ``KEY_MISSING``, ``KEY_INVALID``, ``COLUMN_UNKNOWN``; ``STREAM_ORDER`` after an operator.
@@ -216,10 +219,10 @@ class Stream:
         return replace(self, key=columns)
 
     def window(self, window: Window | SequenceWindows, allowed_lateness: str = "0s") -> Stream:
-        """Groups into windows; a late record within the lateness revises its window.
+        """Groups records into windows; a late record within the allowed lateness revises its window.
 
         Raises:
-            NewnormalError: ``KEY_MISSING``; ``STREAM_INCOMPLETE`` if the windows before have no aggregates.
+            NewnormalError: ``KEY_MISSING``; ``STREAM_INCOMPLETE`` if an earlier ``window()`` has no ``aggregate()``.
         """
         self._keyed("window()")
         if self.windows is not None:
@@ -241,7 +244,7 @@ class Stream:
         evict: Evictor | None = None,
         allowed_lateness: str | None = None,
     ) -> Stream:
-        """Says when windows give results, how these relate, and which records of a window count."""
+        """Says when windows fire, how the panes of one window relate, and which records of a window count."""
         if self.windows is None:
             what = "trigger() without window() before it"
             raise NewnormalError("STREAM_INCOMPLETE", what, "trigger()", "window(...).trigger(...)", "no job")
@@ -249,7 +252,10 @@ class Stream:
         return replace(self, when=trigger, panes=panes, evict=evict, lateness=lateness)
 
     def aggregate(self, **aggregates: AnyAggregate) -> Stream:
-        """One result column an aggregate; those that ask for the time go by the time of the stream at this point."""
+        """Computes one result column for each aggregate.
+
+        `First`, `Last` and `Rate` use the stream's current time column.
+        """
         if self.windows is None:
             what = "aggregate() without window() before it"
             raise NewnormalError("STREAM_INCOMPLETE", what, "aggregate()", "window(...).aggregate(...)", "no job")
@@ -264,10 +270,10 @@ class Stream:
         return done._then(logic)
 
     def process(self, processor: Operator) -> Stream:
-        """Keyed logic: own, or an operator in event-time order.
+        """Applies an operator in event-time order, such as `Process` with logic of one's own.
 
         Raises:
-            NewnormalError: ``KEY_MISSING``; ``COLUMN_UNKNOWN`` if it names a column that is not there.
+            NewnormalError: ``KEY_MISSING``; ``COLUMN_UNKNOWN`` if the operator names a column that does not exist.
         """
         self._keyed(f"process({type(processor).__name__})")
         loops = tuple(i for i, source in enumerate(self.sources) if not source.holds)
@@ -275,7 +281,7 @@ class Stream:
 
     @property
     def columns(self) -> pa.Schema | None:
-        """The columns at this point; ``None`` after own logic, which may emit any."""
+        """The columns at this point; ``None`` after a user's own logic, which may emit any columns."""
         return self.processor.results(schema(self.sources))
 
     def write(
@@ -286,19 +292,19 @@ class Stream:
         late: Output | None = None,
         side: Mapping[str, Output | Side | type[Record] | str] | None = None,
     ) -> Job:
-        """Ends in topics.
+        """Writes the results to topics, which completes the job.
 
         Args:
-            name: Name of the job; and of the topic that it writes, unless ``output`` names another.
-            output: The topic; or the type of its records, which are then JSON; by default a type with all columns of
-                the results.
-            dead: Where messages that cannot be used go; by default JSON in ``<name>.deadletter``.
-            late: Where records that come too late go. By default JSON in ``<name>.late``, but where ``dead`` is named
-                and this is not, they are counted only.
-            side: Further outputs by name, written in the same transaction. A SQL condition: those results of the main
-                output for which it is true, in a topic of that name. A record type: what own logic emits to that name
-                (`aside`, or ``turn.emit(to=...)``), as JSON in a topic of that name. An `Output`: the same in a topic
-                that one describes oneself; a `Side`: with a condition, too.
+            name: Name of the job, and of the topic that it writes, unless ``output`` names another topic.
+            output: The topic, or the type of its records, which are then written as JSON. By default a record type
+                with all columns of the results.
+            dead: Output for messages that cannot be used; by default JSON in ``<name>.deadletter``.
+            late: Output for records that come too late; by default JSON in ``<name>.late``. If ``dead`` is given and
+                ``late`` is not, late records are only counted.
+            side: Further outputs by name, written in the same transaction. The value is one of: a SQL condition (the
+                results of the main output for which it is true go to a topic of that name); a record type (what the
+                user's logic emits to that name with `aside` or ``turn.emit(to=...)`` goes there as JSON); an `Output`
+                (the same, in a topic that it describes); a `Side` (the same, with a condition too).
 
         Raises:
             NewnormalError: If the job is not complete, or a record type does not fit; see `Job`.

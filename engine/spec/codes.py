@@ -1,4 +1,4 @@
-"""The engine's error codes, and those that any package may raise. A line each: name, what it means, what to do."""
+"""The error codes of the engine, and those that any package may raise: name, what it means, what to do."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from engine.spec.errors import section
 
 setting = section("Settings and command line")
 setting("SETTING_INVALID", "a setting is wrong or unknown; all wrong ones are named", "see [settings.md](settings.md)")
-setting("DURATION_INVALID", "no duration", "give a number and a unit: `250ms`, `10s`, `5m`, `1h30m`, `7d`")
-setting("TIME_INVALID", "no time", "give ISO 8601, e.g. `2026-11-21T00:00:00Z`")
-setting("TOPIC_UNKNOWN", "there is no topic of that name", "mind the spelling and `namespace`")
+setting(
+    "DURATION_INVALID", "a value is not a duration", "give a number and a unit: `250ms`, `10s`, `5m`, `1h30m`, `7d`"
+)
+setting("TIME_INVALID", "a value is not a time", "give ISO 8601, e.g. `2026-11-21T00:00:00Z`")
+setting("TOPIC_UNKNOWN", "there is no topic of that name", "check the spelling and `namespace`")
 
 job = section("Definition of a job")
 job("WINDOW_INVALID", "a window's length, slide, zone or beginning is not possible", "see [engine.md](engine.md)")
@@ -20,10 +22,10 @@ job(
 job("EVICTOR_INVALID", "an evictor that keeps no record", "keep 1 record or more")
 job("AGGREGATE_INVALID", "an aggregate's parameter is wrong", "give what the message says is accepted")
 job("AGGREGATE_UNSUPPORTED", "windows of this kind cannot hold this aggregate", "use aligned windows for rates")
-job("RATE_TWICE", "one job has two rates", "a second job for the second rate")
+job("RATE_TWICE", "one job has two rates", "write a second job for the second rate")
 job("PARTIAL_CLASH", "two aggregates keep different partial results under one name", "give them names of their own")
 job("WATERMARK_INVALID", "a watermark strategy's parameter is wrong", "give what the message says is accepted")
-job("LATE_MISFIT", "the late topic cannot hold what may come too late", "another record type for it")
+job("LATE_MISFIT", "the late topic cannot hold the records that may be late", "give it another record type")
 job("INPUTS_CLASH", "inputs of a job differ in clock, time column or type of a column", "`select` or `map` to one name")
 job("NAME_INVALID", "a job or a topic has a name that Kafka does not take", "letters, digits, dots, `_` and `-`")
 job("STREAM_ORDER", "a step stands after an operator where it must stand before", "put it first, or use a second job")
@@ -44,7 +46,7 @@ job(
 )
 job(
     "OUTPUT_UNKNOWN",
-    "the columns of the results are not known: own logic may emit any",
+    "the columns of the results are not known: a user's own logic may emit any",
     "name a record type: `write(name, Type)`",
 )
 job("OUTPUT_DOUBLED", "two outputs of a job have one name or one topic", "give each its own")
@@ -78,9 +80,13 @@ jobs(
     "a job's key or windows differ from those that its stored state was made with",
     "restore the former definition, or give the job another name",
 )
-jobs("SIDE_UNKNOWN", "own logic emits to a side output that its job does not have", "name it in `write(..., side=...)`")
-jobs("CHECKPOINT_MISSING", "a job's output is there, its checkpoint is not", "put it back, or `run --write-again`")
-jobs("CHECKPOINT_BEHIND", "a job's checkpoint is older than its output", "the newest one, or `run --write-again`")
+jobs(
+    "SIDE_UNKNOWN",
+    "a user's own logic emits to a side output that its job does not have",
+    "name it in `write(..., side=...)`",
+)
+jobs("CHECKPOINT_MISSING", "a job has output but no checkpoint", "put the checkpoint back, or `run --write-again`")
+jobs("CHECKPOINT_BEHIND", "a job's checkpoint is older than its output", "use the newest one, or `run --write-again`")
 kafka(
     "JOB_FENCED",
     "another process has begun to write as this job: a second `newnormal run` of the same namespace",
@@ -95,9 +101,17 @@ dead("TIME_TOO_EARLY", "event time before `watermark.earliest`: a wrong clock", 
 dead(
     "TIME_UNIT", "event time looks like seconds, microseconds or nanoseconds", "send epoch *milli*seconds, or ISO 8601"
 )
-dead("KEY_ASTRAY", "a record lies in another partition than its key's", "use the Murmur2 partitioner (of Java clients)")
+dead(
+    "KEY_ASTRAY",
+    "a record lies in another partition than its key says",
+    "use the Murmur2 partitioner (of Java clients)",
+)
 dead("VALUE_INVALID", "NaN, infinite or beyond 1e150; or an empty machine or metric", "send finite numbers and names")
-dead("COLUMNAR_BROKEN", "no Arrow stream: somebody else wrote to a columnar topic", "write to a `telemetry.*` topic")
-dead("COLUMNAR_SCHEMA", "a required column is missing, doubled, of another type, or holds nulls", "send what it lacks")
-dead("JSON_MALFORMED", "no JSON, or no JSON object; an empty message", "send one JSON object a message")
+dead(
+    "COLUMNAR_BROKEN",
+    "a message is no Arrow stream: another program wrote to a columnar topic",
+    "write to a `telemetry.*` topic",
+)
+dead("COLUMNAR_SCHEMA", "a required column is missing, doubled, of another type, or holds nulls", "send that column")
+dead("JSON_MALFORMED", "a message is empty, no JSON, or no JSON object", "send one JSON object a message")
 dead("FIELD_INVALID", "a field is missing, of the wrong type, too long or out of range", "see [input.md](input.md)")

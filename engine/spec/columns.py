@@ -1,4 +1,4 @@
-"""Columns that a specification names: refused where it is declared if they are not there."""
+"""Checks, when a job is built, that the columns which a specification names exist."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from engine.spec.errors import NewnormalError
 
 
 def require(names: Iterable[str], schema: pa.Schema, where: str) -> None:
-    """Refuses names that are no columns.
+    """Refuses names of columns that do not exist.
 
     Args:
-        names: What is named.
+        names: The names.
         schema: The columns at that point of the stream.
         where: The call that names them, for the message.
 
     Raises:
-        NewnormalError: ``COLUMN_UNKNOWN`` with the columns that are there.
+        NewnormalError: ``COLUMN_UNKNOWN`` with the columns that exist.
 
     >>> require(["word"], pa.schema([("word", pa.string())]), "key_by()")
     """

@@ -1,4 +1,4 @@
-"""What every input format has to say of messages: their columns, and which of them could not be used."""
+"""The interface of input formats: from messages to columns, and which messages could not be used."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 ROW = "__row"
-"""Column of decoded records: index of the message each came from."""
+"""Column of decoded records: index of the message that each record came from."""
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Some consecutive messages of one topic partition; arrays of one length."""
+    """Some consecutive messages of one topic partition, as arrays of the same length."""
 
     topic: str
     partition: int
@@ -31,12 +31,12 @@ class Messages:
 
 @dataclass
 class Decoded:
-    """What a decoder makes of messages.
+    """The result of decoding some messages.
 
     Attributes:
         records: Columns of the record type and `ROW`.
         refused: Index of the message, code and reason of each that could not be used.
-        writer_watermarks: Index of the message and watermark of each into which its writer put one.
+        writer_watermarks: Index and watermark of each message that carries its writer's watermark.
     """
 
     records: pa.Table
@@ -49,4 +49,4 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, messages: Messages) -> Decoded:
-        """Columns of the usable messages; never raises because of what a message holds."""
+        """Decodes the usable messages to columns; never raises because of the content of a message."""

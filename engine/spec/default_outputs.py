@@ -1,4 +1,4 @@
-"""The topics that a job writes where its builder does not describe them: names and record types that follow from it."""
+"""Default outputs: the names and record types of the topics that a job writes if its builder does not give them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def json_output(
         record: The type of its records; ``None``: one with all columns of the results.
         columns: The columns of the results, if they are known.
         key: The key of the stream.
-        where: What asks for it, for messages.
+        where: The call that needs the output, for messages.
 
     Raises:
         NewnormalError: ``OUTPUT_UNKNOWN`` if neither type nor columns are known, or no type can be made of them.
@@ -40,13 +40,13 @@ def json_output(
 
 
 def late_output(name: str, forms: Iterable[pa.Schema], key: Sequence[str], where: str) -> Output:
-    """The late topic: JSON with all columns that a record which comes too late may have.
+    """The late topic: JSON with all columns that a late record may have.
 
     Args:
         name: The job's.
-        forms: The columns of each sort of record that may come too late.
+        forms: The columns of each kind of record that may be late.
         key: The key of the stream.
-        where: What asks for it, for messages.
+        where: The call that needs the output, for messages.
     """
     fields: dict[str, pa.Field] = {}
     for form in forms:
@@ -57,7 +57,7 @@ def late_output(name: str, forms: Iterable[pa.Schema], key: Sequence[str], where
 
 
 def side_output(name: str, given: Output | Side | type[Record] | str, main: Output) -> Side:
-    """A side output from what `engine.Stream.write` takes for it."""
+    """A side output from one of the values that `engine.Stream.write` accepts in ``side``."""
     if isinstance(given, Side):
         return given
     if isinstance(given, Output):

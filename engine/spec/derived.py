@@ -1,4 +1,4 @@
-"""Record types made from columns: what a job writes where nobody has defined a type for it."""
+"""Makes record types from columns, for outputs for which nobody has defined a record type."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _INSTANTS = frozenset({"window_start", "window_end", "left_time", "right_time"})
 
 
 def record_type(name: str, columns: Iterable[pa.Field], key: Sequence[str], where: str) -> type[Record]:
-    """A record type with some columns: those of the key must be there, others may be absent.
+    """A record type with the given columns. Those of the key are required, the others are optional.
 
     Args:
-        name: Its name, for people.
+        name: Name of the type.
         columns: The columns; those that begin with two underscores are the engine's own and left out.
         key: The columns that make up its identity, together with the bounds of a window if it has them.
-        where: What asks for it, for messages.
+        where: The call that needs the type, for messages.
 
     Raises:
         NewnormalError: ``OUTPUT_UNKNOWN`` if a column is of a type that no record can have.
@@ -58,7 +58,7 @@ _PLAIN: tuple[tuple[Callable[[pa.DataType], bool], Any], ...] = (
 
 
 def _annotation(kind: pa.DataType) -> Any:
-    """The Python type of a column; ``None`` if a record can have none like it."""
+    """The Python type of a column; ``None`` if a record cannot have a field of its type."""
     for is_kind, python in _PLAIN:
         if is_kind(kind):
             return python

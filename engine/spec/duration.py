@@ -17,7 +17,7 @@ LONGEST = 3_653 * 86_400_000
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)\s*")
 
 NEVER = -(2**63) + 1
-"""An instant before all others: the watermark of a partition that has said nothing yet."""
+"""An instant before all others: the watermark of a partition without messages."""
 
 END_OF_TIME = 2**63 - 1
 """An instant after all others: the watermark of input that has ended."""
@@ -98,11 +98,11 @@ def _restored(value: int, text: str) -> Duration:
 
 
 class DurationField:
-    """A field of a specification that takes text or milliseconds and holds a `Duration`, parsed when it is built.
+    """A dataclass field that accepts text or milliseconds and holds a `Duration`; it is parsed when the value is built.
 
     Args:
         where: The parameter, for the message of an error.
-        default: Its value where none is given; ``None``: one must be given.
+        default: Value if none is given; ``None``: the field is required.
         signed: See `Duration`.
         empty: See `Duration`.
     """

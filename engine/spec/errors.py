@@ -1,7 +1,7 @@
 """Errors that a user can act on: a stable code, what is wrong, where, what is accepted, and what happens now.
 
-Each package registers its codes in its ``codes.py``, which its ``__init__`` imports: whoever can raise a code has it
-registered, in Spark's workers too. docs/errors.md is made of them.
+Each package registers its codes in its ``codes.py``, which its ``__init__`` imports. So every process that can raise a
+code has it registered, Spark's workers too. docs/errors.md is generated from the codes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ class Code:
     """A code of errors or dead letters.
 
     Attributes:
-        name: In UPPER_SNAKE case; scripts may match on it, so it never changes meaning.
+        name: In UPPER_SNAKE case. Its meaning never changes, since scripts may match on it.
         means: What happened, for a reader of docs/errors.md.
         do: What the reader can do about it.
-        section: Heading of the page that it stands under.
+        section: The heading under which docs/errors.md lists it.
     """
 
     name: str
@@ -49,7 +49,7 @@ def section(title: str) -> Callable[[str, str, str], None]:
 
 
 def registered(name: str) -> str:
-    """The code itself.
+    """Returns the code if it is registered.
 
     Raises:
         LookupError: If no package that is imported has registered it.
@@ -63,7 +63,7 @@ def registered(name: str) -> str:
 
 
 class NewnormalError(Exception):
-    """An error whose text tells a user all that is needed to mend it; shown without a stack trace.
+    """An error whose text tells a user how to mend it; it is shown without a stack trace.
 
     Args:
         code: A registered code.
@@ -88,7 +88,7 @@ class NewnormalError(Exception):
         super().__init__("\n".join([f"{code}: {what}", *(f"  {k}: {v}" for k, v in details.items() if v)]))
 
     def __reduce__(self) -> tuple[Callable[..., NewnormalError], tuple[object, ...]]:
-        """Made again without asking the registry: the other process need not have imported who raised it."""
+        """Unpickles without asking the registry: the other process need not have imported the module that raised it."""
         return _restored, (type(self), self.args, self.__dict__)
 
 

@@ -1,4 +1,4 @@
-"""Several inputs of one job: which record came from which, and one watermark over the partitions of all of them."""
+"""Several inputs of one job: their common columns, and the column that says which input a record came from."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def checked(inputs: Sequence[Source]) -> None:
     """Refuses inputs that one job cannot read together.
 
     Raises:
-        NewnormalError: ``INPUTS_CLASH`` if they tell time differently or in columns of different names, or a column
-            has one type here and another one there.
+        NewnormalError: ``INPUTS_CLASH`` if they work on different kinds of time, have their time in columns of
+            different names, or have columns of one name and different types.
     """
     if len({source.clock for source in inputs}) > 1:
         what = "time is " + ", ".join(source.clock for source in inputs) + " time"
@@ -32,7 +32,7 @@ def checked(inputs: Sequence[Source]) -> None:
 
 
 def check_key(inputs: Sequence[Source], key: Sequence[str]) -> None:
-    """Refuses a key that the records do not have, or that does not decide a shard.
+    """Refuses a key whose columns do not exist, or whose first column cannot decide the shard.
 
     Raises:
         NewnormalError: ``KEY_MISSING`` without a key; ``COLUMN_UNKNOWN`` if an input that is not broadcast lacks a
@@ -53,7 +53,7 @@ def check_key(inputs: Sequence[Source], key: Sequence[str]) -> None:
 
 
 def schema(inputs: Sequence[Source]) -> pa.Schema:
-    """The columns of all inputs; with several, each may be null, and `INPUT` is added."""
+    """The columns of all inputs together. With several inputs each column may be null, and `INPUT` is added."""
     if len(inputs) == 1:
         return inputs[0].columns()
     fields: dict[str, pa.Field] = {}

@@ -18,12 +18,13 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 @dataclass(frozen=True)
 class Job:
-    """A whole job.
+    """A complete job.
 
     Raises:
-        NewnormalError: ``INPUTS_CLASH`` if its inputs cannot be read together; ``KEY_MISSING``, ``KEY_INVALID`` or
-            ``COLUMN_UNKNOWN`` if they cannot be keyed so; ``OUTPUT_MISFIT`` if a record type does not fit the results,
-            ``LATE_MISFIT`` if that of the late topic does not fit what may come too late; ``OUTPUT_DOUBLED``.
+        NewnormalError: ``NAME_INVALID``; ``INPUTS_CLASH`` if its inputs cannot be read together; ``KEY_MISSING``,
+            ``KEY_INVALID`` or ``COLUMN_UNKNOWN`` if the key does not fit them; ``OUTPUT_MISFIT`` if a record type does
+            not fit the results; ``LATE_MISFIT`` if the record type of the late topic does not fit records that may be
+            late; ``OUTPUT_DOUBLED`` if two outputs share a name or topic.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Job:
 
     @property
     def outputs(self) -> list[Output]:
-        """All topics that it writes: the main one, the side outputs, the late topic, the dead letters."""
+        """All outputs: the main one, the side outputs, the late topic, the dead letters."""
         late = [self.late] if self.late else []
         return [self.output, *(side.output for side in self.side), *late, self.dead]
 
@@ -79,16 +80,16 @@ class Job:
 
     @property
     def topics(self) -> list[str]:
-        """All topics that are read."""
+        """All topics that the job reads."""
         return list(dict.fromkeys(topic for source in self.inputs for topic in source.formats))
 
     @property
     def broadcast(self) -> frozenset[str]:
-        """The topics whose messages concern all shards."""
+        """The topics whose messages go to all shards."""
         return frozenset(topic for source in self.inputs if source.broadcast for topic in source.formats)
 
     def direct(self, shards: int) -> bool:
-        """Whether messages of all inputs go to their shard as they are: broadcast, or partitioned by the first key."""
+        """Whether messages go to their shard undecoded: inputs are broadcast or partitioned by the first key column."""
         keyed = [source for source in self.inputs if not source.broadcast]
         by_key = all(source.record.identity[:1] == self.key[:1] and source.direct(shards) for source in keyed)
         return by_key and all(self.broadcast.isdisjoint(source.formats) for source in keyed)

@@ -1,4 +1,4 @@
-"""Keyed, stateful logic: what a job declares, the vectorised logic built from it, and its specification."""
+"""The base of all operators: what a job declares about its keyed, stateful logic."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from engine.spec.duration import NEVER
 Row = dict[str, Any]
 Key = tuple[Any, ...]
 SIDE = "__side"
-"""Column of results that names the side output which a result goes to; none or null: the main output."""
+"""Column of results that names the side output to which a result goes; missing or null: the main output."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a shard has come in event time and in processing time, before and after the batch at hand.
+    """Watermark and processing time of a shard, before and after the current micro-batch.
 
     Attributes:
         before: The watermark before the batch, epoch milliseconds.
         now: The watermark after it.
         clock_before: Processing time before the batch: the greatest arrival time seen, epoch milliseconds.
-        clock: Processing time with the batch; heartbeats move it too.
+        clock: Processing time after the batch; heartbeats advance it too.
     """
 
     before: int
@@ -35,14 +35,14 @@ class Progress:
 
 
 class Operator(ABC):  # noqa: B024
-    """What a job declares: a value that says what is computed, not how.
+    """The specification of an operator: a value that says what is computed, not how.
 
-    What computes it is found by its type: `engine.vectorized.build` gives the logic, `engine.reference.reference` the
-    meaning in plain Python, `engine.explain.describe` the words.
+    Its implementations are found by its type: `engine.vectorized.build` gives the logic over columns,
+    `engine.reference.reference` its meaning in plain Python, `engine.explain.describe` its description.
     """
 
     def bound(self, key: tuple[str, ...], time: str, loops: tuple[int, ...] = ()) -> Operator:
-        """The same on a stream with this key and event-time column; ``loops``: its inputs that hold no watermark."""
+        """This operator on a stream with this key and time column; ``loops``: inputs that do not hold the watermark."""
         return self
 
     def result_time(self, time: str) -> str:
@@ -61,7 +61,7 @@ class Operator(ABC):  # noqa: B024
         return None
 
     def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:
-        """The columns of records that may come too late: none where it does not tell.
+        """The columns of records that may be late; empty if the operator does not say.
 
         Args:
             given: The columns of each input.

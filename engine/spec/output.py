@@ -15,7 +15,7 @@ class Output:
     Args:
         topic: Its name.
         record: The type of its records.
-        format: ``"columnar"``: few messages of many records each; ``"json"``: a message a record.
+        format: ``"columnar"``: few messages with many records each; ``"json"``: one message for each record.
         partitions: How many partitions the topic has.
         by: The column whose hash decides a record's partition; empty: the first one of the record type's identity.
     """
@@ -37,10 +37,10 @@ class Side:
     """A further output of a job, written in the same transaction as the main one.
 
     Args:
-        name: What own logic calls it when it emits to it.
+        name: The name by which the user's own logic emits to it.
         output: Its topic.
-        where: SQL condition on the results of the main output: those for which it is true are written here too.
-            Empty: only what own logic emits to it by its name.
+        where: SQL condition on the results of the main output: results for which it is true are written here too.
+            Empty: only what the user's own logic emits to it by name is written.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Whether record types can hold what is written as them; asked when a job is made, not when it runs."""
+"""Checks, when a job is built, that the record types of its outputs can hold what is written to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.spec.output import Output
 BOOKKEEPING = frozenset(
     {"window_start", "window_end", "revision", "pane", "timing", "retraction", "left_time", "right_time"}
 )
-"""Columns that the engine adds to results: an output may do without them."""
+"""Columns that the engine adds to results: the record type of an output may leave them out."""
 
 
 def check_results(job: str, output: Output, results: pa.Schema | None, time: str) -> None:
@@ -22,7 +22,7 @@ def check_results(job: str, output: Output, results: pa.Schema | None, time: str
         job: Name of the job.
         output: The output.
         results: The columns of the results; ``None`` if they are not known: then nothing is refused.
-        time: The event-time column of the results, which an output may do without.
+        time: The event-time column of the results, which an output may leave out.
 
     Raises:
         NewnormalError: ``OUTPUT_MISFIT``.
@@ -52,12 +52,12 @@ def check_results(job: str, output: Output, results: pa.Schema | None, time: str
 
 
 def check_late(job: str, late: Output | None, forms: Iterable[pa.Schema]) -> None:
-    """Refuses a late topic whose records lack what they need, or would have to change their type.
+    """Refuses a late topic whose record type needs columns that late records lack, or have in another type.
 
     Args:
         job: Name of the job.
-        late: Its late topic; ``None``: what comes too late is counted, not written.
-        forms: The columns of each sort of record that may come too late.
+        late: Its late topic; ``None``: late records are counted but not written.
+        forms: The columns of each kind of record that may be late.
 
     Raises:
         NewnormalError: ``LATE_MISFIT``.
@@ -82,8 +82,8 @@ def _misfit(field: pa.Field, columns: pa.Schema, record: str, of: str, missing: 
         field: The field.
         columns: The columns that are written.
         record: Name of the record type.
-        of: What has the columns, for the message.
-        missing: How the message ends where a column that is needed is not there.
+        of: Name for the owner of the columns, for the message.
+        missing: End of the message if a required column does not exist.
     """
     if field.name in columns.names:
         kind = columns.field(field.name).type
@@ -93,7 +93,7 @@ def _misfit(field: pa.Field, columns: pa.Schema, record: str, of: str, missing: 
 
 
 def _turns_into(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether no value of one type can fail to become one of another."""
+    """Whether every value of one type can be converted to another type."""
     if kind == wanted or pa.types.is_null(kind) or pa.types.is_nested(wanted):
         return True
     if pa.types.is_floating(wanted):

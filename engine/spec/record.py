@@ -19,11 +19,11 @@ from engine.spec.errors import NewnormalError
 
 
 class TimeMs:
-    """Marks an ``int`` field as an instant: UTC epoch milliseconds (a ``date`` in Elasticsearch)."""
+    """Marks an ``int`` field as an instant in UTC epoch milliseconds (a ``date`` in Elasticsearch)."""
 
 
 class Text:
-    """Marks a ``str`` field as prose to be searched in, not a keyword to be matched whole."""
+    """Marks a ``str`` field as full text for searches, not a keyword that is matched as a whole."""
 
 
 class Low:
@@ -47,12 +47,12 @@ _ARROW: dict[Any, pa.DataType] = {
 
 
 class Record(BaseModel):
-    """An immutable record; unknown fields are refused, so that a misspelt name is an error and no silent loss."""
+    """An immutable record. Unknown fields are refused, so that a misspelt name is an error instead of a silent loss."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
 
     identity: ClassVar[tuple[str, ...]] = ()
-    """The fields that make a record the same record when it is written again (a revision replaces it)."""
+    """The fields that identify a record: a record with the same values in them replaces it (a revision)."""
 
     @classmethod
     def arrow_schema(cls) -> pa.Schema:

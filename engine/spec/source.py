@@ -1,4 +1,4 @@
-"""What a job reads: topics, the format of each, the time column, and how far their clocks are trusted."""
+"""One input of a job: topics, their formats, the time column, and how far the clocks of their writers are trusted."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from engine.spec.time_bounds import TimeBounds
 from engine.watermarks import AscendingTimestamps, BoundedOutOfOrderness, WatermarkStrategy
 
 TimeDomain = Literal["event", "ingestion", "processing"]
-"""Which time a job works on: the records' own; their arrival at Kafka; or the shard's clock when it takes them in."""
+"""The kind of time that a job works on: event time, arrival at Kafka, or the shard's clock when it takes records in."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a job reads: topics of one record type, and how far their clocks are trusted.
+    """One input of a job: topics of one record type, and how far the clocks of their writers are trusted.
 
     Args:
         formats: The decoder of each topic.
-        record: The type of all of them.
+        record: The type of the records of all topics.
         time: The column of the time that the job works on.
-        clock: Which time the job works on. Event time is in the records; for ingestion and processing time the column
-            is filled when records are read, see `timed`.
-        columnar: Few large messages rather than many small ones.
-        partitions: Partitions of the topics, if a record lies in the one that the hash of its key says; 0 if not.
-        steps: What is done with each record before it is routed to its shard.
-        holds: Whether the watermark of the job waits for this input. Not for one that the job itself feeds: each would
-            wait for the other.
-        broadcast: Whether all shards get all of its records: for a slow stream that concerns all keys.
-        reports: Whether dead letters are written of what is refused. Of several jobs that read a topic, one does.
+        watermark: The watermark strategy.
+        bounds: Which event times are accepted.
+        clock: The kind of time that the job works on. Event time is in the records; for ingestion and processing time
+            the column is filled when records are read, see `timed`.
+        columnar: Whether the topics have few large messages instead of many small ones.
+        partitions: Number of partitions of the topics if they are partitioned by the hash of the key; otherwise 0.
+        steps: Steps that are applied to each record before it is routed to its shard.
+        holds: Whether the watermark of the job waits for this input. False for a topic that the job itself writes, as
+            the job and the topic would wait for each other.
+        broadcast: Whether all shards get all records: for a slow stream that concerns all keys.
+        reports: Whether refused messages become dead letters. Of several jobs that read a topic, only one reports.
     """
 
     formats: dict[str, Decoder]
@@ -50,10 +52,10 @@ class Source:
     clock: TimeDomain = "event"
 
     def timed(self, clock: TimeDomain, column: str) -> Source:
-        """This source, working on another time; the time is in a column that the records have or get.
+        """This source with another kind of time in the given column, which is added if it does not exist.
 
-        By ingestion time the watermark of a partition is its greatest arrival time, heartbeats included: Kafka stamps
-        the records of a partition in order. By processing time it is the shard's clock.
+        In ingestion time the watermark of a partition is its greatest arrival time, heartbeats included, since Kafka
+        stamps the records of a partition in order. In processing time it is the shard's clock.
         """
         if clock == "event":
             return replace(self, clock=clock, time=column)
@@ -61,12 +63,12 @@ class Source:
         return replace(self, clock=clock, time=column, watermark=strategy)
 
     def direct(self, shards: int) -> bool:
-        """Whether a message's partition tells the shard of its records: then it need not be decoded to be routed."""
+        """Whether the partition of a message determines the shard of its records, so that it is routed undecoded."""
         by_key = all(step.keeps(self.record.identity[0]) for step in self.steps)
         return self.partitions > 0 and self.partitions % shards == 0 and by_key and not self.broadcast
 
     def decoded(self) -> pa.Schema:
-        """The columns of the records ahead of the steps."""
+        """The columns of the records before the steps."""
         schema = self.record.arrow_schema()
         if self.clock == "event":
             return schema

@@ -1,4 +1,4 @@
-"""Map, filter and flat-map: what is done with each record by itself, in SQL expressions or functions over columns.
+"""Map, filter and flat-map: steps on each record by itself, as SQL expressions or functions over columns.
 
 A step sees columns and no state, so it runs wherever the records are decoded: on the map side, or in the shard.
 """
@@ -24,7 +24,7 @@ def expression(text: str, where: str = "expression") -> pl.Expr:
     """A SQL expression over the columns of a record.
 
     Raises:
-        NewnormalError: ``EXPRESSION_INVALID`` if it is none.
+        NewnormalError: ``EXPRESSION_INVALID`` if the text is not a SQL expression.
 
     >>> pl.DataFrame({"value": [1, 5]}).select(expression("value * 2 > 5").alias("big"))["big"].to_list()
     [False, True]
@@ -36,7 +36,7 @@ def expression(text: str, where: str = "expression") -> pl.Expr:
 
 
 def holds(condition: str, row: dict[str, Any]) -> bool:
-    """Whether a SQL condition is true of one row (not false, not null); for references.
+    """Whether a SQL condition is true for one row (not false, not null). The reference uses it.
 
     >>> holds("value > 1", {"value": 2}), holds("value > 1", {"value": None})
     (True, False)
@@ -45,14 +45,14 @@ def holds(condition: str, row: dict[str, Any]) -> bool:
 
 
 class Step(ABC):
-    """One step."""
+    """A step on records: map, filter or flat-map."""
 
     @abstractmethod
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The records after it; of no records still all columns."""
+        """Returns the records after the step. It returns all columns even if there are no records."""
 
     def keeps(self, column: str) -> bool:
-        """Whether a column surely holds what it held before."""
+        """True if the step certainly leaves a column unchanged."""
         return False
 
 
@@ -106,7 +106,7 @@ class Columns(Step):
 
 @dataclass(frozen=True)
 class Explode(Step):
-    """One record for each element of a list column; none of an empty or absent list.
+    """Makes one record for each element of a list column; no record for an empty or absent list.
 
     >>> Explode("a").apply(pl.DataFrame({"a": [[1, 2], []], "b": [3, 4]})).rows()
     [(1, 3), (2, 3)]
@@ -123,11 +123,11 @@ class Explode(Step):
 
 @dataclass(frozen=True)
 class Apply(Step):
-    """A function over columns, one that treats each record by itself; it is called with no records too.
+    """A function over columns. It must treat each record by itself, and is also called with no records.
 
     Args:
-        function: Polars frame in, Polars frame out; of a module, so that workers can import it.
-        arrow: Whether it takes and returns Arrow tables instead.
+        function: Takes and returns a Polars frame; defined in a module, so that workers can import it.
+        arrow: Whether the function takes and returns Arrow tables instead.
     """
 
     function: Callable[[Any], Any]
@@ -140,7 +140,7 @@ class Apply(Step):
 
 
 def apply(steps: Iterable[Step], table: pa.Table) -> pa.Table:
-    """Records after some steps, as Arrow."""
+    """Applies some steps to an Arrow table."""
     steps = tuple(steps)
     return plain(applied(steps, _frame(table))) if steps else table
 
@@ -151,11 +151,11 @@ def after(steps: Iterable[Step], given: pa.Schema, where: str = "") -> pa.Schema
     Args:
         steps: The steps.
         given: The columns of the records that come in.
-        where: The call that the steps are of, for messages.
+        where: The call that has the steps, for messages.
 
     Raises:
-        NewnormalError: ``COLUMN_UNKNOWN`` if a step names a column that is not there; ``EXPRESSION_INVALID`` if an
-            expression does not go with the types of its columns; ``STEP_FAILED`` if a function fails without records.
+        NewnormalError: ``COLUMN_UNKNOWN`` if a step names a column that does not exist; ``EXPRESSION_INVALID`` if an
+            expression does not fit the types of its columns; ``STEP_FAILED`` if a function fails without records.
     """
     for step in steps:
         place = where or repr(step)
@@ -176,7 +176,7 @@ def after(steps: Iterable[Step], given: pa.Schema, where: str = "") -> pa.Schema
 
 
 def applied(steps: Iterable[Step], frame: pl.DataFrame) -> pl.DataFrame:
-    """Records after some steps."""
+    """Applies some steps to a Polars frame."""
     for step in steps:
         frame = step.apply(frame)
     return frame
@@ -188,7 +188,7 @@ def row_by_row(steps: Sequence[Step], rows: Rows, schema: pa.Schema | None = Non
     Args:
         steps: The steps.
         rows: The records.
-        schema: Their columns; from their values if ``None``.
+        schema: Their columns; ``None``: they are inferred from the values.
     """
     if not steps:
         return rows
@@ -200,7 +200,7 @@ def row_by_row(steps: Sequence[Step], rows: Rows, schema: pa.Schema | None = Non
 
 
 def plain(frame: pl.DataFrame) -> pa.Table:
-    """Arrow with the types that our records have: strings with 32-bit offsets, labels with a dictionary in use."""
+    """An Arrow table with the types of our records: 32-bit strings, and dictionaries of only the values in use."""
     table = frame.to_arrow()
     for i, field in enumerate(table.schema):
         kind: pa.DataType | None = None

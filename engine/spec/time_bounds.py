@@ -1,4 +1,4 @@
-"""Which event times are believed, and what is probably wrong with the others: a wrong clock, or another unit."""
+"""Which event times are accepted, and what is probably wrong with others: a wrong clock, or another unit."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy.typing as npt
 from engine.spec.duration import DurationField, epoch_ms, iso
 
 _UNITS = {"seconds": 1_000, "microseconds": 1e-3, "nanoseconds": 1e-6}
-"""Units that epoch times come in, and how many milliseconds one is."""
+"""Other units of epoch times, and their length in milliseconds."""
 
 _2000, _2100 = 946_684_800_000, 4_102_444_800_000
 
 
 def other_unit(time: float, earliest: int = _2000, latest: int = _2100) -> str | None:
-    """What to say of an epoch time that is no milliseconds, but lies between two instants in another unit.
+    """The hint for an epoch time that is plausible only in another unit than milliseconds; ``None`` if it is not.
 
     Args:
-        time: As given.
-        earliest: Epoch milliseconds.
-        latest: Epoch milliseconds.
+        time: The time as given.
+        earliest: The earliest plausible time, epoch milliseconds.
+        latest: The latest plausible time, epoch milliseconds.
 
     >>> other_unit(1_700_000_000), other_unit(1_700_000_000_000)
     ('looks like seconds; epoch milliseconds are expected', None)
@@ -35,28 +35,28 @@ def other_unit(time: float, earliest: int = _2000, latest: int = _2100) -> str |
 
 @dataclass(frozen=True)
 class TimeBounds:
-    """Which event times are believed: a wrong clock must not push the watermark.
+    """Which event times are accepted: a wrong clock must not push the watermark.
 
     Args:
-        max_ahead: How far an event time may lie ahead of its message's arrival at Kafka.
-        earliest: Times before this are taken for a broken clock.
+        max_ahead: How far an event time may lie after the arrival of its message at Kafka.
+        earliest: Earlier times are refused: their clock must be wrong.
     """
 
     max_ahead: DurationField = DurationField("max_ahead", "1m")
     earliest: str = "2000-01-01T00:00:00Z"
 
     def ahead(self, times: npt.NDArray[np.int64], arrived: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which times lie too far ahead of their arrival; both in epoch milliseconds, shape (n,)."""
+        """Which times lie too far after their arrival; both in epoch milliseconds, shape (n,)."""
         result: npt.NDArray[np.bool_] = times > arrived + self.max_ahead
         return result
 
     def early(self, times: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which times, epoch milliseconds of shape (n,), lie before the earliest that is believed."""
+        """Which times, epoch milliseconds of shape (n,), lie before the earliest accepted time."""
         result: npt.NDArray[np.bool_] = times < epoch_ms(self.earliest)
         return result
 
     def refusal(self, time: int, arrived: int, name: str) -> tuple[str, str] | None:
-        """Code and reason of a time that is not believed: ``TIME_UNIT``, ``TIME_AHEAD`` or ``TIME_TOO_EARLY``.
+        """Code and reason if a time is refused (``TIME_UNIT``, ``TIME_AHEAD`` or ``TIME_TOO_EARLY``), else ``None``.
 
         Args:
             time: Epoch milliseconds, as given.
