@@ -1,1 +1,1 @@
-"""The `newnormal` command; one module a command, work is done elsewhere."""
+"""The `newnormal` command: one module per subcommand. They read options and print; other packages do the work."""

@@ -17,7 +17,7 @@ from pipelines.cli.options import Kafka, StateDir, overrides
 from pipelines.cli.output_files import file_to_write, folder_to_write
 from pipelines.contracts.settings import load
 
-app = typer.Typer(help="Measure speed and accuracy; figures are kept in docs/benchmarks.md.", no_args_is_help=True)
+app = typer.Typer(help="Measure speed and accuracy; docs/benchmarks.md holds earlier figures.", no_args_is_help=True)
 _CHECKOUT = Path(__file__).parents[2]
 
 Report = Annotated[Path | None, typer.Option(callback=file_to_write, help="Write the figures to this JSON file.")]
@@ -26,12 +26,12 @@ Report = Annotated[Path | None, typer.Option(callback=file_to_write, help="Write
 @app.command()
 def throughput(
     records: Annotated[int, typer.Option(help="Records of the measured load.")] = 6_000_000,
-    keys: Annotated[int, typer.Option(help="Series they are spread over.")] = 10_000,
+    keys: Annotated[int, typer.Option(help="Series that the records are spread over.")] = 10_000,
     out: Report = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Extractor and normalizer beside a hand-written Structured Streaming job, outputs compared."""
+    """Measure extractor and normalizer beside a hand-written Structured Streaming job, and compare their outputs."""
     _run("throughput", out, records, keys, _answering(kafka, state_dir), state_dir)
 
 
@@ -42,33 +42,50 @@ def latency(
     out: Report = None,
     state_dir: StateDir = None,
 ) -> None:
-    """The whole chain under a steady load: window end + watermark bound → feature, and → searchable document."""
+    """Measure the latency of the whole chain under a steady load.
+
+    The time is measured from the end of a window plus the watermark's bound, to the feature record, and to the document
+    that a search can find.
+    """
     _run("latency", out, rate, seconds, state_dir)
 
 
 @app.command()
 def logs(
     lines: Annotated[int, typer.Option(help="Log lines.")] = 400_000,
-    machines: Annotated[int, typer.Option(help="Machines that write them.")] = 1_000,
+    machines: Annotated[int, typer.Option(help="Machines that write the lines.")] = 1_000,
     out: Report = None,
 ) -> None:
-    """Log lines a second on one core: JSON to columns, masking, the templates job, Drain on lines that are all new."""
+    """Measure log lines per second on one core.
+
+    Four parts are measured: JSON to columns, masking, the job that mines templates, and Drain on lines without a known
+    template.
+    """
     _run("logs", out, lines, machines)
 
 
 @app.command()
 def engine(
-    part: Annotated[list[str] | None, typer.Option(help="windows, process, sliding or growth; all without it.")] = None,
-    keys: Annotated[list[int] | None, typer.Option(help="Series; 10,000 and then 100,000 without it.")] = None,
-    records: Annotated[int | None, typer.Option(help="Records of each load, instead of the part's own number.")] = None,
+    part: Annotated[
+        list[str] | None, typer.Option(help="windows, process, sliding or growth; repeatable. Default: all.")
+    ] = None,
+    keys: Annotated[
+        list[int] | None, typer.Option(help="Number of series; repeatable. Default: 10,000 and then 100,000.")
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option(help="Records of each load. Default: each part has its own number.")
+    ] = None,
     out: Report = None,
     plot: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Draw the growth of state and time to this file.")
+        Path | None, typer.Option(callback=file_to_write, help="Write a plot of the growth of state and time here.")
     ] = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Windows, a stateful process and sliding windows beside jobs written by hand; growth with the number of keys."""
+    """Measure the engine beside jobs written by hand: windows, a stateful process, sliding windows.
+
+    The part growth measures how state and time grow with the number of keys.
+    """
     _run("engine", out, part or None, keys or None, records, _answering(kafka, state_dir), state_dir, plot)
 
 
@@ -78,30 +95,33 @@ def model(
     seconds: Annotated[float, typer.Option(help="Length of the measured part.")] = 20.0,
     out: Report = None,
 ) -> None:
-    """The model alone, without frames: values judged and learned a second on one core, bytes of state a series."""
+    """Measure the model alone: values judged and learned per second on one core, and bytes of state per series."""
     _run("model", out, series, seconds)
 
 
 @app.command()
 def detector(
-    keys: Annotated[int, typer.Option(help="Series, ten of each machine.")] = 10_000,
+    keys: Annotated[int, typer.Option(help="Number of series; each machine has ten.")] = 10_000,
     windows: Annotated[int, typer.Option(help="Windows of each series.")] = 240,
     out: Report = None,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
-    """The detector on Spark, columnar features to verdicts (all, novelties only), beside the models alone; compared."""
+    """Measure the detector on Spark beside the models alone, and compare their verdicts.
+
+    The detector reads columnar features; it is measured once writing all verdicts, and once writing only novelties.
+    """
     _run("detector", out, keys, windows, _answering(kafka, state_dir), state_dir)
 
 
 @app.command()
 def shard(
-    keys: Annotated[int, typer.Option(help="Series, half of them in the shard.")] = 10_000,
+    keys: Annotated[int, typer.Option(help="Number of series; half of them are in the shard.")] = 10_000,
     windows: Annotated[int, typer.Option(help="Windows of each series.")] = 60,
     batch: Annotated[int, typer.Option(help="Windows of a micro-batch.")] = 20,
     out: Report = None,
 ) -> None:
-    """One shard of the detector job without Spark: CPU time a row of decoding, operator and messages."""
+    """Measure one shard of the detector job without Spark: CPU time per row of decoding, operator and messages."""
     _run("shard", out, keys, windows, batch)
 
 
@@ -117,44 +137,48 @@ def nab(
     out: Out,
     variations: Annotated[int, typer.Option(help="Random settings around the chosen ones to judge as well.")] = 0,
 ) -> None:
-    """NAB by its official rules, with the scores in NAB's own layout: OUT/<category>/<file>.csv."""
+    """Score the detector on NAB by its official rules; also write OUT/<category>/<file>.csv, NAB's own layout."""
     _run("nab", None, data, out, variations)
 
 
 @app.command()
 def vus(data: Data, out: Out) -> None:
-    """VUS-PR and AUC-PR on cloud_monitoring and ASD beside simple detectors, with paired bootstrap intervals."""
+    """Measure VUS-PR and AUC-PR on cloud_monitoring and ASD, beside simple detectors, with bootstrap intervals."""
     _run("vus", None, data, out)
 
 
 @app.command()
 def kinds(
     out: Out,
-    entities: Annotated[int, typer.Option(help="Machines, a fifth of them hosts.")] = 200,
+    entities: Annotated[int, typer.Option(help="Number of machines; a fifth of them are hosts.")] = 200,
     weeks: Annotated[int, typer.Option(help="Weeks of event time.")] = 6,
-    seed: Annotated[int, typer.Option(help="Of the simulation.")] = 101,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 101,
 ) -> None:
-    """Anomaly or new normal? A simulated site with ground truth: found, delay, false alarms, confusion, acceptance."""
+    """Measure on a simulated site how well anomalies and new normals are told apart.
+
+    The figures are: share of injections found, delay, false alarms, confusion of the kinds, and acceptance of new
+    levels.
+    """
     _run("kinds", None, out, entities, weeks, seed)
 
 
 @app.command()
 def calibration(
     series: Annotated[int, typer.Option(help="Series of each family.")] = 500,
-    windows: Annotated[int, typer.Option(help="Windows of each that count.")] = 2000,
-    warm: Annotated[int, typer.Option(help="Windows of each before those.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the values.")] = 1,
+    windows: Annotated[int, typer.Option(help="Windows of each series that are measured.")] = 2000,
+    warm: Annotated[int, typer.Option(help="Windows of each series that are learned before.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the values.")] = 1,
     out: Report = None,
 ) -> None:
-    """On stationary series of each family: how often are windows as improbable as is said?"""
+    """Measure calibration: how often each stated probability really occurs on stationary series of each family."""
     _run("calibration", out, series, windows, warm, seed)
 
 
 def _answering(kafka: str | None, state_dir: Path | None) -> str | None:
-    """The broker that is named on the command line, after a look whether the one of the settings answers.
+    """Checks that the broker of the command line or of the settings answers, if one is named; returns ``kafka``.
 
     Raises:
-        NewnormalError: ``SETTING_INVALID``, ``KAFKA_UNREACHABLE``.
+        NewnormalError: ``SETTING_INVALID``, or ``KAFKA_UNREACHABLE`` if the broker does not answer.
     """
     bootstrap = load(**overrides(kafka, None, state_dir, None)).kafka.bootstrap
     if bootstrap:
@@ -163,15 +187,16 @@ def _answering(kafka: str | None, state_dir: Path | None) -> str | None:
 
 
 def _run(name: str, report: Path | None, *arguments: object) -> None:
-    """Runs a benchmark of tests/benchmarks in a process of its own, which finds the checkout's modules.
+    """Runs a benchmark of tests/benchmarks in a process of its own, with the checkout on its module path.
 
     Args:
-        name: Of the benchmark.
-        report: The file for its figures.
-        arguments: Those of its function ``run``.
+        name: Name of the benchmark's module.
+        report: File to which the benchmark writes its figures.
+        arguments: Arguments of the benchmark's function ``run``.
 
     Raises:
         NewnormalError: ``BENCH_ABSENT`` outside of a checkout.
+        typer.Exit: With the benchmark's exit code if that is not 0.
     """
     if not (_CHECKOUT / "tests" / "benchmarks" / f"{name}.py").exists():
         raise NewnormalError("BENCH_ABSENT", f"{name} is not in {_CHECKOUT}", "newnormal bench", "a checkout")

@@ -1,4 +1,4 @@
-"""`newnormal console`: serves the web console of a running Elasticsearch, without a pipeline."""
+"""`newnormal console`: serves the web console for a running Elasticsearch, without running jobs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from pipelines.contracts.settings import load
 
 def console(
     elasticsearch: Annotated[
-        str | None, typer.Option(help="http://host:port. Default: elasticsearch.url, or the one that runs.")
+        str | None,
+        typer.Option(help="http://host:port of Elasticsearch. Default: elasticsearch.url, or the embedded one."),
     ] = None,
     index: Annotated[
-        str | None, typer.Option(help="Alias to read, without the namespace; default: elasticsearch.index.")
+        str | None, typer.Option(help="Alias to read, without the namespace. Default: elasticsearch.index.")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on; default: console.host.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. Default: console.host.")] = None,
     namespace: Namespace = None,
-    port: Annotated[int | None, typer.Option(help="Port; the next free one when taken. Default: console.port.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port; if it is taken, the next free one. Default: console.port.")
+    ] = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Serve the web console of the Elasticsearch that runs for the state directory, until Ctrl-C."""
+    """Serve the web console until Ctrl-C; it shows the novelties in Elasticsearch."""
     from dashboards.console import Store, create_app, serve  # noqa: PLC0415  the web server is heavy: only for this command
 
     overrides = {

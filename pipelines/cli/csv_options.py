@@ -13,7 +13,7 @@ import typer
 from datagen.series import Reading
 from pipelines.cli.option_set import option_set
 
-_PANEL = "How the files are read (recognised, unless said)"
+_PANEL = "How files are read (recognised by default)"
 
 
 def _option(*names: str, help: str) -> object:
@@ -21,27 +21,29 @@ def _option(*names: str, help: str) -> object:
 
 
 TimeColumn = Annotated[str | None, _option("--time-column", help="The column of times.")]
-ValueColumns = Annotated[list[str] | None, _option("--value-column", help="A column of values, a metric; repeatable.")]
+ValueColumns = Annotated[
+    list[str] | None, _option("--value-column", help="A column of values, which is a metric; repeatable.")
+]
 EntityColumn = Annotated[str | None, _option("--entity-column", help="The column that names the machine of a line.")]
 MetricColumn = Annotated[str | None, _option("--metric-column", help="The column that names the metric of a line.")]
-Entity = Annotated[str | None, _option("--entity", help="The machine of all files, instead of a machine each.")]
-Separator = Annotated[str | None, _option("--separator", help="What separates columns: one character, or tab.")]
+Entity = Annotated[
+    str | None, _option("--entity", help="Name of one machine for all files. Default: each file is a machine.")
+]
+Separator = Annotated[str | None, _option("--separator", help="The character between columns, or the word tab.")]
 Decimal = Annotated[str | None, _option("--decimal", help="The decimal mark: . or ,")]
 Timezone = Annotated[
     str | None, _option("--timezone", help="IANA name of the time zone of times without an offset. Default: UTC.")
 ]
-DayFirst = Annotated[
-    bool | None, _option("--day-first/--month-first", help="Whether in 01/11/2026 the day comes first.")
-]
+DayFirst = Annotated[bool | None, _option("--day-first/--month-first", help="How dates such as 01/11/2026 are read.")]
 
 
 @dataclass(frozen=True)
 class How:
-    """What a command line says of how files are read.
+    """How files are read, as the command line says.
 
     Attributes:
-        reading: All of it.
-        timezone: The time zone if one was named, else ``None``.
+        reading: The values of all options, with their defaults.
+        timezone: The time zone if the command line names one, else ``None``.
     """
 
     reading: Reading
@@ -75,7 +77,7 @@ def _how(
 
 
 reads_files = option_set("how", _how)
-"""Decorates a command: gives it the options of how files are read; it gets them as its argument ``how``, a `How`.
+"""A decorator: gives a command the options of how files are read; the command gets them as its argument ``how``.
 
-A setting that makes no sense is refused when the command is called, with the code ``SETTING_INVALID``.
+A wrong value is refused when the command is called, with the code ``SETTING_INVALID``.
 """

@@ -1,4 +1,4 @@
-"""``newnormal simulate`` and ``agent``: live input for the pipeline. Commands only; the work is in ``datagen``."""
+"""``newnormal simulate`` and ``agent``: live input for the pipeline. The package ``datagen`` does the work."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def simulate(
     state_dir: StateDir = None,
     to: To = None,
     truth: Annotated[
-        Path | None, typer.Option(help="Also write the ground truth here, JSON lines.", callback=file_to_write)
+        Path | None, typer.Option(help="Also write the ground truth to this file, JSON lines.", callback=file_to_write)
     ] = None,
 ) -> None:
-    """Simulate a site of hosts and VMs: metrics, logs and incidents, with the truth about what was injected.
+    """Simulate a site of hosts and VMs: metrics, logs and incidents, with ground truth of the injected incidents.
 
-    Writes to the topics telemetry.json, logs.json and groundtruth. While Kafka does not answer, the simulation waits:
-    nothing is dropped. Ctrl-C stops cleanly.
+    The simulation writes to the topics telemetry.json, logs.json and groundtruth. While Kafka does not answer, it waits
+    and drops nothing. Ctrl-C stops it cleanly.
 
     For example:
 
@@ -77,16 +77,18 @@ def agent(
     entity: Annotated[str, typer.Option(help="Name of this machine in the records. Default: its host name.")] = "",
     buffer_size: Annotated[
         str | None,
-        typer.Option(help="What may wait on disk while Kafka does not answer, e.g. 256m. Default: buffer.size."),
+        typer.Option(
+            help="Disk space for samples that wait while Kafka does not answer, e.g. 256m. Default: buffer.size."
+        ),
     ] = None,
     buffer_age: Annotated[
-        str | None, typer.Option(help="How long a sample may wait there, e.g. 1d. Default: buffer.age.")
+        str | None, typer.Option(help="How long a sample may wait on disk, e.g. 1d. Default: buffer.age.")
     ] = None,
 ) -> None:
-    """Watch this machine: CPU, load, memory, disks, network, processes, once a second, to the topic telemetry.json.
+    """Measure this machine and write samples to the topic telemetry.json: CPU, load, memory, disks, network, processes.
 
-    Samples wait in a buffer on disk until Kafka has taken them: while it does not answer, also at the start, and from
-    one start to the next. What the buffer cannot hold is dropped, the oldest first, and told of.
+    Samples wait in a buffer on disk until Kafka has accepted them. The buffer outlasts outages of Kafka and restarts of
+    the agent. When it is full, the agent drops the oldest samples and says so.
     """
     bounds = {"buffer.size": buffer_size, "buffer.age": buffer_age}
     settings = load(**overrides(kafka, None, state_dir, namespace), **bounds)

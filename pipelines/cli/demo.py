@@ -1,4 +1,4 @@
-"""`newnormal demo`: one command from a bare machine to live novelties."""
+"""`newnormal demo`: starts everything that is needed to see live novelties, with one command."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from pipelines.cli.output_files import file_to_write
 from pipelines.contracts.settings import load
 
 _PATIENCE_SECONDS = 5.0
-"""How long Ctrl-C waits for what was sent to go through; the next start goes on with the rest."""
+"""How long the demo waits after Ctrl-C for records already sent to be processed; the next start processes the rest."""
 
 
 def demo(
-    duration: Annotated[str | None, typer.Option(help="Stop after so long, e.g. 120s. Default: Ctrl-C.")] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Stop after this time, e.g. 120s. Default: until Ctrl-C.")
+    ] = None,
     summary: Annotated[
-        Path | None, typer.Option(callback=file_to_write, help="Write what happened to this JSON file at the end.")
+        Path | None, typer.Option(callback=file_to_write, help="Write a summary to this JSON file at the end.")
     ] = None,
     kafka: Kafka = None,
     elasticsearch: Elasticsearch = None,
     state_dir: StateDir = None,
     namespace: Namespace = None,
 ) -> None:
-    """Watch this machine and a simulated site: real Kafka, Spark and Elasticsearch, all embedded.
+    """Watch this machine and a simulated site, with embedded Kafka, Spark and Elasticsearch.
 
-    Sends 45 minutes of history of 24 simulated machines, then both live. The terminal shows what is novel; the address
-    in the title is a web console with a plot of each novelty. Ctrl-C stops cleanly; the next start goes on from there.
+    The demo sends 45 minutes of history of 24 simulated machines, then live samples of them and of this machine. The
+    terminal shows the novelties; the address in its title is a web console with a plot of each novelty. Ctrl-C stops
+    cleanly; the next start continues from there.
     """
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.demo import Inputs, summarize  # noqa: PLC0415  Spark and servers: only for this command

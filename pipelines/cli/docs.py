@@ -1,4 +1,4 @@
-"""`newnormal docs`: writes the generated reference pages, or checks that they are up to date."""
+"""`newnormal docs`: writes the reference pages that are generated from the code, or checks that they are up to date."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def docs(
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if a page is stale.")] = False,
-    folder: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs"),
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit with code 1 if a page is stale.")] = False,
+    folder: Annotated[Path, typer.Option(help="Folder of the pages.")] = Path("docs"),
 ) -> None:
     """Generate the reference pages in docs/ and the picture of the jobs in README.md from the definitions in the code.
 
-    The pages are errors.md, jobs.md, records.md and settings.md; README.md is the one beside their folder.
+    The pages are errors.md, jobs.md, records.md and settings.md; README.md is in the parent of their folder.
     """
     wanted = {folder / name: page() for name, page in PAGES.items()}
     readme = folder.parent / "README.md"

@@ -1,4 +1,4 @@
-"""`newnormal evaluate`: verdicts against labels or a ground truth."""
+"""`newnormal evaluate`: compares verdicts with labels or a ground truth."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ def evaluate(
     files: Annotated[list[Path] | None, typer.Argument(help="CSV files: series, or verdicts of `score`")] = None,
     labels: Annotated[
         list[Path] | None,
-        typer.Option(help="Ground truth or operators' labels (JSON lines), or CSV with a label column"),
+        typer.Option(help="Files of ground truth or of operators' labels (JSON lines), or CSV with a label column"),
     ] = None,
     out: Annotated[Path, typer.Option(callback=folder_to_write, help="Folder for evaluation.json and plots")] = Path(
         "evaluation"
     ),
-    plots: Annotated[int, typer.Option(help="Series to plot at most")] = 12,
+    plots: Annotated[int, typer.Option(help="Most series that are plotted")] = 12,
     threshold: Annotated[float | None, typer.Option(help="record_score from which a value is an anomaly")] = None,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Say how good the verdicts were: what was found and how soon, false alarms, threshold by threshold, with plots.
+    """Measure how good verdicts are: what was found and how soon, and false alarms, for each threshold, with plots.
 
-    With FILES: each is scored by the production detector (unless it holds verdicts already) and held against its own
-    label column, or against --labels. Without: what the topic novelties holds, against the topics groundtruth and
-    labels, or against --labels.
+    With FILES, the production detector scores each file (unless it already holds verdicts); the verdicts are compared
+    with the file's own label column, or with --labels. Without FILES, the verdicts of the topic novelties are compared
+    with the topics groundtruth and labels, or with --labels.
     """
     own = {"detector.threshold": threshold, "detector.timezone": how.timezone}
     settings = load(**(overrides(kafka, None, state_dir, namespace) | own))
@@ -76,12 +76,13 @@ def evaluate(
     if not spans:
         accepted = "a label column, --labels, or messages in the topics groundtruth or labels"
         raise NewnormalError(
-            "TRUTH_ABSENT", "nothing is known of these series", "evaluate", accepted, "nothing was judged"
+            "TRUTH_ABSENT", "there are no labels of these series", "evaluate", accepted, "nothing was evaluated"
         )
     judged = judge(verdicts, spans)
     if not judged.spans:
-        what = f"none of {len(spans)} spans lies within the time and the machines judged"
-        raise NewnormalError("TRUTH_ELSEWHERE", what, "evaluate", "spans of the machines judged", "nothing was judged")
+        what = f"none of {len(spans)} labelled spans overlaps the machines and times of the verdicts"
+        accepted = "labels of machines and times that have verdicts"
+        raise NewnormalError("TRUTH_ELSEWHERE", what, "evaluate", accepted, "nothing was evaluated")
     show.write(out, "evaluation", judged.figures())
     _plots(verdicts, judged, out, plots)
     _tables(judged)
@@ -91,7 +92,14 @@ def evaluate(
 def _of_files(
     files: list[Path], reading: Reading, settings: DetectorSettings, *, labelled: bool
 ) -> tuple[pl.DataFrame, list[Span]]:
-    """Verdicts on the values of files, or those that they hold; and of the files' own labels the spans, if wanted."""
+    """Verdicts on the values of files, and the labelled spans of these files.
+
+    Args:
+        files: CSV files of values, or of verdicts as `newnormal score` writes them; the latter are used as they are.
+        reading: How the files are read.
+        settings: Settings of the detector.
+        labelled: True if the files' own label columns are read; else no spans are returned.
+    """
     ready = {file: _verdicts(file, name) for file, name in zip(files, names_of(files), strict=True) if _judged(file)}
     made, spans = list(ready.values()), []
     recorded = [file for file in files if file not in ready]
@@ -108,12 +116,12 @@ def _of_files(
 
 
 def _judged(file: Path) -> bool:
-    """Whether a file holds verdicts, as `newnormal score` writes them."""
+    """True if a file holds verdicts as `newnormal score` writes them."""
     try:
         with file.open(encoding="utf-8", errors="replace") as lines:
             return {"record_score", "time", "metric", "kind"} <= set(lines.readline(10_000).strip().split(","))
     except OSError:
-        return False  # the reader of series says what is wrong with it
+        return False  # the file is then read as a series, which reports the error
 
 
 def _verdicts(file: Path, name: str) -> pl.DataFrame:
@@ -132,7 +140,7 @@ def _verdicts(file: Path, name: str) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError) as error:
         accepted = "a file of verdicts as `newnormal score` writes it"
         what = str(error).splitlines()[0]
-        raise NewnormalError("SERIES_UNREADABLE", what, str(file), accepted, "nothing was judged") from None
+        raise NewnormalError("SERIES_UNREADABLE", what, str(file), accepted, "nothing was evaluated") from None
 
 
 def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
@@ -180,8 +188,8 @@ def _plots(verdicts: pl.DataFrame, judged: JudgedVerdicts, out: Path, most: int)
 
 
 def _tables(judged: JudgedVerdicts) -> None:
-    table = Table(title=f"{len(judged.spans)} spans", title_justify="left")
-    for column in ("alerts", "found", "median delay", "alerts explained", "false alarms a series and day"):
+    table = Table(title=f"{len(judged.spans)} labelled spans", title_justify="left")
+    for column in ("alerts", "found", "median delay (windows)", "alerts explained", "false alarms per series and day"):
         table.add_column(column, justify="left" if column == "alerts" else "right")
     for name, level in {"news": judged.news, **{f"score from {s}": judged.levels[s] for s in _SHOWN}}.items():
         row = level.figures()

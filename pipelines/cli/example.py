@@ -1,4 +1,4 @@
-"""`newnormal example`: demonstrations of the engine, each with a plot."""
+"""`newnormal example`: demonstrations of the engine, each of which draws a plot."""
 
 from __future__ import annotations
 
@@ -21,19 +21,24 @@ from pipelines.contracts.settings import load
 
 def example(
     name: Annotated[str, typer.Argument(help="sine, timetravel, cards, stocks, network")],
-    out: Annotated[Path | None, typer.Option(callback=file_to_write, help="The plot. Default: NAME.png here.")] = None,
-    live: Annotated[bool, typer.Option("--live", help="On Kafka through Spark, in a minute or two.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(callback=file_to_write, help="File of the plot. Default: NAME.png in the working directory."),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Run on Kafka through Spark; this takes a minute or two.")
+    ] = False,
     kafka: Kafka = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Run a demonstration of the event-time engine and plot it: here, in seconds and without servers; or with --live.
+    """Run a demonstration of the event-time engine and plot its results: in seconds without servers, or with --live.
 
-    sine: windows in event and in processing time of a wave sent at different speeds. timetravel: a replay of the past
-    gives the same panes. cards: one card at two distant terminals; each payment is answered, a second job counts the
-    answers. stocks: merged ticks, statistics, moves, warnings and mentions, joins, correlation. network: sessions of
-    traffic with early results.
+    sine: a wave is sent at different speeds, and counted in windows of event time and of processing time. timetravel: a
+    replay of the past gives the same results. cards: a job finds cards that are used at two distant terminals and
+    answers each payment; a second job counts the answers. stocks: merged prices, statistics, moves, warnings, mentions,
+    joins, correlation. network: sessions of network traffic with early results.
 
-    --live writes the records to topics of its own, named example.*, and reads the results from others.
+    --live writes the records to topics named example.*, and reads the results from such topics.
     """
     from matplotlib.figure import Figure  # noqa: PLC0415  heavy: only for this command
 
@@ -43,12 +48,13 @@ def example(
         raise NewnormalError("EXAMPLE_UNKNOWN", name, "newnormal example", ", ".join(NAMES), "nothing was run")
     if not live and (kafka or state_dir):
         where = "--kafka, --state-dir"
-        raise NewnormalError("USAGE_INVALID", "there is nothing to connect to", where, "with --live", "nothing was run")
+        what, accepted = "the example runs without servers", "these options only together with --live"
+        raise NewnormalError("USAGE_INVALID", what, where, accepted, "nothing was run")
     figure = Figure(figsize=(10, 6), layout="constrained")
     path, formats = out or Path(f"{name}.png"), figure.canvas.get_supported_filetypes()
     if path.suffix.removeprefix(".").lower() not in formats:
         accepted = f"a name that ends in {', '.join(f'.{ending}' for ending in formats)}"
-        raise NewnormalError("OUTPUT_NOT_WRITABLE", f"no plot is written as {path.suffix!r}", str(path), accepted)
+        raise NewnormalError("OUTPUT_NOT_WRITABLE", f"a plot cannot be a {path.suffix!r} file", str(path), accepted)
     module = importlib.import_module(f"engine.examples.{name}")
     module.plot(_live(module, kafka, state_dir) if live else module.compute(), figure)
     figure.savefig(path, dpi=120)
@@ -56,7 +62,7 @@ def example(
 
 
 def _live(module: ModuleType, kafka: str | None, state_dir: Path | None) -> object:
-    """What the example computes on Kafka through Spark."""
+    """The results that the example computes on Kafka through Spark."""
     from deploy.artifacts import spark_jars  # noqa: PLC0415  Spark and servers: only for --live
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for --live
     from deploy.java import java_home  # noqa: PLC0415  Spark and servers: only for --live

@@ -1,4 +1,4 @@
-"""`newnormal explain-job`: a job's plan in its user's terms, with what it cost when it last ran."""
+"""`newnormal explain-job`: shows a job's plan in the user's terms, with the cost of its last run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def explain_job(
     state_dir: StateDir = None,
     namespace: Namespace = None,
 ) -> None:
-    """Show what a job reads, computes, keeps and writes, what its stages cost, and how even its shards are.
+    """Show what a job reads, computes, keeps and writes, the cost of its stages, and how even its shards are.
 
-    The cost is that of the last micro-batches of the last run in this state directory.
+    The cost was measured in the last micro-batches of the last run with this state directory.
     """
     from pipelines.jobs import JOBS  # noqa: PLC0415  the jobs load the models
     from pipelines.runtime import job_metrics  # noqa: PLC0415  the jobs load the models

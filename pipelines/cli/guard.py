@@ -1,4 +1,4 @@
-"""Ends every command with a code and words, never with a trace: the one place where errors become text."""
+"""Turns every error of a command into a message with an error code and an exit code, never into a stack trace."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from engine.explain.printing import visible_lines
 from engine.spec.errors import NewnormalError
 from pipelines.cli import log_output
 
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # a wrong command line; typer exports no name of it
-_OURS = 2
+_UsageError: type[Exception] = typer.BadParameter.__mro__[
+    1
+]  # raised for a wrong command line; typer does not export it
+_EXPECTED = 2
 _UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 
 
 def guarded(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; whatever goes wrong is said on stderr with a code. NEWNORMAL_DEBUG=1 also shows the trace.
+    """Runs a command; writes any error to stderr with its code. NEWNORMAL_DEBUG=1 also shows the stack trace.
 
     Args:
         app: The commands.
-        arguments: The command line without the program's name; that of this process if none is given.
+        arguments: The command line without the program's name; ``None``: the command line of this process.
 
     Returns:
-        The exit code: 0, what the command says, 2 for an error that the user can mend, 70 for one that we did not
-        expect, 130 for Ctrl-C.
+        The exit code: that of the command (0 for success), 2 for an error that the user can correct, 70 for an
+        unexpected error, 130 for Ctrl-C.
     """
     try:
         return int(app(arguments, prog_name="newnormal", standalone_mode=False) or 0)
@@ -40,30 +42,31 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         return 130
     except (SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # Polars panics with one that is no Exception
+    except BaseException as error:  # a panic of Polars is a BaseException, but no Exception
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(error.ctx.get_help())  # type: ignore[attr-defined]
-            return _OURS
-        ours = _ours(error)
+            return _EXPECTED
+        shown = _with_code(error)
         if os.environ.get("NEWNORMAL_DEBUG"):
             traceback.print_exc()
         if log_output.is_json():
-            parts = {"where": ours.where, "accepted": ours.accepted, "now": ours.now}
-            structlog.get_logger().error(ours.what, code=ours.code, **{k: v for k, v in parts.items() if v})
+            parts = {"where": shown.where, "accepted": shown.accepted, "now": shown.now}
+            structlog.get_logger().error(shown.what, code=shown.code, **{k: v for k, v in parts.items() if v})
         else:
             console = Console(stderr=True, soft_wrap=True)
-            console.print(_text(ours), style="bold red", markup=False, highlight=False)
-        return _UNEXPECTED if ours.code == "UNEXPECTED_ERROR" else _OURS
+            console.print(_text(shown), style="bold red", markup=False, highlight=False)
+        return _UNEXPECTED if shown.code == "UNEXPECTED_ERROR" else _EXPECTED
 
 
 def _text(error: NewnormalError) -> str:
-    """The error as it is shown; a line of its texts cannot pass for one of ours."""
+    """The error as text; lines within its parts are indented, so that user data cannot imitate lines of the message."""
     fields = {"where": error.where, "accepted": error.accepted, "now": error.now}
     lines = [f"{error.code}: {error.what}", *(f"  {name}: {text}" for name, text in fields.items() if text)]
     return "\n".join(visible_lines(line.strip("\n").replace("\n", "\n    ")) for line in lines)
 
 
-def _ours(error: BaseException) -> NewnormalError:
+def _with_code(error: BaseException) -> NewnormalError:
+    """The error that is shown for any other error."""
     if isinstance(error, NewnormalError):
         return error
     if isinstance(error, _UsageError):
@@ -72,26 +75,26 @@ def _ours(error: BaseException) -> NewnormalError:
         what = error.format_message()  # type: ignore[attr-defined]
         return NewnormalError("USAGE_INVALID", what, command, f"see {command} --help", "nothing was started")
     if isinstance(error, KafkaException):
-        accepted = "a broker that answers; `newnormal services status` shows those of this machine"
+        accepted = "a broker that answers; `newnormal services status` shows the embedded one"
         return NewnormalError(
             "KAFKA_UNREACHABLE", error.args[0].str(), "kafka.bootstrap", accepted, "the command ended"
         )
     if isinstance(error, OSError) and error.filename is not None:
         what = error.strerror or type(error).__name__
         return NewnormalError(
-            "FILE_UNUSABLE", what, str(error.filename), "a path that can be used so", "the command ended"
+            "FILE_UNUSABLE", what, str(error.filename), "a path that can be read or written", "the command ended"
         )
     what = f"{type(error).__name__}: {error}".strip()
     return NewnormalError(
-        "UNEXPECTED_ERROR", what, _kept(), "NEWNORMAL_DEBUG=1 shows it here; please report it", "the command ended"
+        "UNEXPECTED_ERROR", what, _trace_file(), "please report it; NEWNORMAL_DEBUG=1 shows it", "the command ended"
     )
 
 
-def _kept() -> str:
-    """Keeps the trace of the present error in a file, and says where."""
+def _trace_file() -> str:
+    """Writes the stack trace of the current error to a temporary file; returns a phrase that names the file."""
     try:
         with tempfile.NamedTemporaryFile("w", prefix="newnormal-", suffix=".log", delete=False) as file:
             file.write(f"{sys.argv}\n{traceback.format_exc()}")
     except OSError:
-        return "no file could be written to keep the trace"
-    return f"the trace is in {Path(file.name)}"
+        return "the stack trace could not be written to a file"
+    return f"the stack trace is in {Path(file.name)}"

@@ -1,4 +1,4 @@
-"""What the input commands share: where they write to, how they are stopped, what they show."""
+"""Shared by the commands that write input: where they write, how they are stopped, and how they show progress."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ To = Annotated[Path | None, typer.Option(help="Write JSON lines to files in this
 
 
 def speed_of(text: str) -> float:
-    """A pace as event time a real time; 0: as fast as possible.
+    """Reads the option `--speed`: seconds of event time per second of real time; 0 means as fast as possible.
 
     Raises:
-        NewnormalError: ``SPEED_INVALID``.
+        NewnormalError: ``SPEED_INVALID`` if the text is neither a number from 0 up nor ``max``.
     """
     try:
         speed = 0.0 if text.strip().lower() == "max" else float(text)
@@ -43,7 +43,7 @@ def speed_of(text: str) -> float:
 
 
 def bootstrap(settings: Settings) -> str:
-    """The broker that is named, else the embedded one that runs now; whether it answers is not asked.
+    """The address of the broker in the settings, else of the embedded one that runs; the broker is not contacted.
 
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE`` if there is neither.
@@ -55,7 +55,7 @@ def bootstrap(settings: Settings) -> str:
         return running.endpoints.bootstrap
     raise NewnormalError(
         "KAFKA_UNREACHABLE",
-        "no broker was named, and no embedded one is running",
+        "no broker is named, and no embedded one is running",
         str(settings.state),
         "--kafka host:port, the setting kafka.bootstrap, or `newnormal services up`",
         "nothing was sent",
@@ -63,7 +63,7 @@ def bootstrap(settings: Settings) -> str:
 
 
 def found(settings: Settings) -> Settings:
-    """The settings with the address of `bootstrap`."""
+    """The settings, with `kafka.bootstrap` set to the address that `bootstrap` finds."""
     kafka = settings.kafka.model_copy(update={"bootstrap": bootstrap(settings)})
     return settings.model_copy(update={"kafka": kafka})
 
@@ -72,14 +72,14 @@ def found(settings: Settings) -> Settings:
 def sink_of(
     settings: Settings, to: Path | None, truth: Path | None = None, *, stop: threading.Event, say: Tell
 ) -> Iterator[RecordSink]:
-    """Files, or Kafka with the topics made: for a source that can wait for it.
+    """A sink for a source that can wait: files, or Kafka, whose topics are created.
 
     Args:
-        settings: With the broker's address, unless files are wanted.
-        to: The folder of the files.
-        truth: A file that the ground truth is also written to.
-        stop: Ends the waiting.
-        say: Is told of outages.
+        settings: The settings; they hold the broker's address, unless ``to`` is given.
+        to: Folder of the files; ``None``: Kafka.
+        truth: A file to which the ground truth is written as well.
+        stop: When set, the sink no longer waits for Kafka.
+        say: Is called with a sentence at the beginning and end of an outage.
     """
     with ExitStack() as stack:
         if to:
@@ -93,7 +93,14 @@ def sink_of(
 
 @contextmanager
 def agents_sink(settings: Settings, to: Path | None, name: str, say: Tell) -> Iterator[RecordSink]:
-    """Files, or Kafka through the buffer on disk: for a source that cannot wait."""
+    """A sink for a source that cannot wait: files, or Kafka with a buffer on disk.
+
+    Args:
+        settings: The settings of the broker and the buffer.
+        to: Folder of the files; ``None``: Kafka.
+        name: Name of the machine, which names the buffer.
+        say: Is called with a sentence at the beginning and end of an outage.
+    """
     if to:
         with FileSink(to) as files:
             yield files
@@ -113,13 +120,13 @@ def _opened(stack: ExitStack, path: Path | None) -> TextIO | None:
 
 
 def saying(console: Console) -> Tell:
-    """Shows sentences above the progress."""
+    """A function that prints sentences above the progress bar."""
     return lambda text: console.print(text, style="yellow", markup=False, soft_wrap=True)
 
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set; a second one of them ends the process at once."""
+    """An event that is set by Ctrl-C or SIGTERM; a second such signal ends the process at once."""
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -136,8 +143,8 @@ def stopping() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-class Teller:
-    """Shows records, rate and, of bounded work, the share done."""
+class ProgressDisplay:
+    """Shows the number of records and their rate; and the share that is done, if the total is known."""
 
     def __init__(self, progress: Progress, total: int | None) -> None:
         self._progress, self._began = progress, time.monotonic()
@@ -149,8 +156,13 @@ class Teller:
 
 
 @contextmanager
-def progress_bar(console: Console, total: int | None) -> Iterator[Teller]:
-    """Shows a `Teller` where there is a terminal."""
+def progress_bar(console: Console, total: int | None) -> Iterator[ProgressDisplay]:
+    """A progress bar on a terminal; without a terminal it shows nothing.
+
+    Args:
+        console: Where it is shown.
+        total: The amount of work, in any unit; ``None`` if it is not known.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield Teller(progress, total)
+        yield ProgressDisplay(progress, total)

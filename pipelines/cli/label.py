@@ -1,4 +1,4 @@
-"""`newnormal label`: what operators say of a novelty afterwards. The work is in `pipelines.query.control_topics`."""
+"""`newnormal label`: operators say what a novelty was. `pipelines.query.control_topics` does the work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipelines.contracts.settings import load
 from pipelines.query.control_topics import checked, instant, labels, save, write
 
 app = typer.Typer(
-    help="Say what a novelty was; the detector takes it into account at once, and it is kept for evaluation.",
+    help="Say what a novelty was. The detector uses the label at once; `newnormal evaluate` uses it later.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -33,23 +33,23 @@ _WHEN = "ISO 8601, 'now', or a time from now such as -10m"
 
 @app.command()
 def add(
-    verdict: Annotated[str, typer.Argument(help=f"What it was: {', '.join(get_args(LabelVerdict))}.")],
+    verdict: Annotated[str, typer.Argument(help=f"What the novelty was: {', '.join(get_args(LabelVerdict))}.")],
     entity: Annotated[str, typer.Argument(help="The machine.")],
     metric: Annotated[str, typer.Argument(help="The metric; _machine is the machine as a whole.")] = JOINED,
-    start: Annotated[str, typer.Option("--from", help=f"First instant it speaks of: {_WHEN}.")] = "now",
-    end: Annotated[str | None, typer.Option("--until", help=f"Last instant it speaks of: {_WHEN}.")] = None,
-    note: Annotated[str, typer.Option(help="In your words.")] = "",
-    at: Annotated[str, typer.Option(help=f"Event time at which it is said and takes effect: {_WHEN}.")] = "now",
+    start: Annotated[str, typer.Option("--from", help=f"First instant of the novelty: {_WHEN}.")] = "now",
+    end: Annotated[str | None, typer.Option("--until", help=f"Last instant of the novelty: {_WHEN}.")] = None,
+    note: Annotated[str, typer.Option(help="A remark of yours.")] = "",
+    at: Annotated[str, typer.Option(help=f"Event time from which on the label takes effect: {_WHEN}.")] = "now",
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
     """Say what a novelty was.
 
-    [bold]false_alarm[/bold]: the evidence of that series is worth less from now on; [bold]true[/bold]: more.
+    [bold]false_alarm[/bold]: from now on, evidence of that series counts less; [bold]true[/bold]: it counts more.
 
     [bold]expected_change[/bold], [bold]new_normal[/bold]: the present level is typical from now on, and the incident is
-    closed; with metric _machine for all metrics of the machine.
+    closed; with the metric _machine this applies to all metrics of the machine.
 
     Example: [bold]newnormal label add false_alarm db-1 cpu --from 2026-11-21T10:00:00Z[/bold]
     """
@@ -71,7 +71,7 @@ def add(
 
 
 def confirm(label: Label) -> None:
-    """Prints what a label says from when on."""
+    """Prints a label that was just written."""
     what = f"{label.metric} of {label.entity} from {iso(label.start)} on"
     typer.echo(visible(f"{what}: {label.verdict}, in effect from {iso(label.said)}"))
 
@@ -80,14 +80,14 @@ def confirm(label: Label) -> None:
 def list_(
     out: Annotated[
         Path | None,
-        typer.Option(callback=file_to_write, help="Also write them here, JSON lines, for newnormal evaluate."),
+        typer.Option(callback=file_to_write, help="Also write the labels to this file, for newnormal evaluate."),
     ] = None,
     as_json: AsJson = False,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """List all labels; of several on one novelty the last one said."""
+    """List the labels; if a novelty has several, only the last one."""
     found = labels(running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False))
     if out is not None:
         save(found, out)
@@ -99,7 +99,7 @@ def list_(
 
 
 def show(found: Sequence[Label]) -> None:
-    """Prints labels, a block each."""
+    """Prints labels, each as a block of lines."""
     for label in found:
         until = "" if label.end is None else f" until {iso(label.end)}"
         about = f"from {iso(label.start)}{until}"

@@ -1,4 +1,4 @@
-"""What the commands write to stderr while they run: lines for people, or JSON for machines, from a level on."""
+"""Configures the log that commands write to stderr: its lowest level, and its format (text or JSON)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 
 
 def configure() -> None:
-    """Sets level and form as the settings `log.level` and `log.format` say; times are ISO 8601, UTC."""
+    """Applies the settings `log.level` and `log.format`; the times of log lines are ISO 8601, UTC."""
     settings = _settings()
     last: list[Processor] = [_visible, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     if settings.format == "json":
         last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    logging.getLogger("elastic_transport").setLevel(logging.ERROR)  # an absent server is told of by who watches it
+    logging.getLogger("elastic_transport").setLevel(logging.ERROR)  # the jobs report themselves that the server is away
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -34,17 +34,17 @@ def configure() -> None:
 
 
 def is_json() -> bool:
-    """Whether what is logged is JSON."""
+    """True if log lines are written as JSON."""
     return isinstance(structlog.get_config()["processors"][-1], structlog.processors.JSONRenderer)
 
 
 def _visible(_logger: object, _name: str, event: EventDict) -> EventDict:
-    """Texts of others as they are: they neither begin lines of their own nor steer the terminal."""
+    """Escapes control characters in logged texts: user data must not break lines or send codes to the terminal."""
     return {name: visible(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
 def _settings() -> LogSettings:
-    """The settings; where they are wrong the defaults: the command that reads them says what is wrong."""
+    """The settings of the log; the defaults if settings are wrong, which the command itself will report."""
     try:
         return load().log
     except NewnormalError:

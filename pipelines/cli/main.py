@@ -1,4 +1,4 @@
-"""The `newnormal` command: mounts the commands, and shows errors as what to do instead of a stack trace."""
+"""The `newnormal` command: puts its subcommands together, and is the entry point of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that belong together, declared once, and given to a command as one value."""
+"""Declares a group of options once; commands that have the group get its options as one value."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, get_type_hints
 
 
 def option_set(argument: str, build: Callable[..., object]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A decorator that adds options to a command of the command line; the command gets what they say as one argument.
+    """A decorator that adds a group of options to a command; the command gets one value made from these options.
 
     Args:
-        argument: The name of that argument of the command. No option of the command line has this name.
-        build: Makes the argument's value. Each of its parameters is an option, declared as in a command. What it
-            raises is raised when the command is called.
+        argument: Name of the command's parameter that gets the value. It does not become an option itself.
+        build: Makes the value. Each of its parameters becomes an option, declared as in a command. It is called when
+            the command is called, and may raise errors then.
 
     >>> def circle(*, radius: float = 1.0, name: str = "") -> str:
     ...     return f"{name} of {radius}"
@@ -45,7 +45,7 @@ def option_set(argument: str, build: Callable[..., object]) -> Callable[[Callabl
 
 
 def _parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """The parameters of a function by name, with their types as types, not as text."""
+    """The parameters of a function by name, with their annotations evaluated."""
     hints = get_type_hints(function, include_extras=True)
     found = inspect.signature(function).parameters
     return {name: parameter.replace(annotation=hints[name]) for name, parameter in found.items()}

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they become settings."""
+"""Options that several commands share, and the settings that they override."""
 
 from __future__ import annotations
 
@@ -13,19 +13,24 @@ Elasticsearch = Annotated[
 ]
 StateDir = Annotated[
     Path | None,
-    typer.Option("--state-dir", help="Where data, checkpoints and logs are kept. Default: setting state_dir."),
+    typer.Option("--state-dir", help="Folder of data, checkpoints and logs. Default: the setting state_dir."),
 ]
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", help="Prefix of all topics and indices, ends in a dot: a pipeline apart.")
+    str | None,
+    typer.Option(
+        "--namespace", help="Prefix of all topics and indices, ends in a dot; it keeps pipelines apart. Default: none."
+    ),
 ]
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON line each, names as in docs/records.md.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Write one JSON object per line, with the names of docs/records.md.")
+]
 
 
 def overrides(
     kafka: str | None, elasticsearch: str | None, state_dir: Path | None, namespace: str | None
 ) -> dict[str, object]:
-    """The shared options as dotted settings."""
+    """The shared options as overrides of settings, by dotted name; ``None`` overrides nothing."""
     return {
         "kafka.bootstrap": kafka,
         "elasticsearch.url": elasticsearch,

@@ -1,4 +1,4 @@
-"""Files that a command writes: looked at before it begins its work, so that no work is lost for want of a folder."""
+"""Checks before a command starts that the files it will write can be written, so that no work is lost at its end."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from engine.spec.errors import NewnormalError
 
 
 def file_to_write(path: Path | None) -> Path | None:
-    """Makes the folder of a file that an option names, and checks that the file can be written; for ``callback``.
+    """Creates the folder of a file, and checks that the file can be written; a ``callback`` of typer options.
 
     Raises:
-        NewnormalError: ``OUTPUT_NOT_WRITABLE``.
+        NewnormalError: ``OUTPUT_NOT_WRITABLE`` if it cannot be written.
     """
     if path is not None:
         try:
@@ -26,10 +26,10 @@ def file_to_write(path: Path | None) -> Path | None:
 
 
 def folder_to_write(path: Path | None) -> Path | None:
-    """The same for a folder.
+    """Creates a folder for output; a ``callback`` of typer options.
 
     Raises:
-        NewnormalError: ``OUTPUT_NOT_WRITABLE``.
+        NewnormalError: ``OUTPUT_NOT_WRITABLE`` if it cannot be created.
     """
     if path is not None:
         try:

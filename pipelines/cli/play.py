@@ -1,4 +1,4 @@
-"""``newnormal play``: recorded series to Kafka, after a look at what the pipeline will make of them."""
+"""``newnormal play``: sends recorded series to Kafka, after checking how many of the samples will be too late."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipelines.contracts import settings as tree
 from pipelines.contracts import topics
 
 _ELSEWHERE = (
-    "--namespace NAME.: a pipeline of their own, `newnormal run --namespace NAME.`",
+    "--namespace NAME.: play them to a pipeline of their own (`newnormal run --namespace NAME.`)",
     "--anyway: send them as they are",
 )
 
@@ -31,7 +31,7 @@ _ELSEWHERE = (
 @reads_files
 def play(
     files: Annotated[
-        list[Path], typer.Argument(help="CSV files, or folders of them: a column of times, others of values.")
+        list[Path], typer.Argument(help="CSV files, or folders of them, with a column of times and columns of values.")
     ],
     *,
     how: How,
@@ -39,23 +39,26 @@ def play(
     namespace: Namespace = None,
     state_dir: StateDir = None,
     to: To = None,
-    speed: Annotated[str, typer.Option(help="Event time a real time; 0 or max: as fast as possible.")] = "max",
+    speed: Annotated[
+        str, typer.Option(help="Seconds of event time per second; 0 or max: as fast as possible.")
+    ] = "max",
     shift_to_now: Annotated[
-        bool, typer.Option("--shift-to-now", help="Move the series to the present. Default: event times as recorded.")
+        bool, typer.Option("--shift-to-now", help="Shift the event times to the present. Default: as recorded.")
     ] = False,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Send them even if the pipeline can judge none of them.")
+        bool, typer.Option("--anyway", help="Send the samples even if all of them are too late for the pipeline.")
     ] = False,
 ) -> None:
     """Play recorded series, such as NAB's, to the topic telemetry.json.
 
-    A file is a machine, named as the file, unless a column names machines; a column is a metric (kind gauge), named as
-    the column. What cannot be used is skipped, counted and reported. While Kafka does not answer, the playing waits:
-    nothing is dropped.
+    Each file is a machine with the file's name, unless a column names machines; each column of values is a metric of
+    kind gauge with the column's name. Lines that cannot be used are skipped, counted and reported. While Kafka does not
+    answer, the command waits and drops nothing.
 
-    A pipeline that has seen later times takes older ones for too late. So it is asked first how far it has come, and
-    what will become of the series is told, and what can be done: --shift-to-now, or another --namespace. What was
-    dropped is told at the end. If nothing could be judged, nothing is sent, unless --anyway.
+    A pipeline rejects samples that are much older than those it has already seen: they are too late. So the command
+    first asks how far the pipeline has come, and says how many samples will be judged and how to have more of them
+    judged: --shift-to-now, or another --namespace. If all samples are too late, none is sent, unless --anyway is given.
+    At the end the command says how many samples were dropped.
 
     For example:
 
@@ -91,17 +94,17 @@ def play(
 
 
 def _announced(what: Programme, moved: Programme, settings: tree.Settings, tell: Tell, anyway: bool) -> Prospects:
-    """Tells what the pipeline will make of the samples before they are sent, and what can be done about it.
+    """Says how many samples the pipeline will judge, before they are sent, and how to have more of them judged.
 
     Args:
         what: The samples that are to be sent.
-        moved: The same samples, moved to the present.
-        settings: With the address of the broker, which is asked how far the pipeline has come.
-        tell: Is given each sentence.
-        anyway: Accepts that not one of them will be judged.
+        moved: The same samples, shifted to the present.
+        settings: The settings, with the address of the broker, whose watermarks are read.
+        tell: Is called with each sentence.
+        anyway: True if the samples are sent even if none will be judged.
 
     Raises:
-        NewnormalError: ``NOTHING_TO_JUDGE``, unless ``anyway``.
+        NewnormalError: ``NOTHING_TO_JUDGE`` if none will be judged and ``anyway`` is false.
     """
     at = watermarks(settings.kafka.bootstrap or "", settings.topic(topics.TELEMETRY))
     future = prospects(what, at, settings)
@@ -116,6 +119,6 @@ def _announced(what: Programme, moved: Programme, settings: tree.Settings, tell:
 
 
 def _moving(future: Prospects, moved: Programme, at: Mapping[int, int], settings: tree.Settings) -> list[str]:
-    """What --shift-to-now would bring, if that is more."""
+    """A sentence saying how many samples would be judged with --shift-to-now; none if that is not more."""
     judged = prospects(moved, at, settings).judged
-    return [f"--shift-to-now: {judged:,} of them would be judged"] if judged > future.judged else []
+    return [f"--shift-to-now: {judged:,} samples would be judged"] if judged > future.judged else []

@@ -1,4 +1,4 @@
-"""Records as the commands show them, whatever topic they are of: names of columns, times in ISO 8601 UTC."""
+"""Shows records of any topic to people: with the names of the columns, and with times in ISO 8601 UTC."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipelines.contracts.records import ALL
 
 @cache
 def instants() -> frozenset[str]:
-    """Names of the columns that are instants, of all records."""
+    """The names of all columns, of any record type, that hold instants."""
     found = set()
     for record in (*ALL, DeadLetter, GroundTruth):
         for name, info in record.model_fields.items():
@@ -31,7 +31,11 @@ def instants() -> frozenset[str]:
 
 
 def readable(name: str, value: Any) -> Any:
-    """A value for people: instants as text.
+    """A value as people read it: an instant becomes text, other values stay.
+
+    Args:
+        name: Name of the value's column.
+        value: The value; an instant is in epoch milliseconds.
 
     >>> readable("window_end", 1_000), readable("value", 1_000)
     ('1970-01-01T00:00:01.000Z', 1000)
@@ -45,23 +49,23 @@ def readable(name: str, value: Any) -> Any:
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """A row as a JSON object."""
+    """A row as one line of JSON."""
     shown = {name: readable(name, value) for name, value in row.items()}
     return visible(orjson.dumps(shown, default=str).decode())
 
 
 def of_record(record: Record) -> str:
-    """A record as a JSON line."""
+    """A record as one line of JSON; fields without a value are left out."""
     return line(record.model_dump(mode="json", exclude_none=True))
 
 
 def show(columns: Mapping[str, bool], rows: Sequence[Sequence[Any]], title: str = "") -> None:
-    """A table if it fits the terminal, else each row with its columns below one another.
+    """Prints rows as a table if that fits the terminal, else each row as a block with a line per column.
 
     Args:
-        columns: Their names, and whether they are numbers.
-        rows: Their values.
-        title: What they are.
+        columns: For each column its name, and whether it holds numbers.
+        rows: The values of each row, in the order of the columns.
+        title: Title of the table.
     """
     console = Console()
     shown = [[_short(name, value) for name, value in zip(columns, row, strict=True)] for row in rows]
@@ -85,12 +89,17 @@ def show(columns: Mapping[str, bool], rows: Sequence[Sequence[Any]], title: str 
 
 
 def frame(result: pl.DataFrame, title: str = "") -> None:
-    """A table of a query."""
+    """Prints the result of a query."""
     show({name: kind.is_numeric() for name, kind in result.schema.items()}, result.rows(), title)
 
 
 def block(name: str, parts: Mapping[str, str]) -> None:
-    """A name, and below it what there is to say of it, a line each; longer lines are broken between words."""
+    """Prints a name, and below it named texts, one per line; empty texts are left out.
+
+    Args:
+        name: The heading.
+        parts: Texts by name.
+    """
     console = Console()
     console.print(cell(name, "bold"), soft_wrap=True)
     table = Table.grid(padding=(0, 2))

@@ -1,4 +1,4 @@
-"""`newnormal rule`: what the detector is told in advance. The work is in `pipelines.query.control_topics`."""
+"""`newnormal rule`: operators give the detector rules in advance. `pipelines.query.control_topics` does the work."""
 
 from __future__ import annotations
 
@@ -21,43 +21,58 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.query import control_topics as operators
 
 app = typer.Typer(
-    help="Tell the detector in advance: maintenance, thresholds, directions, least changes, holidays.",
+    help="Give the detector rules in advance: maintenance, thresholds, directions, least changes, holidays.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
 _WHEN = "ISO 8601, 'now', or a time from now such as +2h or -10m"
 Name = Annotated[str, typer.Argument(help="Name of the rule; a rule of the same name is replaced.")]
-At = Annotated[str, typer.Option(help=f"Event time at which this is said: {_WHEN}.")]
+At = Annotated[str, typer.Option(help=f"Event time of the command; it has no effect before: {_WHEN}.")]
 
 
 @app.command()
 def add(
     name: Name,
-    entity: Annotated[str, typer.Option(help="Machines, a glob of * and ?.")] = "*",
-    metric: Annotated[str, typer.Option(help="Metrics, a glob. * also matches _machine, the joined verdict.")] = "*",
-    start: Annotated[str | None, typer.Option("--from", help=f"In force from: {_WHEN}. Default: --at.")] = None,
-    end: Annotated[str | None, typer.Option("--until", help=f"In force until: {_WHEN}. Default: removed.")] = None,
-    dates: Annotated[list[str] | None, typer.Option("--date", help="Only on this day, YYYY-MM-DD; repeatable.")] = None,
-    timezone: Annotated[str, typer.Option(help="IANA name of the time zone of the days.")] = "UTC",
-    above: Annotated[float | None, typer.Option(help="Concerns values above this only.")] = None,
-    below: Annotated[float | None, typer.Option(help="Concerns values below this only.")] = None,
-    skip_result: Annotated[bool, typer.Option("--skip-result", help="Report nothing of it.")] = False,
-    skip_learning: Annotated[bool, typer.Option("--skip-learning", help="Learn nothing from it.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Report it as an anomaly, whatever its score.")] = False,
-    weekend: Annotated[bool, typer.Option("--weekend", help="Its hours count as those of a weekend.")] = False,
-    only: Annotated[
-        str | None, typer.Option(help="Report only values above (up) what is typical, or below (down).")
+    entity: Annotated[str, typer.Option(help="The machines, as a glob of * and ?.")] = "*",
+    metric: Annotated[
+        str, typer.Option(help="The metrics, as a glob; * also matches _machine, the joined verdict.")
+    ] = "*",
+    start: Annotated[
+        str | None, typer.Option("--from", help=f"The rule is in force from this time on: {_WHEN}. Default: --at.")
     ] = None,
-    min_change: Annotated[float | None, typer.Option(help="Report only values so far from what is typical.")] = None,
-    min_change_share: Annotated[float | None, typer.Option(help="The same, as a share of what is typical.")] = None,
-    note: Annotated[str, typer.Option(help="Why.")] = "",
+    end: Annotated[
+        str | None,
+        typer.Option("--until", help=f"The rule is in force until this time: {_WHEN}. Default: until it is removed."),
+    ] = None,
+    dates: Annotated[
+        list[str] | None, typer.Option("--date", help="The rule applies only on this day, YYYY-MM-DD; repeatable.")
+    ] = None,
+    timezone: Annotated[str, typer.Option(help="IANA name of the time zone of the days.")] = "UTC",
+    above: Annotated[float | None, typer.Option(help="The rule applies only to values above this one.")] = None,
+    below: Annotated[float | None, typer.Option(help="The rule applies only to values below this one.")] = None,
+    skip_result: Annotated[bool, typer.Option("--skip-result", help="Do not report the windows.")] = False,
+    skip_learning: Annotated[bool, typer.Option("--skip-learning", help="Do not learn from the windows.")] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Report the windows as an anomaly, whatever their score.")
+    ] = False,
+    weekend: Annotated[bool, typer.Option("--weekend", help="Treat the windows as those of a weekend.")] = False,
+    only: Annotated[
+        str | None, typer.Option(help="Report only values above (up) or below (down) the typical one.")
+    ] = None,
+    min_change: Annotated[
+        float | None, typer.Option(help="Report only values that differ from the typical one by this much or more.")
+    ] = None,
+    min_change_share: Annotated[
+        float | None, typer.Option(help="The same as --min-change, as a share of the typical value: 0.1 is 10 %.")
+    ] = None,
+    note: Annotated[str, typer.Option(help="Your reason for the rule.")] = "",
     at: At = "now",
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Add a rule, or replace the one of that name, from its time on.
+    """Add a rule; a rule of the same name is replaced from the start of the new one on.
 
     Maintenance:  [bold]newnormal rule add upgrade --entity 'db-*' --until +2h --skip-result --skip-learning[/bold]
 
@@ -97,7 +112,7 @@ def add(
 def list_(
     as_json: AsJson = False, kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
 ) -> None:
-    """List the rules that are not removed: whom they concern, when, and what they do."""
+    """List the rules that are not removed: what they apply to, when, and what they do."""
     found = operators.rules(running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False))
     if as_json:
         for rule in found:
@@ -107,11 +122,11 @@ def list_(
 
 
 def show(found: Sequence[Rule]) -> None:
-    """Prints rules, a block each."""
+    """Prints rules, each as a block of lines."""
     for rule in found:
         until = "until it is removed" if rule.end is None else f"until {iso(rule.end)}"
         force = f"from {iso(rule.start or rule.time)} {until}"
-        rows.block(rule.id, {"concerns": _concerns(rule), "in force": force, "does": _does(rule), "note": rule.note})
+        rows.block(rule.id, {"applies to": _scope(rule), "in force": force, "effect": _effect(rule), "note": rule.note})
     if not found:
         typer.echo("no rules")
 
@@ -120,7 +135,7 @@ def show(found: Sequence[Rule]) -> None:
 def remove(
     name: Name, at: At = "now", kafka: Kafka = None, namespace: Namespace = None, state_dir: StateDir = None
 ) -> None:
-    """Remove a rule: it is in force no longer, from --at on."""
+    """Remove a rule: from --at on it is no longer in force."""
     settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
     known = {rule.id: rule for rule in operators.rules(settings)}
     if name not in known:
@@ -140,20 +155,20 @@ def _send(rule: Rule, settings: Settings) -> None:
 
 
 def confirm(rule: Rule) -> None:
-    """Prints what a rule does from when on."""
+    """Prints a rule that was just written."""
     begin = iso(max(rule.time, rule.start or rule.time))
     until = "it is removed" if rule.end is None else iso(rule.end)
     whom = f"{rule.metric} of {rule.entity}"
-    typer.echo(visible(f"rule {rule.id}: {_does(rule)} for {whom}, from {begin} until {until}"))
+    typer.echo(visible(f"rule {rule.id}: {_effect(rule)} for {whom}, from {begin} until {until}"))
 
 
-def _concerns(rule: Rule) -> str:
+def _scope(rule: Rule) -> str:
     whom = [f"{rule.metric} of {rule.entity}"]
     parts = [f"values {side} {limit:g}" for side in ("above", "below") if (limit := getattr(rule, side)) is not None]
     return ", ".join([*whom, *parts, *rule.dates])
 
 
-def _does(rule: Rule) -> str:
+def _effect(rule: Rule) -> str:
     given = ((name, getattr(rule, name)) for name in EFFECTS)
     return ", ".join(
         name if value is True else f"{name} {value}" for name, value in given if value not in (None, False)

@@ -1,4 +1,4 @@
-"""`newnormal run`: the production jobs, all in one driver or one alone; or the jobs of a file of one's own."""
+"""`newnormal run`: runs the production jobs, all in one driver or only some of them, or the jobs of a user's file."""
 
 from __future__ import annotations
 
@@ -25,18 +25,24 @@ def run(
     namespace: Namespace = None,
     write_again: Annotated[
         bool,
-        typer.Option("--write-again", help="Start though output is there that no checkpoint knows of: it is doubled."),
+        typer.Option(
+            "--write-again",
+            help="Start even if a job's checkpoint is missing or older than its output; writes records twice.",
+        ),
     ] = False,
     take_over: Annotated[
         bool,
-        typer.Option("--take-over", help="End the process of this machine that has the jobs; fence one elsewhere."),
+        typer.Option(
+            "--take-over",
+            help="End the process on this machine that runs the jobs; one on another machine can write no more.",
+        ),
     ] = False,
 ) -> None:
-    """Run jobs until Ctrl-C; a second start goes on where the first stopped.
+    """Run jobs until Ctrl-C; the next start continues where this one stopped.
 
-    [bold]newnormal run[/bold] runs all jobs in one driver. [bold]newnormal run extractor[/bold] runs one alone: each
-    has its own checkpoint and topic. [bold]newnormal run my_jobs.py[/bold] runs the jobs that a Python file defines.
-    Servers that no setting names are started, and stopped at the end.
+    [bold]newnormal run[/bold] runs all jobs in one driver. [bold]newnormal run extractor[/bold] runs one job alone:
+    each job has its own checkpoint and topic. [bold]newnormal run my_jobs.py[/bold] runs the jobs that a Python file
+    defines. If the settings name no server, an embedded one is started, and stopped at the end.
     """
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
@@ -46,8 +52,8 @@ def run(
 
     files = [job for job in jobs or () if is_file(job)]
     if files and len(files) < len(jobs or ()):
-        what = f"{', '.join(files)} beside jobs of the chain"
-        accepted = "files of jobs, or jobs of the chain: a start for each"
+        what = f"{', '.join(files)} together with production jobs"
+        accepted = "either files of jobs or production jobs; start `newnormal run` once for each"
         raise NewnormalError("JOBS_FILE", what, "newnormal run", accepted, "nothing was started")
     program: Program = load_jobs(files) if files else CHAIN
     settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))

@@ -1,4 +1,4 @@
-"""`newnormal score`: the production detector over recorded files."""
+"""`newnormal score`: scores recorded files with the production detector."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ PARTLY = 3
 @reads_files
 def score(
     files: Annotated[
-        list[Path], typer.Argument(help="CSV files, or folders of them: a column of times, others of values")
+        list[Path], typer.Argument(help="CSV files, or folders of them, with a column of times and columns of values")
     ],
     out: Annotated[Path, typer.Option(callback=file_to_write, help="CSV to write the verdicts to")],
     *,
     how: How,
     threshold: Annotated[float | None, typer.Option(help="record_score from which a value is an anomaly")] = None,
 ) -> None:
-    """Score recorded files with the production detector, strictly online: no value is judged by later ones.
+    """Score recorded files with the production detector, strictly online: later values do not influence a verdict.
 
-    Each file is a machine, unless a column names machines. --timezone is also that of the hours of the day, by which
-    the detector learns. Exit code 0 if everything was used, 3 if lines or files were skipped, 2 if nothing was written.
+    Each file is a machine, unless a column names machines. The detector learns by the hour of day in the time zone
+    --timezone. Exit code 0 if everything was used, 3 if lines or files were skipped, 2 if nothing was written.
 
     For example:
 

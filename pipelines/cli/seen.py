@@ -1,4 +1,4 @@
-"""Whether a rule or label speaks of machines that there are: looked up among the verdicts in Elasticsearch."""
+"""Checks that a rule or label names machines and metrics that exist: that verdicts in Elasticsearch have them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ANY = ("*", JOINED)
 
 
 def warn_if_unseen(settings: Settings, entity: str, metric: str) -> None:
-    """Warns on standard error if no verdict is of such a machine and metric, or if that could not be looked up.
+    """Warns on standard error if no verdict has such a machine and metric, or if that could not be looked up.
 
     Args:
-        settings: Where Elasticsearch is; without an address, that of the servers that run.
+        settings: The settings; they name Elasticsearch, else the embedded server that runs is asked.
         entity: Glob over machines.
-        metric: Glob over metrics; `*` and `_machine` are met by each machine.
+        metric: Glob over metrics; `*` and `_machine` match a metric of every machine.
     """
     if entity == "*" and metric in _ANY:
         return
@@ -36,7 +36,7 @@ def warn_if_unseen(settings: Settings, entity: str, metric: str) -> None:
         typer.echo(f"warning: {visible(warning)}", err=True)
 
 
-_UNCHECKED = "it could not be checked whether there is such a machine: Elasticsearch does not answer"
+_UNCHECKED = "it could not be checked whether such a machine exists: Elasticsearch does not answer"
 
 
 def _unseen(url: str, index: str, entity: str, metric: str) -> str | None:
@@ -46,13 +46,13 @@ def _unseen(url: str, index: str, entity: str, metric: str) -> str | None:
             if not _count(client, index, machines):
                 names = _names(client, index)
                 close = get_close_matches(entity, names, 1)
-                hint = f": did you mean {close[0]}?" if close else "; it counts once there is one"
-                return f"no verdict so far is of a machine {entity}{hint}"
+                hint = f": did you mean {close[0]}?" if close else "; it applies as soon as there is one"
+                return f"there is no verdict on a machine {entity} yet{hint}"
             if metric in _ANY or _count(
                 client, index, [*machines, {"wildcard": {"metric": {"value": _wildcard(metric)}}}]
             ):
                 return None
-            return f"no verdict so far is of a metric {metric} of {entity}; it counts once there is one"
+            return f"there is no verdict on a metric {metric} of {entity} yet; it applies as soon as there is one"
     except (TransportError, ApiError):
         return _UNCHECKED
 
@@ -69,5 +69,5 @@ def _names(client: Elasticsearch, index: str) -> list[str]:
 
 
 def _wildcard(glob: str) -> str:
-    """A glob as a wildcard of Elasticsearch, which has an escape where a glob has none."""
+    """A glob as a wildcard pattern of Elasticsearch, in which a backslash must be escaped."""
     return re.sub(r"\\", r"\\\\", glob)

@@ -1,4 +1,4 @@
-"""``newnormal services``: the embedded servers by hand. Commands only; the work is done in ``deploy.embedded``."""
+"""``newnormal services``: starts, stops and shows the embedded servers. ``deploy.embedded`` does the work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ app = typer.Typer(
 StateDir = Annotated[
     Path | None,
     typer.Option(
-        help="Directory of the servers' data and logs, one set of servers each. Default: the setting state_dir."
+        help="Folder of the servers' data and logs; each folder has its own servers. Default: the setting state_dir."
     ),
 ]
 
@@ -45,9 +45,9 @@ def up(
 ) -> None:
     """Start the servers in the background and wait until they are ready.
 
-    They listen on this machine only, on the usual ports (9092, 9200) or, where those are taken, on free ones. They keep
-    running until `newnormal services down`; all other commands with the same state directory use them. Where they run
-    already, nothing changes.
+    They listen on this machine only, on the usual ports (9092, 9200) or, if those are taken, on free ones. They run
+    until `newnormal services down`; all other commands with the same state directory use them. A server that runs
+    already keeps running.
     """
     overrides = {"embedded.kafka_heap": kafka_heap, "embedded.elasticsearch_heap": elasticsearch_heap}
     settings = load(state_dir=state_dir, **overrides)
@@ -56,18 +56,18 @@ def up(
 
 @app.command()
 def down(state_dir: StateDir = None) -> None:
-    """Stop the servers; their data stay."""
+    """Stop the servers; their data are kept."""
     settings = load(state_dir=state_dir)
     stopped = services.down(settings)
-    print("stopped" if stopped else visible(f"nothing was running for {settings.state}"))
+    print("stopped" if stopped else visible(f"no server was running for {settings.state}"))
 
 
 @app.command()
 def status(
     state_dir: StateDir = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON for programs.")] = False,
 ) -> None:
-    """Show what runs, where, and how much memory it takes. Exit code 3 if nothing runs."""
+    """Show which servers run, their addresses and how much memory they use. Exit code 3 if none runs."""
     settings = load(state_dir=state_dir)
     running = services.status(settings)
     if as_json:
@@ -75,7 +75,7 @@ def status(
     elif running:
         _show(running, settings.state)
     else:
-        print(visible(f"nothing is running for {settings.state}"))
+        print(visible(f"no server is running for {settings.state}"))
     if not running:
         raise typer.Exit(3)
 

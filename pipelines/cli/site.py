@@ -1,6 +1,6 @@
-"""Options of ``newnormal simulate``: which site, from when, how long and how fast.
+"""The options of ``newnormal simulate``: which site, from when, how long and how fast.
 
-`simulates_a_site` gives a command all of them; the command gets them as one argument, ``site``.
+The decorator `simulates_a_site` gives a command these options; the command gets them as one argument, ``site``.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ Demo = Annotated[
     bool,
     typer.Option(
         "--demo",
-        help="The demo's site: 24 machines, 45 minutes of history, clear incidents. "
-        "Only --seed, --duration and --speed apply.",
+        help="Simulate the demo's site: 24 machines, 45 minutes of history, clear incidents. "
+        "Of the other options only --seed, --duration and --speed have an effect.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Of all randomness: the same seed and options give the same bytes.")]
-Hosts = Annotated[int, typer.Option(min=1, help="Physical machines.")]
-Vms = Annotated[int, typer.Option(min=0, help="Virtual machines on them.")]
-Metrics = Annotated[int, typer.Option(min=6, max=10, help="Metrics a machine.")]
+Seed = Annotated[int, typer.Option(help="Seed of all randomness: the same seed and options give the same bytes.")]
+Hosts = Annotated[int, typer.Option(min=1, help="Number of physical machines.")]
+Vms = Annotated[int, typer.Option(min=0, help="Number of virtual machines.")]
+Metrics = Annotated[int, typer.Option(min=6, max=10, help="Metrics per machine.")]
 Step = Annotated[str, typer.Option(help="Time between two samples of a metric.")]
 Start = Annotated[
     str | None,
-    typer.Option(help="Event time of the first sample, ISO 8601. Default: such that the history ends now."),
+    typer.Option(help="Event time of the first sample, ISO 8601. Default: chosen so that the history ends now."),
 ]
 Backfill = Annotated[str, typer.Option(help="Length of the history that is sent first, as fast as possible.")]
 Length = Annotated[
     str | None, typer.Option("--duration", help="Length of the live part, in event time. Default: until Ctrl-C.")
 ]
-Speed = Annotated[str, typer.Option(help="Event time a real time in the live part; max: as fast as possible.")]
-Quiet = Annotated[str, typer.Option(help="Time from the start without random incidents.")]
-IncidentRate = Annotated[float, typer.Option(min=0, help="Random incidents a machine and day.")]
-LogRate = Annotated[float, typer.Option(min=0, max=100, help="Log lines a machine and step.")]
+Speed = Annotated[
+    str, typer.Option(help="Seconds of event time per second in the live part; max: as fast as possible.")
+]
+Quiet = Annotated[str, typer.Option(help="Time without random incidents at the start.")]
+IncidentRate = Annotated[float, typer.Option(min=0, help="Random incidents per machine and day.")]
+LogRate = Annotated[float, typer.Option(min=0, max=100, help="Log lines per machine and step.")]
 Missing = Annotated[float, typer.Option(min=0, max=1, help="Share of samples that are lost.")]
-Late = Annotated[float, typer.Option(min=0, max=1, help="Share of samples that come up to two minutes late.")]
+Late = Annotated[float, typer.Option(min=0, max=1, help="Share of samples that arrive up to two minutes late.")]
 
 
 def _site(
@@ -64,7 +66,7 @@ def _site(
     missing: Missing = 0.001,
     late: Late = 0.001,
 ) -> SimulatorConfig:
-    """What the options say, with the time of the first sample filled in."""
+    """The site that the options describe, with the time of the first sample filled in."""
     now, pace = WallClock().now(), speed_of(speed)
     length = duration_ms(duration, "--duration") if duration is not None else None
     if demo:
@@ -90,4 +92,4 @@ def _site(
 
 
 simulates_a_site = option_set("site", _site)
-"""Decorates a command: gives it the options of a simulated site; it gets them as its argument ``site``."""
+"""A decorator: gives a command the options of a simulated site; the command gets them as its argument ``site``."""

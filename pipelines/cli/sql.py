@@ -1,4 +1,4 @@
-"""`newnormal sql`: topics as tables, once or live."""
+"""`newnormal sql`: queries topics as tables: once, continuously, or as a standing job."""
 
 from __future__ import annotations
 
@@ -30,27 +30,30 @@ from pipelines.query.windowed_sql import Query, parse
 
 def sql(
     query: Annotated[str, typer.Argument(help="SELECT ... over topics, e.g. telemetry, features, novelties")],
-    live: Annotated[bool, typer.Option("--live", help="Go on: a result for each window the watermark passes.")] = False,
-    beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="With --live: from the oldest record on.")
+    live: Annotated[
+        bool, typer.Option("--live", help="Run on, and show a result for each window that the watermark passes.")
     ] = False,
-    windows: Annotated[int, typer.Option(help="With --live: end after so many windows; 0: at Ctrl-C.")] = 0,
+    beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="With --live: start from the oldest record.")
+    ] = False,
+    windows: Annotated[int, typer.Option(help="With --live: stop after this many windows; 0: run until Ctrl-C.")] = 0,
     into: Annotated[
-        str | None, typer.Option(help="Run it as a standing job on Spark that writes to this topic, until Ctrl-C.")
+        str | None,
+        typer.Option(help="Run the query as a standing job on Spark that writes to this topic, until Ctrl-C."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line a row instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per row instead of a table.")] = False,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
     """Query topics as tables, with event-time windows.
 
-    Without --live over what the topics hold now. Times are integers, UTC epoch milliseconds; names of topics with dots
-    may be quoted. Windows: FROM tumble(telemetry, time, '10s') or hop(telemetry, time, '10s', '1m') adds window_start
-    and window_end to each row; GROUP BY tumble(time, '10s') groups by the start of the window.
+    Without --live, the query reads the records that the topics hold now. Times are integers, UTC epoch milliseconds;
+    topic names with dots may be quoted. FROM tumble(telemetry, time, '10s') or hop(telemetry, time, '10s', '1m') adds
+    window_start and window_end to each row; GROUP BY tumble(time, '10s') groups by the start of the window.
 
-    With --into TOPIC a query of one topic in a window (tumble, hop, session(telemetry, time, '30s')), grouped by
-    columns, goes on as a job: exactly once, with a checkpoint, TOPIC.late and TOPIC.deadletter.
+    With --into TOPIC, a query over one topic in windows (tumble, hop or session(telemetry, time, '30s')), grouped by
+    columns, runs as a job on Spark: exactly once, with a checkpoint and the topics TOPIC.late and TOPIC.deadletter.
     """
     from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only once the query is run
 
@@ -121,7 +124,7 @@ def _table(settings: Settings, name: str, partitions: list[int]) -> LiveTable:
     if record is None or decoder is None:
         typed = ", ".join([*tables.COLUMNAR, *tables.JSON])
         raise NewnormalError(
-            "SQL_LIVE_TOPIC", f"the records of {name} have no type", "query", typed, "nothing was read"
+            "SQL_LIVE_TOPIC", f"the topic {name} has no record type", "query", typed, "nothing was read"
         )
     time = next(column for column in ("window_end", "time") if column in record.model_fields)
     topic, marks = settings.topic(name), settings.watermark

@@ -1,4 +1,4 @@
-"""`newnormal status`: what runs for a state directory and namespace, and whether it is well."""
+"""`newnormal status`: shows the servers and jobs that run for a state directory and namespace, and their health."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from pipelines.runtime import processes
 _SECONDS = 5.0
 _FIELDS = [each.name for each in fields(JobStatus)]
 WELL, UNWELL, NOTHING = 0, 1, 3
-"""Exit codes: all is well; something is not; nothing runs."""
+"""Exit codes: all jobs are healthy; a job has a problem; no job runs."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a process says of itself.
+    """The state of a process that runs jobs, as its console reports it.
 
     Attributes:
         process: The process.
-        jobs: Its jobs as the console has them; empty if it does not answer.
-        problems: What is not well, in words.
+        jobs: The state of its jobs, as the console's `/api/status` returns it; empty if the console does not answer.
+        problems: What is wrong with the process or its jobs, one sentence each.
     """
 
     process: processes.JobProcess
@@ -42,13 +42,13 @@ class Answer:
 
 
 def status(
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON for programs.")] = False,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Show what runs: servers, and each job's rate, lag, watermark and last error.
+    """Show which servers and jobs run, with each job's rate, lag, watermark and last error.
 
-    Exit code 0 if all is well, 1 if something is not, 3 if no job runs.
+    Exit code 0 if all jobs are healthy, 1 if one has a problem, 3 if no job runs.
     """
     settings = load(**overrides(None, None, state_dir, namespace))
     answers = [_asked(process) for process in processes.found(settings)]
@@ -82,7 +82,7 @@ def _asked(process: processes.JobProcess) -> Answer:
 
 
 def _get(url: str) -> dict[str, Any]:
-    """A JSON object; one that comes with 503 as well."""
+    """Reads a JSON object over HTTP; also from an answer with status 503, which the health check gives."""
     try:
         with urllib.request.urlopen(url, timeout=_SECONDS) as reply:
             body = reply.read()
@@ -120,4 +120,4 @@ def _show(settings: Settings, servers: Any, answers: list[Answer]) -> None:
         for problem in answer.problems:
             console.print(cell(f"not well: {problem}", "bold red"), soft_wrap=True)
     if not answers:
-        console.print("no job runs: `newnormal run`")
+        console.print("no job runs; `newnormal run` starts the jobs")

@@ -1,4 +1,4 @@
-"""`newnormal tail`: any topic as rows, whatever its format."""
+"""`newnormal tail`: shows the records of any topic, whatever its format."""
 
 from __future__ import annotations
 
@@ -25,24 +25,28 @@ from pipelines.contracts.settings import load
 from pipelines.query import tables
 
 _LAST, _LAST_OF_SOME = 5, 1_000
-"""Messages of each partition that are shown first; more where only some of their records are wanted."""
+"""How many messages of each partition are read first: without a filter, and with one."""
 
 
 def tail(
     topic: Annotated[str, typer.Argument(help="e.g. telemetry, features, novelties, deadletter")],
-    limit: Annotated[int, typer.Option(help="Records to show; 0: until Ctrl-C.")] = 20,
-    beginning: Annotated[bool, typer.Option("--from-beginning", help="From the oldest record on.")] = False,
-    kind: Annotated[list[str] | None, typer.Option(help="Only of this kind, e.g. anomaly; repeatable.")] = None,
-    entity: Annotated[str, typer.Option(help="Only of these machines, a glob of * and ?.")] = "*",
-    where: Annotated[str, typer.Option(help="Only where this holds, SQL, e.g. 'record_score > 80'.")] = "",
+    limit: Annotated[int, typer.Option(help="Records to show; 0: run until Ctrl-C.")] = 20,
+    beginning: Annotated[bool, typer.Option("--from-beginning", help="Start from the oldest record.")] = False,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Show only records of this kind, e.g. anomaly; repeatable.")
+    ] = None,
+    entity: Annotated[str, typer.Option(help="Show only records of these machines, a glob of * and ?.")] = "*",
+    where: Annotated[
+        str, typer.Option(help="Show only records for which this SQL condition is true, e.g. 'record_score > 80'.")
+    ] = "",
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Show a topic's newest records and those that come, one JSON line each; columnar batches are unpacked.
+    """Show a topic's newest records and those that arrive, one JSON object per line; columnar batches are unpacked.
 
-    Names are those of the columns (docs/records.md), as in [bold]newnormal sql[/bold]; times are ISO 8601, UTC. In
-    --where times are integers, UTC epoch milliseconds.
+    Fields have the names of the columns (docs/records.md), as in [bold]newnormal sql[/bold]; times are ISO 8601, UTC.
+    In --where, times are integers, UTC epoch milliseconds.
 
     Example: [bold]newnormal tail novelties --kind anomaly --entity 'db-*' --where "metric <> 'logs'"[/bold]
     """
@@ -61,16 +65,16 @@ def tail(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which records of a topic are wanted.
+    """Selects the records of a topic that are shown.
 
     Args:
-        topic: Its name without namespace.
-        kinds: Their kinds; none: all.
-        entity: A glob of machines.
-        where: A SQL expression over the columns; empty: all.
+        topic: Name of the topic, without the namespace.
+        kinds: The kinds that are shown; empty: all.
+        entity: Glob over machines.
+        where: A SQL condition over the columns; empty: all records.
 
     Raises:
-        NewnormalError: ``SQL_INVALID`` if the records have no such column, or the expression is none.
+        NewnormalError: ``SQL_INVALID`` if the records lack such a column, or the condition does not parse.
     """
 
     topic: str
@@ -87,11 +91,15 @@ class Wanted:
 
     @property
     def all(self) -> bool:
-        """Whether nothing is left out."""
+        """True if all records are shown."""
         return not self.kinds and self.entity == "*" and not self.where
 
     def of(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Those of some records that are wanted."""
+        """The records that are shown, among some records.
+
+        Raises:
+            NewnormalError: ``SQL_INVALID`` if the condition cannot be applied to these records.
+        """
         if self.all:
             return records
         found = records.with_columns(pl.col(pl.Categorical).cast(pl.String))
@@ -134,7 +142,7 @@ def _shown(values: list[bytes], wanted: Wanted) -> Iterator[str]:
 
 
 def _free(value: bytes, wanted: Wanted, why: str = "") -> str:
-    """A message that is no record of its topic's type, or of a topic without one; empty if it is not wanted."""
+    """The line for a message that does not fit its topic's record type, or whose topic has none; empty if not shown."""
     try:
         tree = orjson.loads(value)
     except ValueError:
@@ -151,7 +159,7 @@ def _free(value: bytes, wanted: Wanted, why: str = "") -> str:
 
 
 def _objects(row: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a row, with the entries of a map as an object."""
+    """A row without nulls, in which lists of map entries have become objects."""
     known = {name: value for name, value in row.items() if value is not None}
     return {n: {each["key"]: each["value"] for each in v} if _is_map(v) else v for n, v in known.items()}
 

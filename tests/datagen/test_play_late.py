@@ -167,7 +167,7 @@ def test_series_of_which_nothing_could_be_judged_are_refused_with_what_to_do_and
     _, refused = play(pipeline, str(old))
     assert refused is not None and refused.code == "NOTHING_TO_JUDGE"
     assert "100 of 100 samples will be dropped as too late" in refused.what and iso(now) in refused.what
-    assert "--shift-to-now: 100 of them would be judged" in refused.accepted
+    assert "--shift-to-now: 100 samples would be judged" in refused.accepted
     assert "--namespace" in refused.accepted and "--anyway" in refused.accepted
     assert pipeline.received() == 0
 
@@ -178,7 +178,7 @@ def test_shifting_is_not_recommended_where_it_would_not_help(pipeline: Pipeline,
     pipeline.come_to(time.time_ns() // 1_000_000)
     times = [T0 - 10 * DAY + hour * 60 * MINUTE for hour in range(240)]
     _, refused = play(pipeline, str(csv(tmp_path / "old" / "old.csv", times)))
-    assert refused is not None and "--shift-to-now: 1 of them would be judged" in refused.accepted
+    assert refused is not None and "--shift-to-now: 1 samples would be judged" in refused.accepted
 
 
 @pytest.mark.servers

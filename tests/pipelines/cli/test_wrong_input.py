@@ -154,7 +154,7 @@ def test_an_error_that_nobody_foresaw_has_a_code_and_its_trace_is_kept(
     assert guarded(faulty, []) == 70
     said = capfd.readouterr().err
     assert said.startswith("UNEXPECTED_ERROR: ZeroDivisionError: of [red]all\\u001b[2J things\n")
-    kept = re.search(r"the trace is in (\S+)", said)
+    kept = re.search(r"the stack trace is in (\S+)", said)
     assert kept is not None
     assert "Traceback" not in said and "ZeroDivisionError" in Path(kept[1]).read_text()
     Path(kept[1]).unlink()
