@@ -53,6 +53,21 @@ def test_waiting_records_come_out_once_when_they_are_due(batches: list[tuple[lis
         assert len([name for name in segments.values if name.startswith("held")]) <= base.MOST_PARTS
 
 
+def test_records_that_wait_through_many_batches_stay_in_few_parts_and_all_come_out() -> None:
+    segments, parts = DictSegments(), []
+    for number in range(40):
+        state = ShardState(segments)
+        Waiting(state).release(pl.DataFrame({"time": [1000 + number]}), DUE, 0)
+        state.save()
+        parts.append(sum(name.startswith("held") for name in segments.values))
+    assert max(parts) <= 20, "each part is a round trip to Spark once its records are due"
+    state = ShardState(segments)
+    ready = Waiting(state).release(pl.DataFrame(schema={"time": pl.Int64}), DUE, 1039)
+    state.save()
+    assert sorted(ready["time"].to_list()) == [1000 + number for number in range(40)]
+    assert set(segments.values) == {"notes"}
+
+
 def test_a_part_of_the_waiting_records_is_not_read_until_one_of_them_is_due() -> None:
     segments = Counted()
     for number in range(5):
