@@ -1,4 +1,4 @@
-"""Mergeable aggregates, vectorised over keys and slices."""
+"""Mergeable aggregates, which are computed for all keys and slices at once."""
 
 from engine.aggregates.aggregate import Aggregate, RowAggregate
 from engine.aggregates.at_extremes import MaxBy, MinBy

@@ -1,9 +1,9 @@
-"""What an aggregate is: how records become a partial, partials merge, and a partial becomes a result.
+"""The base of all aggregates: records are lifted to a partial aggregate, partials merge, a partial gives a result.
 
-The partial of an `Aggregate` is a few named columns of the row (key, slice), worked out by Polars expressions. Those
-that need the same partial (`Count`, `Mean`, `Std`) name its columns alike and so share them. The partial of a
-`RowAggregate` is any number of rows (key, slice, ...) in a table of its own: a sketch, a histogram, counts. Both kinds
-are vectorised over all keys and slices at once, and merging is associative and commutative.
+There are two kinds. The partial of an `Aggregate` is some named columns of one row for each key and slice, computed by
+Polars expressions. Aggregates that need the same partial (`Count`, `Mean`, `Std`) share it by using the same column
+names. The partial of a `RowAggregate` is any number of rows in a table of its own: a sketch, a histogram, counts. Both
+kinds are computed for all keys and slices at once. Merging must be associative and commutative.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from typing import Any, Self
 import polars as pl
 
 TIME = "time"
-"""The time column of the records, epoch milliseconds, unless a job says otherwise."""
+"""The default name of the time column, which is in epoch milliseconds."""
 
 ROOM = 1 << 17
-"""A `RowAggregate` may multiply the packed numbers of its groups by this, to make room for the number of a row."""
+"""A `RowAggregate` may multiply the packed numbers of its groups by this, to add the number of a row to them."""
 
 
 class Aggregate(ABC):
     """An aggregate whose partial is one row of columns."""
 
     def timed(self, column: str) -> Self:
-        """The same where a job's time is in a column; an aggregate that asks for the time overrides it."""
+        """This aggregate with the job's time column; overridden by aggregates that use the time."""
         return self
 
     @abstractmethod
     def lift(self) -> dict[str, pl.Expr]:
-        """Columns of the partial, as aggregations over a group of records."""
+        """Expressions that aggregate a group of records to the columns of a partial."""
 
     @abstractmethod
     def merge(self) -> dict[str, pl.Expr]:
-        """Expressions that merge a group of partial results into one, column by column."""
+        """Expressions that merge a group of partials into one, column by column."""
 
     @abstractmethod
     def finish(self) -> pl.Expr:
-        """The result, from the columns of one partial."""
+        """Expression of the result, from the columns of one partial."""
 
 
 class RowAggregate(ABC):
     """An aggregate whose partial is rows of a table.
 
-    All aggregates of one `table` share its rows: they lift and merge alike, and differ in what they read off them.
-    A row without a value counts for nothing; the result of a window without values is null.
+    All aggregates with the same `table` share its rows: they lift and merge alike, and differ in their results only.
+    Records without a value are skipped; the result of a window without values is null.
     """
 
     column: str
 
     def timed(self, column: str) -> Self:
-        """The same where a job's time is in a column; an aggregate that asks for the time overrides it."""
+        """This aggregate with the job's time column; overridden by aggregates that use the time."""
         return self
 
     @property
@@ -61,29 +61,30 @@ class RowAggregate(ABC):
 
     @abstractmethod
     def lift(self, records: pl.DataFrame, by: list[str], group: pl.Series | None) -> pl.DataFrame:
-        """Rows of the partials of some records.
+        """Makes the rows of the partials of some records.
 
         Args:
-            records: Columns ``by`` and those of the record type.
-            by: The columns that name one partial; they come first in the rows.
-            group: One number for each partial, `ROOM` times of which still fit into 64 bits; ``None`` if not packable.
+            records: The records, with the columns ``by``.
+            by: The columns that identify a partial; they come first in the result.
+            group: For each record the number of its partial, small enough that `ROOM` times it fits into 64 bits;
+                ``None`` if ``by`` cannot be packed into such numbers.
         """
 
     @abstractmethod
     def merge(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-        """The rows of several partials of each ``by`` as those of one."""
+        """Merges the rows of all partials with the same ``by`` into those of one partial."""
 
     @abstractmethod
     def finish(self, rows: pl.DataFrame, by: list[str], wanted: Mapping[str, Any]) -> pl.DataFrame:
-        """Reads results off partials.
+        """Computes results from partials.
 
         Args:
-            rows: As lifted; those of several partials of one ``by`` need not be merged.
-            by: The columns that name one partial.
-            wanted: Name of each result column, and its aggregate; all have the same `table`.
+            rows: The rows of the partials; partials with the same ``by`` need not be merged yet.
+            by: The columns that identify a partial.
+            wanted: The aggregate of each result column; all have the same `table`.
 
         Returns:
-            A row for each ``by``, with a column for each name.
+            A row for each ``by``, with a column for each aggregate.
         """
 
 

@@ -14,7 +14,7 @@ from engine.aggregates.aggregate import Aggregate
 class _By(Aggregate):
     """The value of ``column`` in the record whose ``by`` is extreme; of several such records the smallest value.
 
-    A record that lacks one of the two counts for nothing; without any other the result is null.
+    Records that lack one of the two values are skipped; if there are no others the result is null.
 
     Args:
         column: The column that the result is taken from.

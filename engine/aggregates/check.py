@@ -1,4 +1,4 @@
-"""What a job may ask for at once: refused where it is declared, not in the first batch."""
+"""Checks, when a job is built, that its aggregates can be computed together."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def check(aggregates: Mapping[str, object]) -> None:
     """Refuses aggregates that cannot be computed together.
 
     Raises:
-        NewnormalError: ``AGGREGATE_INVALID`` for what is none; ``RATE_TWICE`` for a second `Rate`; ``PARTIAL_CLASH``
-            where two name a column of their partials alike and mean different ones.
+        NewnormalError: ``AGGREGATE_INVALID`` for a value that is no aggregate; ``RATE_TWICE`` for a second `Rate`;
+            ``PARTIAL_CLASH`` if two use the same column name of their partials with different meanings.
     """
     lifted: dict[str, tuple[str, pl.Expr]] = {}
     rates = [name for name, aggregate in aggregates.items() if isinstance(aggregate, Rate)]

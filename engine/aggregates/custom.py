@@ -1,4 +1,4 @@
-"""An aggregate of one's own, from expressions; one that needs more is a subclass of `Aggregate` or `RowAggregate`."""
+"""A user's own aggregate, given by expressions. Where these do not suffice, subclass `Aggregate` or `RowAggregate`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from engine.aggregates.aggregate import Aggregate
 
 @dataclass(frozen=True, eq=False)
 class CustomAggregate(Aggregate):
-    """A mergeable aggregate given by its parts.
+    """A mergeable aggregate given by its expressions.
 
     Merging must be associative and commutative: partials of one window are merged in any order and grouping.
 
     Args:
-        lifted: Columns of the partial, each an aggregation over a group of records; name them so that they are yours.
+        lifted: Columns of the partial, each an aggregation over a group of records. Choose names that nobody else uses.
         merged: The same columns, each an aggregation over a group of partials.
         finished: The result, from the columns of one partial.
-        exact: The result in plain Python, of one window's records in event-time order.
+        exact: Function that computes the result of a window in plain Python from its records, in event-time order; the
+            reference uses it.
 
     The geometric mean of positive values:
 
@@ -50,6 +51,6 @@ class CustomAggregate(Aggregate):
         return self.finished
 
     def of_all(self, records: Sequence[dict[str, object]]) -> object:
-        """The result of one partial of all records, for the reference of an aggregate without ``exact``."""
+        """The result of a single partial of all records; the reference uses it if there is no ``exact``."""
         partial = pl.DataFrame(list(records), infer_schema_length=None).select(**self.lift())
         return partial.select(self.finished).item()

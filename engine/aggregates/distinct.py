@@ -1,7 +1,7 @@
 """Number of distinct values by HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, AofA 2007), kept as rows.
 
-A register is a row (key, slice, register, rank) and an empty one is no row, so few values take few rows. Values are
-hashed by our own code: what lies in the state must mean the same after an upgrade of any library.
+A register is a row (key, slice, register, rank); empty registers have no row, so few values take few rows. Values are
+hashed by our own code, because stored hashes must stay valid after an upgrade of any library.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def estimates(used: npt.NDArray[np.int64], ranks: npt.NDArray[np.float64]) -> np
     """Ertl's improved estimate ("New cardinality estimation algorithms for HyperLogLog sketches", 2017).
 
     Args:
-        used: How many registers of each sketch are not empty.
-        ranks: Sum of 2 ** -rank over them.
+        used: Number of registers of each sketch that are not empty.
+        ranks: Sum of 2 ** -rank over these registers.
 
     >>> int(estimates(np.array([1]), np.array([0.5]))[0])
     1
@@ -78,7 +78,7 @@ def estimates(used: npt.NDArray[np.int64], ranks: npt.NDArray[np.float64]) -> np
 
 
 def hashed(values: pl.Series) -> npt.NDArray[np.uint64]:
-    """64 well mixed bits of each value, for ever the same."""
+    """A 64-bit hash of each value, which never changes between versions."""
     if values.dtype.is_float():
         bits = (values.cast(pl.Float64).to_numpy() + 0.0).view(np.uint64)
     elif values.dtype.is_integer() or values.dtype == pl.Boolean:

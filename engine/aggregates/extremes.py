@@ -1,4 +1,4 @@
-"""Smallest and largest value of a column; null without any."""
+"""Smallest and largest value of a column; null if there are no values."""
 
 from __future__ import annotations
 

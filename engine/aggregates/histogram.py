@@ -16,11 +16,11 @@ from engine.spec.errors import NewnormalError
 
 @dataclass(frozen=True)
 class Histogram(RowAggregate):
-    """How many values lie below the first edge, between each two (lower one included), and from the last one on.
+    """Numbers of values below the first edge, between neighbouring edges (lower one included), and from the last on.
 
     Args:
         column: The column.
-        edges: Ascending; the result has one count more than there are edges.
+        edges: The edges, ascending; the result has one count more than there are edges.
 
     Raises:
         NewnormalError: ``AGGREGATE_INVALID``.

@@ -1,6 +1,6 @@
-"""The values with the earliest and latest event time, and the value that is the same in all records of a key.
+"""The values with the earliest and latest time, and the value that is the same in all records of a key.
 
-A record without a value counts for nothing; without any value the result is null.
+Records without a value are skipped; the result is null if there is no value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.spec.duration import NEVER
 
 @dataclass(frozen=True)
 class Timed(Aggregate):
-    """An aggregate that goes by the time of the records.
+    """An aggregate that depends on the time of the records.
 
     Args:
         column: The column.
@@ -32,7 +32,7 @@ class Timed(Aggregate):
 
 @dataclass(frozen=True)
 class Last(Timed):
-    """The value of a column with the latest time of the job; of several at that time the largest."""
+    """The value of a column with the latest time; of several values at that time the largest."""
 
     def lift(self) -> dict[str, pl.Expr]:
         time, value = pl.when(pl.col(self.column).is_not_null()).then(pl.col(self.time)), pl.col(self.column)
@@ -48,7 +48,7 @@ class Last(Timed):
 
 @dataclass(frozen=True)
 class First(Timed):
-    """The value of a column with the earliest time of the job; of several at that time the smallest."""
+    """The value of a column with the earliest time; of several values at that time the smallest."""
 
     def lift(self) -> dict[str, pl.Expr]:
         time, value = pl.when(pl.col(self.column).is_not_null()).then(pl.col(self.time)), pl.col(self.column)
@@ -64,7 +64,7 @@ class First(Timed):
 
 @dataclass(frozen=True)
 class Constant(Aggregate):
-    """A column that every record of a key carries alike, such as the kind or unit of a metric."""
+    """The value of a column that is the same in all records of a key, such as the kind or unit of a metric."""
 
     column: str
 
@@ -79,5 +79,8 @@ class Constant(Aggregate):
 
 
 def _place(time: pl.Expr, value: pl.Expr) -> pl.Expr:
-    """What values are ordered by: time, then value. In what an older version kept the time is missing: the earliest."""
+    """The order of values: by time, then by value.
+
+    A partial of an older version has no time, which counts as earliest.
+    """
     return pl.when(value.is_not_null()).then(pl.struct(time.fill_null(NEVER).alias("time"), value.alias("value")))

@@ -1,7 +1,7 @@
 """Count, sum, mean, variance, standard deviation.
 
-Mean and variance come from the partial (number of values, mean, M2), merged after Chan, Golub and LeVeque (1979). A
-record without a value counts for nothing but `Count`; without any value the result is null.
+Mean and variance come from the partial (number of values, mean, M2), merged after Chan, Golub and LeVeque (1979). All
+but `Count` skip records without a value; their result is null if there is no value.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _sum(values: pl.Expr) -> pl.Expr:
 
 
 def _values(column: str) -> pl.Expr:
-    """How many values a partial was made of; one that an older version wrote tells the number of its records only."""
+    """The number of values in a partial. A partial of an older version has only the number of its records."""
     older = pl.when(pl.col(f"{column}.mean").is_not_null()).then(pl.col("n")).otherwise(0)
     return pl.coalesce(f"{column}.n", older)
 

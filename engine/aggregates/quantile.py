@@ -1,7 +1,7 @@
 """Quantiles by DDSketch (Masson, Rim, Lee, PVLDB 2019): log buckets of bounded relative error, kept as rows.
 
-A sketch is no object: it is the rows (key, slice, bucket, n) of one table for all keys, so that updating, merging and
-reading a hundred thousand sketches are three vectorised group-bys.
+A sketch is not an object but rows (key, slice, bucket, n) of one table for all keys, so that updating, merging and
+reading a hundred thousand sketches take three vectorised group-bys.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Quantile(RowAggregate):
 
 
 def to_bucket(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
-    """Bucket of each value: sign × (1 + offset + ceil(log_gamma |v|)); 0 holds zero."""
+    """Bucket of each value: sign × (1 + offset + ceil(log_gamma |v|)); bucket 0 holds zero."""
     size = np.abs(values)
     with np.errstate(divide="ignore"):
         index = np.ceil(np.log(size) / _LOG_GAMMA) + _OFFSET
@@ -68,22 +68,22 @@ def to_bucket(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
 
 
 def from_bucket(buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """The value that stands for each bucket: the one with equal relative error to both of its bounds."""
+    """The value that represents each bucket: its relative error to both bounds of the bucket is equal."""
     index = np.abs(buckets.astype(np.float64)) - _OFFSET
     size = np.exp(np.minimum(index * _LOG_GAMMA, 709.0)) * (1 - RELATIVE_ERROR)
     return np.where(buckets == 0, 0.0, np.copysign(size, buckets))
 
 
 def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) -> pl.DataFrame:
-    """Reads quantiles off sketches by nearest rank.
+    """Computes quantiles from sketches by nearest rank.
 
     Args:
-        sketch: Columns of ``group``, ``bucket`` and ``n``; a bucket may stand in several rows.
-        group: The columns that name one sketch.
-        wanted: Name of each result column, and its q.
+        sketch: Columns of ``group``, ``bucket`` and ``n``; a bucket may be in several rows.
+        group: The columns that identify a sketch.
+        wanted: The q of each result column.
 
     Returns:
-        One row a sketch: ``group`` and a column a quantile.
+        One row for each sketch: ``group`` and a column for each quantile.
     """
     order, number = _order(sketch, group)
     counts, buckets = sketch["n"].to_numpy()[order], sketch["bucket"].to_numpy()[order]
@@ -100,7 +100,7 @@ def quantiles(sketch: pl.DataFrame, group: list[str], wanted: dict[str, float]) 
 
 
 def _order(sketch: pl.DataFrame, group: list[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The rows by sketch and bucket, and in that order a number for each row's sketch."""
+    """The order of rows by sketch and bucket, and in that order the number of each row's sketch."""
     codes = packed(sketch, group, room=ROOM)
     if codes is not None:
         order, both = ordered(_with_bucket(codes, sketch))

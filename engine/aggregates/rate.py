@@ -1,6 +1,6 @@
-"""The rate of a counter, resets taken out (as Prometheus' `increase`): exact whatever order the samples come in.
+"""The rate of a counter, corrected for resets as by Prometheus' `increase`; exact for any order of arrival.
 
-An increase lies between two samples, so the samples of open slices are kept as rows.
+An increase needs two neighbouring samples, so the samples of open slices are kept as rows.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from engine.spec.duration import DurationField
 
 @dataclass(frozen=True)
 class Rate:
-    """Increase a second of a counter; ``None`` without two samples at most ``lookback`` apart.
+    """Increase of a counter per second; ``None`` without two samples that are at most ``lookback`` apart.
 
     Args:
-        column: The counter's value.
-        only: Column and value that tell counters from other records; the rate of others is ``None``.
-        lookback: How far back the sample before the first one of the window may lie.
+        column: The column with the value of the counter.
+        only: Column and value that distinguish counters from other records, whose rate is ``None``.
+        lookback: Largest time between the first sample of the window and the sample before it.
         time: The job's time column: event, ingestion or processing time. The job sets it.
     """
 
@@ -48,11 +48,11 @@ class Rate:
         """Adds to each sample its ``increase`` since the sample before it and the ``elapsed`` milliseconds.
 
         Args:
-            samples: ``key``, the time and the column; in any order.
-            key: The columns that name one counter.
+            samples: Rows with ``key``, the time and the column, in any order.
+            key: The columns that identify a counter.
 
         Returns:
-            The samples in order of key and time; of those without a predecessor both are 0.
+            The samples in order of key and time; without a predecessor both columns are 0.
         """
         ordered = samples.sort(*key, self.time, self.column)
         value, time = pl.col(self.column), pl.col(self.time)

@@ -20,12 +20,12 @@ def result_types(aggregates: Mapping[str, Aggregate | RowAggregate | Rate], give
     """The type of each result column.
 
     Args:
-        aggregates: By the name of their result column.
+        aggregates: The aggregate of each result column.
         given: The columns of the records.
 
     Raises:
-        NewnormalError: ``COLUMN_UNKNOWN`` if an aggregate reads a column that is not there; ``AGGREGATE_INVALID`` if
-            it cannot be computed of the type that the column has.
+        NewnormalError: ``COLUMN_UNKNOWN`` if an aggregate reads a column that does not exist; ``AGGREGATE_INVALID`` if
+            it cannot be computed for the type of its column.
 
     >>> from engine.aggregates import Count, Mean
     >>> result_types({"n": Count(), "mean": Mean("v")}, pa.schema([("v", pa.float64())]))
@@ -65,7 +65,7 @@ def _result(name: str, aggregate: Any, frame: pl.DataFrame) -> pl.Series:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """A type as our records have it: text and lists with 32-bit offsets, text without a dictionary."""
+    """The type that our records use: text and lists with 32-bit offsets, text without a dictionary."""
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_dictionary(kind):
         return pa.string()
     if pa.types.is_large_list(kind) or pa.types.is_list(kind):

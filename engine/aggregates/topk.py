@@ -19,15 +19,15 @@ _CUT, _RANK = "__cut", "__rank"
 
 @dataclass(frozen=True)
 class TopK(RowAggregate):
-    """The ``k`` most frequent values of a column with their counts, most frequent first, ties by the value as text.
+    """The ``k`` most frequent values of a column with their counts, most frequent first; ties are ordered as text.
 
-    Exact where a window has at most ``capacity`` distinct values. Beyond that a count may be too low, by
-    N / (capacity + 1) of the window's N values at the most; it is never too high.
+    The result is exact if a window has at most ``capacity`` distinct values. Otherwise a count may be too low, by at
+    most N / (capacity + 1) for N values in the window; it is never too high.
 
     Args:
         column: The column.
-        k: How many values.
-        capacity: How many counts are kept of each key.
+        k: Number of values in the result.
+        capacity: Number of counts that are kept for each key.
 
     Raises:
         NewnormalError: ``AGGREGATE_INVALID``.
@@ -61,7 +61,7 @@ class TopK(RowAggregate):
         return items.group_by(by).agg(ranked.head(a.k).alias(name) for name, a in wanted.items())
 
     def _bounded(self, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-        """Where a group has more counts than may be kept, the greatest that is too many is taken off all of them."""
+        """Reduces groups with more than ``capacity`` counts: subtracts the (capacity + 1)-th largest count from all."""
         if rows.height <= self.capacity:
             return rows
         full = rows.group_by(by).agg(pl.col("n").top_k(self.capacity + 1).alias("n"))
@@ -74,5 +74,5 @@ class TopK(RowAggregate):
 
 
 def as_text(value: object) -> str:
-    """A value as the text that results hold it in, e.g. ``1.0`` for the float 1."""
+    """A value as text in the form that results have, e.g. ``1.0`` for the float 1."""
     return str(pl.Series([value]).cast(pl.String)[0])

@@ -1,7 +1,8 @@
-"""Operators in event-time order: records are held until the watermark has passed them, then applied in their order.
+"""The specifications of all operators. Most of them work in event-time order.
 
-So results never depend on the order of arrival, on batches, partitions or shards. Records of one time are taken in
-order of their values, column by column by name. A record behind the watermark is late.
+An operator in event-time order holds each record until the watermark has passed it, and then applies the records in
+order of event time; records of the same time are ordered by their values, column by column by name. So its results do
+not depend on the order of arrival, on micro-batches, partitions or shards. A record older than the watermark is late.
 """
 
 from engine.operators.broadcast import Broadcast

@@ -1,4 +1,4 @@
-"""Broadcast: a slow stream, such as rules, that takes effect on the records of a keyed one from its event time on."""
+"""Broadcast join: the records of a slow stream, such as rules, apply to the records of a keyed stream."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from engine.spec.steps import Where, after, expression
 
 @dataclass(frozen=True)
 class Broadcast(TwoSided):
-    """Each record of the left stream with each rule of the right one that is in effect at its time and concerns it.
+    """Pairs each record of the left stream with each rule of the right stream that is in effect at the record's time.
 
-    A rule is in effect from its time on until the next one of the same identity. A rule and a record of one time: it
-    is in effect. The result has the time of the record.
+    A rule is in effect from its own time (inclusive) until the time of the next rule of the same identity. The result
+    has the time of the record.
 
     Args:
-        identity: The columns of a rule that make a newer one replace it.
-        on: Columns in which rule and record agree; the cheapest way to say what a rule concerns.
-        where: SQL condition on the pair; a rule may so be withdrawn: ``"active"``.
-        how: ``left``: a record that no rule concerns is a result too, with nulls.
+        identity: The columns that identify a rule: a newer rule with the same values replaces it.
+        on: Columns in which rule and record must agree; the cheapest condition.
+        where: SQL condition on the pair. It can also withdraw a rule: ``"active"``.
+        how: ``left``: a record without any rule is a result too, with nulls.
     """
 
     broadcast: ClassVar[bool] = True

@@ -1,6 +1,6 @@
-"""Own logic as a function of one key's record and state: simple, any state that JSON can hold, and slow.
+"""A user's own logic as a function of one record and the state of its key: simple but slow; the state is JSON.
 
-Each record is a call into Python and two passes through JSON. Where that is too slow, write a `Logic` over columns.
+Each record costs a call into Python and two passes through JSON. Where that is too slow, write a `Logic` over columns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def aside(output: str, **columns: Any) -> Row:
 
     Args:
         output: Name of the side output, as ``write(..., side={name: ...})`` gives it.
-        columns: The columns of the result besides key and time, which are added.
+        columns: The columns of the result, without key and time; these are added.
     """
     return {SIDE: output, **columns}
 
@@ -41,11 +41,11 @@ class Timer:
 
 
 class KeyCallback(ABC):
-    """What a user writes: called for each record of a key, in event-time order."""
+    """Base of a user's own callback, which is called for each record of a key, in event-time order."""
 
     @abstractmethod
     def on_record(self, record: Row, state: Row, timer: Timer) -> Iterable[Row]:
-        """Takes in a record; changes the state; returns results without key and time, which are added."""
+        """Processes a record, may change the state, and returns results without key and time; these are added."""
 
     def on_timer(self, state: Row, timer: Timer) -> Iterable[Row]:
         """Called when the timer is due."""
@@ -57,8 +57,8 @@ class EachKey(Logic):
     """A `KeyCallback` as a `Logic`: ``Process(EachKey(MyCallback(), ("value",)))``.
 
     Args:
-        callback: What is called.
-        names: The columns of a record that it needs.
+        callback: The callback.
+        names: The columns of a record that the callback needs.
     """
 
     callback: KeyCallback

@@ -1,4 +1,4 @@
-"""Operators one after the other in one shard, and the plainest ones: none at all, and steps on results."""
+"""Several operators in one shard, one after the other; also no operator at all, and steps on results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.spec.steps import Step, after
 
 @dataclass(frozen=True)
 class PassThrough(Operator):
-    """Every record goes on as it came."""
+    """No operator: every record is a result as it is."""
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         return given
@@ -35,7 +35,7 @@ class Transform(Operator):
 class Chain(Operator):
     """Operators one after the other in one shard: the results of each are the input of the next, at the same watermark.
 
-    What comes too late for any of them goes to the late topic, in the form that it then has.
+    A record that comes too late for one of the operators goes to the late topic, with the columns it has at that point.
     """
 
     parts: tuple[Operator, ...]

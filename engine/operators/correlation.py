@@ -12,21 +12,21 @@ from engine.spec.columns import require
 from engine.windows import Sliding
 
 FLAT = 1e-12
-"""A standard deviation below this share of the largest value is rounding: there is no correlation with a constant."""
+"""A column counts as constant if its standard deviation is below this share of its largest absolute value."""
 
 
 @dataclass(frozen=True)
 class Correlation(TwoSided):
-    """Of each window, the correlation of the means of both streams in its slots; those without one are left out.
+    """For each window, the correlation between two streams of the means in its slots.
 
-    Results: the key, ``window_start``, ``window_end``, ``pairs`` (slots with both) and ``correlation``; that is null
-    where one of the two is constant.
+    A slot in which one of the streams has no value is left out. Results have the key, ``window_start``, ``window_end``,
+    ``pairs`` (number of slots used) and ``correlation``, which is null where one of the streams is constant.
 
     Args:
         x: Column of the left stream.
         y: Column of the right stream.
-        window: One slot is one slide: ``Sliding("5m", every="10s")`` correlates 30 pairs, every 10 s.
-        least: Fewest pairs for a result.
+        window: A slot is as long as one slide: ``Sliding("5m", every="10s")`` correlates 30 pairs, every 10 s.
+        least: The smallest number of pairs for which there is a result.
     """
 
     x: str

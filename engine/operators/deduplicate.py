@@ -1,4 +1,4 @@
-"""Deduplication: of records that agree in some columns, the first one within a time."""
+"""Deduplication: of records that agree in some columns, only the first one within a period passes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from engine.spec.duration import DurationField
 
 @dataclass(frozen=True)
 class Deduplicate(EventTimeOrdered):
-    """Lets a record pass if none that agrees with it has passed within the time before it.
+    """Lets a record pass unless an equal one has passed within the period before it.
 
     Args:
         by: The columns in which duplicates agree, besides the key.
-        within: How long a record that passed holds back its duplicates; at exactly this distance one passes again.
+        within: The period. A record at exactly this distance after the last one that passed passes again.
     """
 
     by: tuple[str, ...] = ()

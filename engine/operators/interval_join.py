@@ -14,13 +14,13 @@ from engine.spec.errors import NewnormalError
 
 @dataclass(frozen=True)
 class IntervalJoin(TwoSided):
-    """Pairs with left time + lower <= right time <= left time + upper; the pair's time is the later one.
+    """Pairs with left time + lower <= right time <= left time + upper. The time of a pair is the later of the two.
 
     Args:
-        lower: A duration; one that begins with a minus lies before the left record.
-        upper: Likewise.
-        how: ``left``: a left record without a pair is a result too, with nulls on the right, once none can come; its
-            time is the end of the interval, or its own if that is later.
+        lower: Lower bound, a duration; it may begin with a minus.
+        upper: Upper bound, likewise.
+        how: ``left``: a left record without a pair is a result too, with nulls on the right, once no pair can come any
+            more. Its time is the end of the interval, or its own time if that is later.
 
     Raises:
         NewnormalError: ``INTERVAL_INVALID`` if the upper bound lies before the lower one.

@@ -1,4 +1,4 @@
-"""What operators in event-time order share: holding records back, their order, and what is late."""
+"""The base of operators in event-time order."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from engine.spec.operator import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class EventTimeOrdered(Operator):
-    """An operator in event-time order; the stream that it is put on says the rest.
+    """An operator that applies the records of each key in event-time order; `bound` sets these fields from the stream.
 
     Args:
-        key: The columns that it is keyed by.
+        key: The key columns.
         time: The event-time column.
-        loops: Numbers of the inputs that do not hold the watermark: their records are never late; one behind the
-            watermark takes effect at once, with the watermark for its time.
+        loops: Numbers of the inputs that do not hold the watermark. Their records are never late: one that is older
+            than the watermark takes effect at once, with the watermark as its time.
     """
 
     key: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class EventTimeOrdered(Operator):
     loops: tuple[int, ...] = ()
 
     def bound(self, key: tuple[str, ...], time: str, loops: tuple[int, ...] = ()) -> Self:
-        """This operator, put on a stream with this key and time column."""
+        """This operator for a stream with this key and time column."""
         return replace(self, key=key, time=time, loops=loops)
 
     def late_forms(self, given: Sequence[pa.Schema]) -> Sequence[pa.Schema]:

@@ -1,4 +1,4 @@
-"""Patterns over the sequence of a key's records: A, then B, within a time; what SQL's MATCH_RECOGNIZE is used for."""
+"""Patterns over the sequence of a key's records, such as A and then B within a minute (cf. SQL's MATCH_RECOGNIZE)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ class Event:
     """One event of a pattern.
 
     Args:
-        name: Its name; columns of its record are ``<name>_<column>`` in conditions of later events and in results.
-        where: SQL condition on a record: its columns, and those of the events before.
-        how: ``followed_by``: any records may lie between it and the event before; ``next``: none of the key may;
-            ``absent``: no such record may come before the next event, or, at the end, until the pattern's time is up.
+        name: Its name. The columns of its record are called ``<name>_<column>`` in conditions of later events and in
+            results.
+        where: SQL condition on the columns of the record and of the records of earlier events.
+        how: ``followed_by``: other records may lie between this event and the one before. ``next``: no other record of
+            the key may lie between. ``absent``: no such record may come before the next event or, as the last event,
+            until the time of the pattern is up.
     """
 
     name: str
@@ -34,16 +36,16 @@ class Event:
 class Pattern(EventTimeOrdered):
     """Each record that is the first event starts a run; each run takes the first record that is its next event.
 
-    A run ends without a match after `within`, or by a record that should be absent, or by one that is not the `next`
-    that it must be. A result has the key, the time of the last event (or, if that is an absence, of its end), and of
-    each event that is not absent ``<name>_time`` and its `columns`.
+    A run ends without a match after `within`, at a record of an ``absent`` event, or at a record that is not the
+    required ``next`` event. A result has the key, the time of the last event (for an absence: the end of its time),
+    and for each event that is not absent ``<name>_time`` and the `columns`.
 
     Args:
-        events: The pattern.
-        within: Greatest distance of any event from the first one.
+        events: The events in their order.
+        within: Largest time between the first event and any other.
         columns: Columns of the events' records that conditions or results need.
-        after: ``each``: all runs are on their own. ``past_last``: a match ends all other runs of its key, and the next
-            one starts after its last record; of several runs that match with one record the oldest counts.
+        after: ``each``: runs do not influence one another. ``past_last``: a match ends all other runs of its key, and
+            the next run starts after its last record. If several runs match with one record, the oldest counts.
 
     Raises:
         NewnormalError: ``PATTERN_INVALID``; ``EXPRESSION_INVALID``.
@@ -86,16 +88,16 @@ class Pattern(EventTimeOrdered):
 
     @property
     def taken(self) -> list[Event]:
-        """The events that a run takes a record for."""
+        """The events for which a run takes a record: all but the absent ones."""
         return [event for event in self.events if event.how != "absent"]
 
     @property
     def ends_in_absence(self) -> bool:
-        """Whether a run must wait for nothing at its end."""
+        """Whether the last event is an absence, so that a run matches when its time is up."""
         return self.events[-1].how == "absent"
 
     def absent(self, stage: int) -> list[Event]:
-        """The events that must not come while a run that has taken ``stage`` records waits."""
+        """The absent events that must not come while a run has taken ``stage`` records."""
         seen, found = 0, []
         for event in self.events:
             seen += event.how != "absent"

@@ -1,4 +1,4 @@
-"""Own keyed logic in event-time order: a user's function over columns, with state, timers and keys that expire."""
+"""A user's own keyed logic in event-time order, with state, timers, and keys that expire."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from engine.spec.duration import DurationField
 
 @dataclass(frozen=True)
 class Process(EventTimeOrdered):
-    """A user's logic over the sequence of each key.
+    """Applies a user's logic to the sequence of records of each key.
 
     Args:
-        logic: What is done with each record and timer; of a module, so that workers can import it.
-        idle_after: A key without a record for so long is forgotten, its timers after that with it; empty: never.
+        logic: The logic, called for records and timers; defined in a module, so that workers can import it.
+        idle_after: A key without a record for so long is forgotten, and so are its later timers. Empty: never.
     """
 
     logic: Logic

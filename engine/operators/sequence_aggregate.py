@@ -1,4 +1,4 @@
-"""Aggregates over windows that the sequence of a key's records decides."""
+"""Aggregates over count windows and delta windows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from engine.spec.errors import NewnormalError
 
 @dataclass(frozen=True)
 class SequenceAggregate(EventTimeOrdered):
-    """One result a window: the key, ``window_start``, ``window_end``, ``revision`` (always 0) and the aggregates.
+    """One result for each window: key, ``window_start``, ``window_end``, ``revision`` (always 0) and the aggregates.
 
     Args:
-        windows: How a key's records are cut.
-        aggregates: Result columns.
+        windows: How the records of a key are divided into windows.
+        aggregates: The aggregate of each result column.
 
     Raises:
-        NewnormalError: ``AGGREGATE_UNSUPPORTED`` for a rate: it needs the sample ahead of its window.
+        NewnormalError: ``AGGREGATE_UNSUPPORTED`` for a `Rate`, which needs the sample before its window.
     """
 
     windows: SequenceWindows

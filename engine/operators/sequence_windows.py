@@ -1,4 +1,4 @@
-"""Windows that the sequence of a key's records decides: by count, or by how far a value has moved."""
+"""Count windows and delta windows: the sequence of a key's records decides where a window ends."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceWindows(ABC):
-    """Windows of a key, one after the other: the first record after one has closed opens the next.
+    """Windows of a key that follow one another: the first record after a window has closed opens the next window.
 
     Args:
-        timeout: A window closes so long after its first record at the latest; empty: never. At the end of all input
-            what is open closes just after its last record.
+        timeout: A window closes at the latest so long after its first record; empty: no timeout. At the end of all
+            input an open window closes a millisecond after its last record.
     """
 
     timeout: DurationField = DurationField("timeout", "", empty=True)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the records that they go by."""
+        """The columns of the records that decide the windows."""
         return ()
 
     @property
@@ -38,20 +38,20 @@ class SequenceWindows(ABC):
 
     @abstractmethod
     def breaks(self, turn: Turn) -> Mask:
-        """Rows whose record closes the window that is open, and opens another."""
+        """For each row, whether its record closes the open window and opens another."""
 
     @abstractmethod
     def full(self, n: Ints) -> Mask:
-        """Rows whose window closes with its record, which is the ``n``-th."""
+        """For each row, whether the window closes with this record, its ``n``-th."""
 
     @abstractmethod
     def value(self, turn: Turn) -> npt.NDArray[np.float64]:
-        """What is kept of a window's first record that has it; NaN for nothing."""
+        """The value that is kept of the first record of a window that has one; NaN if nothing is kept."""
 
 
 @dataclass(frozen=True)
 class CountWindows(SequenceWindows):
-    """Windows of ``size`` records; [first time, last time + 1 ms), or up to the timeout."""
+    """Windows of ``size`` records, which span [first time, last time + 1 ms), or end at the timeout."""
 
     size: int
 
@@ -67,9 +67,9 @@ class CountWindows(SequenceWindows):
 
 @dataclass(frozen=True)
 class DeltaWindows(SequenceWindows):
-    """A new window when a value has moved by more than a threshold from the first one of its window.
+    """A new window begins when a value differs by more than a threshold from the first value of the window.
 
-    The window ends at the time of the record that opens the next. A missing value moves nothing.
+    A window ends at the time of the record that opens the next one. Records without a value open no window.
     """
 
     column: str

@@ -1,4 +1,4 @@
-"""One turn of a sequence logic: a record, or a due timer, of each of some keys, as arrays of one length."""
+"""A user's logic over columns, and its turns: one record or one due timer for each of several keys, as arrays."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ NO_TIMER = END_OF_TIME
 
 
 class Turn:
-    """What a logic sees and changes.
+    """One turn of a `Logic`: one record, or one due timer, for each of several keys; all arrays have the same length.
 
     Args:
         time: Event time of each row, epoch milliseconds.
         state: State of each row's key; the logic changes the arrays or puts others in their place.
         timer: Instant of each key's timer; the logic sets it, or `NO_TIMER`.
-        column: A column of the records by name; of timers there is none.
+        column: Function that returns a column of the records by name; ``None`` in a turn of timers.
 
     Attributes:
-        emitted: What `emit` was called with: rows, their times, columns.
-        forwarded: What `forward` was called with: rows, added columns.
+        emitted: Rows, times and columns of each call of `emit`.
+        forwarded: Rows and added columns of each call of `forward`.
     """
 
     def __init__(self, time: Ints, state: Columns, timer: Ints, column: Callable[[str], Values] | None = None) -> None:
@@ -41,7 +41,7 @@ class Turn:
         return len(self.time)
 
     def __getitem__(self, name: str) -> Values:
-        """A column of the records, one value a row; numbers as numbers (null is NaN), text as objects."""
+        """A column of the records, one value for each row; numbers as numbers (null is NaN), text as objects."""
         if self.column is None:
             raise KeyError(f"{name}: a timer has no record")
         return self.column(name)
@@ -53,13 +53,13 @@ class Turn:
         at: Ints | None = None,
         to: str = "",
     ) -> None:
-        """Adds a result a row: its key, event time and the columns.
+        """Adds a result for each row: key, event time and the columns.
 
         Args:
-            columns: One value a row.
-            where: Only these rows.
-            at: Event time of the results; that of the turn if ``None``.
-            to: Name of the side output that they go to instead of the main one.
+            columns: Arrays with one value for each row.
+            where: Mask of the rows that have a result; ``None``: all.
+            at: Event time of the results; ``None``: that of the turn.
+            to: Name of a side output for the results; empty: the main output.
         """
         if to:
             columns = {**columns, SIDE: np.full(len(self), to, object)}
@@ -69,7 +69,7 @@ class Turn:
             self.emitted.append((rows, times[rows], {name: np.asarray(c)[rows] for name, c in columns.items()}))
 
     def forward(self, where: npt.NDArray[np.bool_] | None = None, **columns: Values) -> None:
-        """Adds each row's record itself to the results, with more columns if wanted."""
+        """Adds the records themselves to the results, with further columns if given."""
         if self.column is None:
             raise TypeError("forward() in a timer: it has no record")
         rows = np.arange(len(self)) if where is None else np.flatnonzero(where)
@@ -84,24 +84,25 @@ class Logic(ABC):
     """
 
     state: ClassVar[Mapping[str, Default]] = {}
-    """Name and first value of each state column; ``int``, ``float``, ``bool`` or ``str``."""
+    """Name and initial value of each state column: ``int``, ``float``, ``bool`` or ``str``."""
 
     def columns(self) -> Mapping[str, Default]:
-        """The state columns; `state`, unless they depend on settings."""
+        """The state columns. Override this if they depend on settings; the default is `state`."""
         return self.state
 
     def needs(self) -> Sequence[str]:
-        """The columns of the records that it reads, checked where the job is built; none where it does not tell."""
+        """The columns of the records that it reads, which are checked when the job is built; by default not stated."""
         return ()
 
     @abstractmethod
     def on_records(self, turn: Turn) -> None:
-        """Takes in a record a key, in event-time order."""
+        """Processes one record of each of several keys; for each key the calls are in event-time order."""
 
     def on_timers(self, turn: Turn) -> None:  # noqa: B027
-        """Called for keys whose timer is due: ahead of their first record at or after it, or when the watermark comes.
+        """Called for keys whose timer is due: before their next record at or after it, or at the watermark.
 
-        The timer is unset before. One that is set to an instant not after that of the turn fires a millisecond later.
+        The timer has been unset before the call. A timer that is set to the time of the turn or earlier fires one
+        millisecond after the turn.
         """
 
 

@@ -1,4 +1,4 @@
-"""A sequence logic called for one key at a time: what its author wrote for arrays, on arrays of length one."""
+"""Calls a `Logic`, which is written for arrays, with arrays of length one: one record or timer of one key."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.spec.operator import Row
 
 @dataclass(frozen=True)
 class Called:
-    """What a logic did in one turn of one key.
+    """The effects of one turn of a logic on one key.
 
     Attributes:
-        state: The key's state after it.
-        timer: The instant of the key's timer after it; `engine.operators.turn.NO_TIMER` if none is set.
+        state: State of the key after the turn.
+        timer: Instant of the key's timer after the turn; `engine.operators.turn.NO_TIMER` if none is set.
         emitted: Event time and columns of each result.
-        forwarded: The record with the columns that were added to it, once for each call of `Turn.forward`.
+        forwarded: For each call of `Turn.forward`, the record with the added columns.
     """
 
     state: Row

@@ -1,4 +1,4 @@
-"""What operators on two streams share: which records are left and which are right, and the columns of a pair."""
+"""The base of joins: which records are left and which are right, and the columns of a pair."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ LEFT_TIME, RIGHT_TIME = "left_time", "right_time"
 
 @dataclass(frozen=True, kw_only=True)
 class TwoSided(EventTimeOrdered):
-    """An operator on two streams.
+    """An operator on two streams (a join).
 
     A pair has the key, all other columns of the left record, those of the right one (``<name>_right`` where the left
     one has such a column too), and ``left_time`` and ``right_time``.
 
     Args:
-        split: Number of the first input on the right.
-        left: Columns of the records on the left.
-        right: Those on the right.
+        split: Number of the first input of the right stream.
+        left: Columns of the left stream.
+        right: Columns of the right stream.
     """
 
     broadcast: ClassVar[bool] = False
@@ -37,15 +37,15 @@ class TwoSided(EventTimeOrdered):
     right: tuple[str, ...] = ()
 
     def sided(self, split: int, left: Iterable[str], right: Iterable[str]) -> Self:
-        """This operator, put on two streams with these columns."""
+        """This operator for two streams with these columns."""
         return replace(self, split=split, left=tuple(left), right=tuple(right))
 
 
 def pair_columns(config: TwoSided, on: Sequence[str], given: pa.Schema) -> list[pa.Field]:
-    """The columns of a pair: those on the left, then those on the right.
+    """The columns of a pair: first those of the left stream, then those of the right stream.
 
     Raises:
-        NewnormalError: ``COLUMN_UNKNOWN`` if the streams do not both have the columns in which a pair agrees.
+        NewnormalError: ``COLUMN_UNKNOWN`` if one of the streams lacks a column in which a pair must agree.
     """
     where = f"{type(config).__name__}"
     for side in (config.left, config.right):
@@ -56,11 +56,11 @@ def pair_columns(config: TwoSided, on: Sequence[str], given: pa.Schema) -> list[
 
 
 class Sides:
-    """Cuts the records of a job in two.
+    """Splits the records of a job into left and right ones.
 
     Args:
-        config: Names of the columns.
-        on: The columns in which the two of a pair agree.
+        config: The join, which names the columns.
+        on: The columns in which the two records of a pair agree.
     """
 
     def __init__(self, config: TwoSided, on: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ class Sides:
         self.right_names |= {c: f"{c}_right" if c in config.left else c for c in theirs}
 
     def cut(self, records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Left and right records under the names that they have in a pair."""
+        """Left and right records, with columns named as in a pair."""
         if not records.height:
             return pl.DataFrame(), pl.DataFrame()
         is_left = pl.col(INPUT) < self.split

@@ -14,7 +14,9 @@ END = "window_end"
 
 @dataclass(frozen=True)
 class WindowJoin(TwoSided):
-    """Pairs of each window, with ``window_start`` and ``window_end``; a record is late if its first window is closed.
+    """All pairs of each window, with ``window_start`` and ``window_end``.
+
+    A record is late if the first window in which it lies has closed.
 
     Args:
         window: Tumbling or sliding windows.

@@ -1,4 +1,4 @@
-"""Aggregates over windows of each key, as a job declares them."""
+"""Aggregates over windows of each key: the specification."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.windows import Evictor, Policy, Sliding, Window
 
 BOUNDS = ("window_start", "window_end")
 TOLD = {"revision": pa.int64(), "pane": pa.int64(), "timing": pa.string(), "retraction": pa.bool_()}
-"""Columns that tell the results of one window apart, and their types."""
+"""Columns that distinguish the results of one window, and their types."""
 
 
 def window_results(
@@ -40,9 +40,9 @@ class WindowAggregate(Operator):
     """Aggregates over windows of each key.
 
     Attributes:
-        trigger: When windows fire; without one, at the watermark and for late records.
-        panes: How the results of one window relate.
-        evict: Which records of a window count; without one, all.
+        trigger: When windows fire; ``None``: when the watermark passes their end, and again after late records.
+        panes: How the panes of one window relate.
+        evict: Which records of a window count; ``None``: all.
     """
 
     key: tuple[str, ...]
@@ -64,16 +64,16 @@ class WindowAggregate(Operator):
 
     @property
     def shared(self) -> bool:
-        """Whether windows can be put together from shared slices: aligned ones that fire at the watermark.
+        """Whether windows can be put together from shared slices: aligned windows that fire at the watermark.
 
-        Only how they are computed depends on it: the results are those of a row a window.
+        Only the way of computing depends on this; the results are the same as for windows that are kept one by one.
         """
         plain = self.fires == AfterWatermark() and self.evictor is None and self.panes == ACCUMULATING
         return plain and isinstance(self.window, Sliding)
 
     @property
     def sliding(self) -> Sliding:
-        """The windows, if they are put together from slices."""
+        """The windows, which must be aligned (`Sliding` or `Tumbling`)."""
         assert isinstance(self.window, Sliding)
         return self.window
 
@@ -93,9 +93,9 @@ class WindowAggregate(Operator):
 
     @property
     def revised(self) -> pa.Schema | None:
-        """The columns of results that may come behind the watermark, of any type; ``None`` if there are none.
+        """The columns of results that may be older than the watermark (revisions); ``None`` if there are none.
 
-        ``pane`` and ``timing`` are not among them: a record type may leave them out.
+        Their type is null, which stands for any type. ``pane`` and ``timing`` are left out: record types may lack them.
         """
         if not self.allowed_lateness:
             return None
@@ -105,7 +105,7 @@ class WindowAggregate(Operator):
 
     @property
     def told(self) -> list[str]:
-        """Columns that tell the results of one window apart."""
+        """Names of the columns that distinguish the results of one window."""
         return ["pane", "timing", "revision", *self._taken_back]
 
     @property

@@ -1,4 +1,4 @@
-"""When a window gives a result, and what its results after the first one are.
+"""Triggers, which say when a window fires, and accumulation, which says how its panes relate.
 
 The names are those of Apache Beam, with one difference: here a trigger fires again and again, as if each were wrapped
 in Beam's ``Repeatedly``, which therefore does not exist. `AfterEach` lets each of its triggers fire once; `OrFinally`

@@ -7,26 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Accumulation:
-    """What a pane holds."""
+    """How the panes of one window relate to each other."""
 
 
 @dataclass(frozen=True)
 class Discarding(Accumulation):
-    """The records since the last pane; one without records is not emitted. The sum of all panes is the result."""
+    """A pane holds the records since the last pane. The sum of all panes is the result; no pane is empty."""
 
 
 @dataclass(frozen=True)
 class Accumulating(Accumulation):
-    """All records of the window so far. The last pane is the result."""
+    """A pane holds all records of the window so far. The last pane is the result."""
 
 
 ACCUMULATING = Accumulating()
-"""What panes are unless said otherwise."""
+"""The default accumulation."""
 
 
 @dataclass(frozen=True)
 class AccumulatingAndRetracting(Accumulation):
-    """All records so far, and ahead of it the row before once more with ``retraction`` true: to be taken back.
+    """A pane holds all records so far; before it the previous row is written once more with ``retraction`` true.
 
-    So a consumer that groups results otherwise can subtract, and a session that was merged into another goes away.
+    A consumer that aggregates results further subtracts the retracted row. Sessions that were merged into another one
+    are retracted too.
     """

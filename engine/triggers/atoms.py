@@ -1,4 +1,4 @@
-"""The triggers that others are made of."""
+"""The basic triggers, from which composite triggers are made."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from engine.triggers.trigger import Trigger
 
 @dataclass(frozen=True)
 class AfterWatermark(Trigger):
-    """When the watermark passes the window's end: its *on-time* pane, which comes even if it brings nothing new.
+    """Fires when the watermark passes the end of the window: the *on-time* pane, which comes even without new records.
 
     Args:
-        early: Fires speculative panes before that.
-        late: Fires revisions after that; by default at the end of each micro-batch that brought late records.
+        early: Trigger for panes before that.
+        late: Trigger for panes after that; by default the end of each micro-batch with late records.
     """
 
     early: Trigger | None = None
@@ -23,17 +23,17 @@ class AfterWatermark(Trigger):
 
     @property
     def parts(self) -> tuple[Trigger, ...]:
-        """Its early and its late trigger."""
+        """The early and the late trigger."""
         return tuple(part for part in (self.early, self.late) if part is not None)
 
 
 @dataclass(frozen=True)
 class AfterProcessingTime(Trigger):
-    """In processing time, at each multiple of ``period``; not if there was no record since the last one.
+    """Fires at each multiple of ``period`` in processing time, if there was a record since it last fired.
 
     Args:
         period: A duration.
-        aligned: If not, ``period`` after the first record of the pane instead.
+        aligned: False: fires ``period`` after the first record of the pane instead.
 
     Raises:
         NewnormalError: ``TRIGGER_INVALID`` if the period is not above 0.
@@ -54,7 +54,7 @@ class AfterProcessingTime(Trigger):
 
 @dataclass(frozen=True)
 class AfterCount(Trigger):
-    """As soon as ``n`` records have come since the window last fired.
+    """Fires as soon as ``n`` records have come since the window last fired.
 
     Raises:
         NewnormalError: ``TRIGGER_INVALID`` if ``n`` is below 1.
@@ -74,4 +74,4 @@ class AfterCount(Trigger):
 
 @dataclass(frozen=True)
 class Never(Trigger):
-    """Not at all: the window's one result comes when its allowed lateness is over."""
+    """Never fires: the one result of the window comes when its allowed lateness is over."""

@@ -1,4 +1,4 @@
-"""Triggers made of others."""
+"""Triggers made of other triggers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from engine.triggers.trigger import Trigger
 
 @dataclass(frozen=True)
 class CompositeTrigger(Trigger):
-    """A trigger made of others.
+    """A trigger made of other triggers.
 
     Raises:
-        NewnormalError: ``TRIGGER_INVALID`` without any.
+        NewnormalError: ``TRIGGER_INVALID`` if there are none.
     """
 
     triggers: tuple[Trigger, ...]
@@ -30,28 +30,28 @@ class CompositeTrigger(Trigger):
 
 
 class AfterAny(CompositeTrigger):
-    """When one of them is ready."""
+    """Fires when one of its triggers is ready."""
 
 
 class AfterAll(CompositeTrigger):
-    """When all of them are ready; one that was ready stays so until the window fires.
+    """Fires when all of its triggers are ready; a trigger that was ready stays ready until the window fires.
 
-    As the end of an `OrFinally`, whose counts go on when the window fires, it stays so for good.
+    As the end of an `OrFinally`, whose counts go on when the window fires, such a trigger stays ready for good.
     """
 
 
 class AfterEach(CompositeTrigger):
-    """The first one, once it has fired the second one, and so on; the last one stays for the life of the window.
+    """Fires as its first trigger, after that has fired as its second, and so on; the last one stays in force.
 
-    An `OrFinally` has its turn until its end, all others until they have fired once.
+    An `OrFinally` has its turn until its end is ready; all other triggers have it until they have fired once.
     """
 
 
 @dataclass(frozen=True)
 class OrFinally(Trigger):
-    """Fires as ``trigger`` does and, for the last time, when ``end`` is ready; after that no more.
+    """Fires as ``trigger`` does and, for the last time, when ``end`` is ready.
 
-    ``end`` counts and times from when the `OrFinally` began, not from when the window last fired.
+    Counts and times of ``end`` start when the `OrFinally` begins, not when the window last fired.
     """
 
     trigger: Trigger

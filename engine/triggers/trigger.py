@@ -1,15 +1,15 @@
-"""What a trigger is.
+"""The base of all triggers, and the rules by which they are evaluated.
 
-It is looked at at three kinds of moments of a micro-batch, in this order:
+In each micro-batch triggers are evaluated at three kinds of moments, in this order:
 
-1. *clock*: processing time has moved on. All windows are looked at, without the batch's records.
-2. *record*: after each record, in order of arrival, the windows it came into; only for a trigger that has `AfterCount`
-   or an own class in it.
-3. *watermark*: the watermark has moved on. All windows are looked at.
+1. *clock*: processing time has advanced. All windows are evaluated, without the records of the micro-batch.
+2. *record*: after each record, in order of arrival, the windows in which it lies. This is done only for triggers that
+   contain `AfterCount` or a `CustomTrigger`.
+3. *watermark*: the watermark has advanced. All windows are evaluated.
 
-A trigger that is ready fires the window, if that has had a record since it fired last: the records since then are its
-*pane*. Then counts and times start afresh. A window whose allowed lateness is over fires once more if it has records
-that were in no pane yet: whatever the trigger, nothing is lost.
+If the trigger is ready, the window fires a *pane*, provided that it has had a record since it last fired. Then counts
+and times start afresh. A window whose allowed lateness is over fires once more if it has records that were in no pane
+yet, so no trigger loses data.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ import polars as pl
 
 
 class Trigger(ABC):  # noqa: B024
-    """When a window fires; a value without state."""
+    """Says when a window fires; a value without state."""
 
     @property
     def parts(self) -> tuple[Trigger, ...]:
-        """The triggers that it is made of."""
+        """The triggers of which this one is made."""
         return ()
 
     @property
     def by_record(self) -> bool:
-        """Whether a record can make it ready."""
+        """Whether a single record can make this trigger ready."""
         return any(part.by_record for part in self.parts)
 
 
 class CustomTrigger(Trigger):
-    """A trigger of one's own: a subclass says for many windows at once which are ready."""
+    """Base of a user's own trigger, which says for many windows at once which of them are ready."""
 
     @property
     def by_record(self) -> bool:
-        """One's own trigger is looked at after each record."""
+        """True: a custom trigger is evaluated after each record."""
         return True
 
     @abstractmethod
     def should_fire(self, windows: pl.DataFrame) -> pl.Series:
-        """Whether each window is ready; only windows with records in the pane are asked about.
+        """Whether each window is ready; called only for windows with records since they last fired.
 
         Args:
-            windows: A row a window: the key, ``window_start``, ``window_end``, ``fresh`` (records in the pane),
-                ``watermark``, ``clock``, and the results of the job's aggregates as they would be emitted now.
+            windows: A row for each window: key, ``window_start``, ``window_end``, ``fresh`` (records since it last
+                fired), ``watermark``, ``clock``, and the aggregates of the job as they would be emitted now.
 
         Returns:
-            Booleans, one a row. They must follow from the row alone.
+            A boolean for each row, which must follow from that row alone.
         """
 
     def fires_one(self, window: dict[str, Any]) -> bool:
-        """`should_fire` of one window, for the reference."""
+        """Calls `should_fire` for one window; used by the reference."""
         return bool(self.should_fire(pl.DataFrame([window]))[0])

@@ -1,8 +1,8 @@
 """Watermarks: how far event time has come, decided from the log alone.
 
-Each source partition has a clock of its own; the watermark is the minimum over the partitions that are not idle, so a
-partition that lags, after an outage say, loses nothing when it catches up. Config and logic are apart: a strategy is
-what a job declares, the tracker a table of partitions that lives in the operator's state.
+Each source partition has a clock of its own. The watermark is the minimum over the partitions that are not idle, so a
+partition that lags, for example after an outage, loses nothing when it catches up. A strategy is what a job declares
+about its input; the tracker is the logic, with the clocks of all partitions, which are kept in the operator's state.
 """
 
 from engine.watermarks.clock import PartitionClock

@@ -1,4 +1,4 @@
-"""The clock of one source partition: what its messages have told of event time so far."""
+"""The clock of one source partition: what is known of its event time from its messages so far."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from engine.watermarks.marker import Marker
 
 @dataclass
 class PartitionClock:
-    """What the markers of one source partition have told so far.
+    """The event time and arrival times known of one source partition, from its markers so far.
 
     Attributes:
-        max_time: Greatest event time of its records; `NEVER` without any.
+        max_time: Greatest event time of its records; `NEVER` without records.
         writer_watermark: Greatest watermark of its writer; ``None`` if its log carries none.
         last: Greatest arrival time of its messages, heartbeats included.
         last_record: Greatest arrival time of its messages that are no heartbeats; before the first such message, the
             arrival time of the first heartbeat.
-        lateness: What a strategy that learns has learned: for each block of event time, how many records were how late.
+        lateness: For `LearnedLateness`: for each block of event time, the number of records by their lateness.
     """
 
     max_time: int = NEVER
@@ -28,7 +28,7 @@ class PartitionClock:
     lateness: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def take(self, marker: Marker) -> None:
-        """Takes in what a marker tells."""
+        """Updates the clock from a marker."""
         self.max_time = max(self.max_time, marker.max_time)
         if marker.writer_watermark is not None:
             known = NEVER if self.writer_watermark is None else self.writer_watermark

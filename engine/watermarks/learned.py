@@ -1,4 +1,4 @@
-"""A bound of out-of-orderness that is learned from how late records were."""
+"""A bound of out-of-orderness that is learned from the lateness of records."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _BLOCKS = 8
 class LearnedLateness(WatermarkStrategy):
     """A partition's watermark trails its greatest event time by a percentile of the lateness observed in it.
 
-    A record is late by how far it lies behind the greatest event time ahead of it in the log of its partition. All
-    records of the last ``history`` of event time count: they are remembered in blocks of an eighth of it, and the block
-    at hand and the eight before it count. So what is learned depends on the log alone, not on how it is cut into
-    messages and micro-batches. While fewer than ``enough`` records are remembered, ``most`` is the bound. Event times
-    and lateness are counted in whole units, a 256th of ``most``; for a lateness above 0 the bound covers that unit.
+    The lateness of a record is how far it lies behind the greatest event time before it in the log of its partition.
+    All records of the last ``history`` of event time count. They are counted in blocks of an eighth of ``history``: the
+    current block and the eight before it. So what is learned depends on the log alone, not on how it is divided into
+    messages and micro-batches. With fewer than ``enough`` records the bound is ``most``. Event times and lateness are
+    counted in whole units of a 256th of ``most``; for a lateness above 0 the bound covers the whole unit.
 
     Args:
         percentile: Share of the records that shall not be late.
-        history: How far back records are remembered, event time.
-        least: The bound is never smaller.
-        most: Nor larger; a 256th of it is the resolution, which the bound is rounded up to.
-        enough: Records below which nothing is known.
+        history: How far back in event time records count.
+        least: Smallest bound.
+        most: Largest bound. A 256th of it is the resolution, to which the bound is rounded up.
+        enough: Number of records from which on the bound is learned.
         idle_after: See `WatermarkStrategy`.
         expected: See `WatermarkStrategy`.
 
@@ -56,7 +56,7 @@ class LearnedLateness(WatermarkStrategy):
 
     @property
     def resolution(self) -> int:
-        """Milliseconds in which times are counted."""
+        """The unit in which times are counted, milliseconds."""
         return max(1, self.most // _STEPS)
 
     def observed(self, times: npt.NDArray[np.int64]) -> Observed:
@@ -69,7 +69,7 @@ class LearnedLateness(WatermarkStrategy):
         return tuple((int(n), int(b), int(c)) for n, b, c in zip(*pairs, counts, strict=True))
 
     def learn(self, clock: PartitionClock, observed: Observed) -> None:
-        """Adds to the blocks: by the newest time, that of the messages before included, how many were how late."""
+        """Adds observed lateness to the blocks, corrected by the greatest event time of earlier messages."""
         known = clock.max_time // self.resolution if clock.max_time > NEVER else None
         block_length = max(1, self.history // _BLOCKS // self.resolution)
         for newest, behind, count in observed:

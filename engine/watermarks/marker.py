@@ -1,4 +1,4 @@
-"""What a map task reports to the shards about the clock of one source partition."""
+"""The report of a map task to the shards about the clock of one source partition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ record lies behind it, and the number of such records. The first two are in unit
 
 @dataclass(frozen=True)
 class Marker:
-    """What some consecutive messages of one source partition tell about its clock.
+    """What some consecutive messages of one source partition say about event time and arrival.
 
     Attributes:
         max_time: Greatest event time of the records; `NEVER` without records.

@@ -14,14 +14,14 @@ from engine.watermarks.strategy import WatermarkStrategy
 
 @dataclass(frozen=True)
 class Punctuated(WatermarkStrategy):
-    """Some records say how far event time has come in their partition; without one yet it is waited for.
+    """Some records (punctuations) carry the watermark of their partition.
 
-    The watermarks that writers of a columnar log send are not looked at. A partition that falls silent is idle as with
-    `BoundedOutOfOrderness`.
+    The watermark of the job waits for a partition that has had no punctuation yet. Watermarks of the writers of a
+    columnar log are ignored. A partition becomes idle as with `BoundedOutOfOrderness`.
 
     Args:
-        column: Integer column, epoch milliseconds: no older record comes after the one that says so. Null says nothing.
-        where: Column and value of the records that say it; without it each record whose ``column`` is not null does.
+        column: Integer column with the watermark, epoch milliseconds; null: the record is no punctuation.
+        where: Column and value that mark punctuations; ``None``: every record whose ``column`` is not null.
         idle_after: See `WatermarkStrategy`.
         expected: See `WatermarkStrategy`.
 

@@ -1,7 +1,7 @@
-"""Watermark strategies: what a job declares of how its input is ordered.
+"""Watermark strategies: what a job declares about the order of its input. Also decides which partitions are idle.
 
-Whatever the strategy, a wrong clock moves the watermark by a bound at most (`engine.spec.time_bounds.TimeBounds`):
-records too far ahead of their arrival are dead letters, and a writer's watermark, or a punctuation, is cut there.
+With every strategy, a wrong clock moves the watermark by a bound at most (`engine.spec.time_bounds.TimeBounds`):
+records too far ahead of their arrival are dead letters, and a writer's watermark or a punctuation is capped there.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from engine.watermarks.marker import Observed
 
 
 class WatermarkStrategy(ABC):
-    """How far event time has come in one source partition, from what its log tells.
+    """Decides the watermark of one source partition from its clock.
 
     Attributes:
         idle_after: A partition is idle once heartbeats have gone on in it for so long without a record.
-        expected: Partitions (topic and number) that are waited for until each has said something, if only a heartbeat:
-            at a first start one must not run ahead of another that just was not read yet.
+        expected: Partitions (topic and number). The watermark waits until each of them has had a message, if only a
+            heartbeat: at a first start no partition must run ahead of another that was not read yet.
     """
 
     idle_after: DurationField
@@ -35,7 +35,7 @@ class WatermarkStrategy(ABC):
         """How many milliseconds the watermark of a partition lies behind its greatest event time."""
 
     def watermark(self, clock: PartitionClock) -> int:
-        """The watermark of a partition; `NEVER` if nothing is known of its event time."""
+        """The watermark of a partition; `NEVER` if its event time is not known yet."""
         if clock.writer_watermark is not None:
             return clock.writer_watermark
         return clock.max_time - self.lag(clock) if clock.max_time > NEVER else NEVER
@@ -45,30 +45,30 @@ class WatermarkStrategy(ABC):
         return clock.writer_watermark is not None or clock.last - clock.last_record < self.idle_after
 
     def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
-        """The watermark that each record gives, null where it gives none; ``None``: the writers' watermarks count."""
+        """The watermark that each record carries, null for none; ``None``: the watermarks of the writers are used."""
         return None
 
     def observed(self, times: npt.NDArray[np.int64]) -> Observed:
-        """How late some records are, from their event times in the order of the log; empty if nothing is learned."""
+        """The lateness of some records, from event times in log order; empty if the strategy does not learn."""
         return ()
 
     def learn(self, clock: PartitionClock, observed: Observed) -> None:  # noqa: B027
-        """Adds observed lateness to a clock that has not taken in these records yet."""
+        """Adds observed lateness to a clock, before the clock takes in these records."""
 
 
 @dataclass(frozen=True)
 class BoundedOutOfOrderness(WatermarkStrategy):
-    """A partition's watermark trails its greatest event time by ``bound``; or is the watermark of its writer.
+    """The watermark of a partition is its greatest event time less ``bound``, or the watermark of its writer.
 
-    The columnar log carries its writer's watermark in each message ("in band", as in Flink); where there is one, it
-    holds, and neither ``bound`` nor silence matters. Elsewhere silence is told by the partition's own log: a partition
-    is idle, and left out of the minimum, once heartbeats have gone on in it for ``idle_after`` without a record. So a
-    backlog that is read late is never taken for silence, and a replay decides the same.
+    A columnar log carries its writer's watermark in each message ("in band", as in Flink). Where there is one, it is
+    used, and ``bound`` and ``idle_after`` have no effect. In other logs a partition is idle, and left out of the
+    minimum, once it has had heartbeats for ``idle_after`` without a record. So a backlog that is read late is never
+    taken for idleness, and a replay decides the same.
 
     Args:
         bound: How far records of one partition may be out of order.
-        idle_after: By the arrival times of records and heartbeats.
-        expected: Partitions that are waited for.
+        idle_after: See `WatermarkStrategy`; measured by the arrival times of records and heartbeats.
+        expected: See `WatermarkStrategy`.
     """
 
     bound: DurationField = DurationField("bound", "0s")
@@ -95,14 +95,14 @@ class AscendingTimestamps(WatermarkStrategy):
 
 @dataclass(frozen=True)
 class Prompt(WatermarkStrategy):
-    """Records are sent as soon as what they tell happens: a partition's watermark is its last arrival, less a bound.
+    """The watermark of a partition is the arrival time of its last message less a bound.
 
-    Heartbeats count as arrivals, so that a stream in which little is said, such as that of operators' rules, holds
-    nothing up, and yet a replay does not run ahead of it.
+    This suits streams whose records are sent as soon as they happen. Heartbeats count as arrivals. So a stream with few
+    records, such as rules, does not hold up the job, and yet a replay does not run ahead of it.
 
     Args:
         bound: How long after its event time a record may arrive.
-        idle_after: Means nothing here: no partition is ever idle.
+        idle_after: Has no effect: no partition is ever idle.
         expected: See `WatermarkStrategy`.
     """
 

@@ -1,4 +1,4 @@
-"""The tracker: clocks of the source partitions, combined into one watermark that never goes back."""
+"""Combines the clocks of the source partitions into one watermark that never goes back."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from engine.watermarks.strategy import WatermarkStrategy
 
 @dataclass
 class WatermarkTracker:
-    """The logic: clocks a partition, combined into one watermark that never goes back.
+    """The watermark of one input: the minimum over its partitions that are not idle. It never goes back.
 
     Attributes:
-        silent: Whether every partition is idle, so that other inputs of the job need not wait for this one.
+        silent: True if every partition is idle, so that other inputs of the job do not wait for this one.
 
     >>> from engine.watermarks import BoundedOutOfOrderness
     >>> tracker = WatermarkTracker(BoundedOutOfOrderness("1s", idle_after="10s"))
@@ -35,7 +35,7 @@ class WatermarkTracker:
     silent: bool = False
 
     def advance(self, markers: Iterable[Marker]) -> int:
-        """Takes in what a micro-batch tells and returns the watermark after it."""
+        """Takes in the markers of a micro-batch and returns the watermark after it."""
         for marker in sorted(markers, key=_in_log_order):
             clock = self.clocks.setdefault((marker.topic, marker.partition), PartitionClock())
             if marker.observed:
@@ -46,13 +46,13 @@ class WatermarkTracker:
         clocks = self.clocks.values()
         active = [clock for clock in clocks if self.config.is_active(clock)]
         self.silent = not active
-        silent = max(clock.max_time for clock in clocks)  # where all are silent, nothing is out of order any more
+        silent = max(clock.max_time for clock in clocks)  # if all partitions are idle, no older record is expected
         self.watermark = max(self.watermark, min((self.config.watermark(clock) for clock in active), default=silent))
         return self.watermark
 
     @property
     def clock(self) -> int:
-        """Processing time: the greatest arrival time seen, heartbeats included; `NEVER` ahead of the first message."""
+        """Processing time: the greatest arrival time seen, heartbeats included; `NEVER` before the first message."""
         return max((clock.last for clock in self.clocks.values()), default=NEVER)
 
     def snapshot(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Event-time windows: which spans of time a record lies in. A window is [start, end) in epoch milliseconds."""
+"""The specifications of event-time windows. A window is a span of time [start, end), in epoch milliseconds."""
 
 from engine.windows.aligned import Sliding, Tumbling
 from engine.windows.calendar import Calendar

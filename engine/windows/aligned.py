@@ -1,7 +1,7 @@
-"""Windows of one length at even distances, and the slices they share.
+"""Tumbling and sliding windows, and the slices that sliding windows share.
 
-Sliding windows are unions of slices, one slide long: a record is aggregated into its one slice, and each window is put
-together from the slices below it.
+A slice is as long as one slide, and a sliding window is a union of slices. Each record is aggregated into its one
+slice, and each window is put together from its slices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Instants = TypeVar("Instants", int, Times, pl.Expr)
 
 @dataclass(frozen=True)
 class Sliding(Window):
-    """Windows of ``size``, one starting every ``every``, counted from 1970-01-01T00:00:00Z plus ``offset``.
+    """Windows of length ``size``, one starting every ``every``, counted from 1970-01-01T00:00:00Z plus ``offset``.
 
     Raises:
         NewnormalError: ``WINDOW_INVALID`` if ``size`` is no multiple of ``every``.
@@ -44,7 +44,7 @@ class Sliding(Window):
             )
 
     def spans(self, times: Times) -> Spans:
-        """The spans of each of some records."""
+        """The windows in which each record lies."""
         n, every = self.slices_per_window, self.slice_ms
         first = self.slice_start(times) - (n - 1) * every
         starts = (first[:, None] + np.arange(n) * every).ravel()
@@ -52,7 +52,7 @@ class Sliding(Window):
 
     @property
     def offset_ms(self) -> int:
-        """Where windows begin, milliseconds after a multiple of ``every``."""
+        """Start of windows, in milliseconds after a multiple of ``every``."""
         return self.offset % self.slice_ms
 
     @property
@@ -71,7 +71,7 @@ class Sliding(Window):
         return self.size_ms // self.slice_ms
 
     def slice_start(self, time: Instants) -> Instants:
-        """First instant of the slice in which ``time`` lies: an integer, an array or an expression.
+        """Start of the slice in which ``time`` lies; ``time`` is an integer, an array or an expression.
 
         >>> Sliding("20s", every="10s", offset="3s").slice_start(25_000)
         23000
@@ -84,7 +84,7 @@ class Sliding(Window):
 
 
 class Tumbling(Sliding):
-    """Windows of ``size``, side by side.
+    """Windows of length ``size``, side by side.
 
     >>> Tumbling("10s").ends_of(20_000)
     [30000]

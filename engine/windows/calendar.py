@@ -1,4 +1,4 @@
-"""Days, weeks, months, quarters and years of a time zone: an hour longer or shorter where its clocks are changed."""
+"""Calendar windows of a time zone; they are an hour longer or shorter where the zone changes its clocks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Calendar(Window):
-    """Windows of the calendar; a week begins on Monday.
+    """Days, weeks (from Monday), months, quarters or years of a time zone.
 
-    A day begins when its clock first shows ``begins`` after midnight; where clocks skip that, when they would have
-    shown it had they not been changed.
+    A day begins when the clock first shows ``begins`` after midnight. If clocks skip that time, the day begins when
+    they would have shown it without the change.
 
     Args:
-        unit: How long.
+        unit: Length of the windows: ``day``, ``week``, ``month``, ``quarter`` or ``year``.
         zone: Name of a time zone, such as ``Europe/Stockholm``.
         begins: Wall-clock time after midnight at which a window begins, e.g. ``6h`` for a shift.
 
@@ -58,7 +58,7 @@ class Calendar(Window):
             raise NewnormalError("WINDOW_INVALID", f"no time of day: {self.begins}", "window.begins", "0s to 24h")
 
     def spans(self, times: Times) -> Spans:
-        """The spans of each of some records."""
+        """The window in which each record lies."""
         rows = np.arange(len(times))
         if not len(times):
             return Spans(rows, times, times)
@@ -95,7 +95,7 @@ def _date(ms: int) -> date:
 
 @lru_cache(maxsize=1024)
 def _bounds(window: Calendar, year: int) -> list[int]:
-    """Beginnings of the periods that begin in a year."""
+    """The beginnings of all periods of a year, epoch milliseconds."""
     day = window.first_day(date(year, 1, 1))
     day = day if day.year == year else window.following(day)
     instants = []

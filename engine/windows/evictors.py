@@ -1,4 +1,4 @@
-"""Eviction: which records of a window still count when it fires. The window then keeps its records, not their sums."""
+"""Evictors: which records of a window count when it fires. A window with an evictor keeps all its records."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from engine.spec.errors import NewnormalError
 from engine.windows.window import positive
 
 FROM_END, NEWEST = "from_end", "newest"
-"""Columns beside the record's own: its rank from the end (0 the newest), and the window's greatest event time."""
+"""Columns that an evictor sees besides the record's own: rank from the end (0 is the newest), newest event time."""
 
 
 class Evictor(ABC):
-    """Tells which records stay, by event time (those of one time by their values) so that arrival does not matter.
+    """Says which records of a window count, in event-time order (records of one time by their values).
 
-    One that drops a record must drop it still when more records have come: what it dropped is not kept.
+    So the order of arrival does not matter. Dropped records are not kept: an evictor that drops a record must also drop
+    it after more records have come.
     """
 
     @abstractmethod
     def keep(self, time: str) -> pl.Expr:
-        """Whether a record stays, from its columns, `FROM_END` and `NEWEST`; ``time`` is the event-time column."""
+        """An expression of the columns, `FROM_END` and `NEWEST`, true if a record counts; ``time``: the time column."""
 
 
 @dataclass(frozen=True)
 class KeepLast(Evictor):
-    """The last ``n`` records.
+    """Keeps the last ``n`` records.
 
     Raises:
         NewnormalError: ``EVICTOR_INVALID`` if ``n`` is below 1.
@@ -46,7 +47,7 @@ class KeepLast(Evictor):
 
 @dataclass(frozen=True)
 class KeepRecent(Evictor):
-    """The records less than ``span`` older than the newest one."""
+    """Keeps the records that are less than ``span`` older than the newest one."""
 
     span: DurationField = DurationField("evict.span")
 

@@ -1,4 +1,4 @@
-"""Policy windows: when to look (a trigger) and what at (an evictor), instead of a span of time."""
+"""Policy windows: a trigger and an evictor instead of a span of time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from engine.windows.sessions import Global
 
 @dataclass(frozen=True)
 class Policy(Global):
-    """Each key has one window; ``trigger`` says when it gives a result, ``evict`` over which records.
+    """Each key has one window; ``trigger`` says when it gives a result, and ``evict`` which records count.
 
-    ``Policy(AfterCount(10), KeepLast(100))``: each 10 records, over the last 100.
+    ``Policy(AfterCount(10), KeepLast(100))`` gives a result after every 10 records, over the last 100.
     """
 
     trigger: Trigger

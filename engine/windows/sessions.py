@@ -1,4 +1,4 @@
-"""Windows that the records themselves decide: sessions of activity, and the one window of all time."""
+"""Session windows, and the global window."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from engine.windows.window import Spans, Times, Window, positive
 
 @dataclass(frozen=True)
 class Session(Window):
-    """Activity without a pause of ``gap`` or more: from the first record to ``gap`` after the last.
+    """A session of activity without a pause of ``gap`` or more: from its first record to ``gap`` after its last.
 
-    A record opens the span [time, time + gap); spans of a key that overlap are one session.
+    Each record opens the span [time, time + gap). Overlapping spans of a key are merged into one session.
 
     >>> Session("30s").spans(np.array([5_000])).ends.tolist()
     [35000]
@@ -28,15 +28,15 @@ class Session(Window):
         positive(self.gap, "window.gap")
 
     def spans(self, times: Times) -> Spans:
-        """The span that each of some records opens."""
+        """The span that each record opens."""
         return Spans(np.arange(len(times)), times, times + int(self.gap))
 
 
 @dataclass(frozen=True)
 class Global(Window):
-    """One window a key for all time; its results come from triggers, and when the input ends."""
+    """One window for all time; it gives results when its trigger fires, and when the input ends."""
 
     def spans(self, times: Times) -> Spans:
-        """The span of all time for each of some records."""
+        """The span of all time, for each record."""
         n = len(times)
         return Spans(np.arange(n), np.full(n, NEVER, np.int64), np.full(n, END_OF_TIME, np.int64))

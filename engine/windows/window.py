@@ -1,4 +1,4 @@
-"""What a window is: from the time of a record to the spans it lies in, for one record and for a whole column."""
+"""The base of all windows: from the times of records to the spans in which they lie."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Spans:
-    """Windows of some records: row ``rows[i]`` lies in [``starts[i]``, ``ends[i]``); arrays of one length."""
+    """The windows of some records: row ``rows[i]`` lies in [``starts[i]``, ``ends[i]``). All arrays have one length."""
 
     rows: npt.NDArray[np.int64]
     starts: Times
@@ -28,18 +28,18 @@ class Window(ABC):
     """A kind of window.
 
     Attributes:
-        merges: Whether spans of one key that overlap are one window.
+        merges: Whether overlapping spans of one key are merged into one window (sessions).
     """
 
     merges: ClassVar[bool] = False
 
     @abstractmethod
     def spans(self, times: Times) -> Spans:
-        """The spans of each of some records."""
+        """The spans in which each record lies; ``times`` in epoch milliseconds."""
 
 
 def positive(length: Duration, where: str) -> None:
-    """Refuses a length that is not above 0.
+    """Refuses a length of time that is not above 0.
 
     Raises:
         NewnormalError: ``WINDOW_INVALID``.
