@@ -1,0 +1,56 @@
+"""Silence: how many missing windows are told of follows from how often windows were missing before, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from models.arrays import Rows
+from models.regimes.silence import Silence
+
+ROW = np.array([0])
+MINUTE = 60_000
+UNCOUNTED = 11
+"""The first window, and the ten whose distance must be alike before it is known what is usual."""
+
+
+def _after(steps: list[int], bar: float) -> tuple[int, float]:
+    """How many minutes after the last window the silence is announced, and its evidence; steps in minutes."""
+    silence = Silence(known=10.0, forget=0.0, bar=bar)
+    state = silence.new_state(1)
+    view = Rows(state, ROW, "")
+    times = np.cumsum([0, *steps]) * MINUTE
+    for time in times:
+        silence.learn(view, np.array([time]), np.array([False]))
+    return int(silence.due(view)[0] - times[-1]) // MINUTE, float(silence.evidence(view)[0])
+
+
+def _by_hand(first: float, again: float, bar: float) -> tuple[int, float]:
+    """The least k with -ln q0 - (k - 1) ln q1 at least at the bar; and these nats."""
+    k = next(k for k in range(1, 1000) if -math.log(first) - (k - 1) * math.log(again) >= bar)
+    return k, -math.log(first) - (k - 1) * math.log(again)
+
+
+@pytest.mark.parametrize("bar", [5.0, 10.0, 30.0])
+def test_what_never_lost_a_window_is_missed_after_as_many_windows_as_carry_the_evidence(bar: float) -> None:
+    """Beforehand 1 of 100 windows is missing, worth 50 windows, and 1 of 3 after a missing one; 500 came, none lost."""
+    due, nats = _after([1] * (500 + UNCOUNTED - 1), bar)
+    wanted, evidence = _by_hand(0.5 / 550.5, 1 / 3, bar)
+    assert due == wanted
+    assert nats == pytest.approx(evidence, rel=1e-6)
+
+
+def test_what_loses_two_windows_in_a_row_at_times_is_missed_after_as_many_as_its_own_losses_say() -> None:
+    """4,000 windows came, before 40 of them two were missing: q0 is about 1 %, q1 a half; nothing else decides."""
+    steps = [1] * (UNCOUNTED - 1) + ([1] * 99 + [3]) * 40
+    due, _ = _after(steps, 30.0)
+    wanted, _ = _by_hand(40.5 / 4050.5, 41 / 83, 30.0)
+    assert abs(due - wanted) <= 1
+
+
+def test_the_usual_time_is_that_of_the_majority_from_the_second_window_on() -> None:
+    """What reports every minute and once late is missed by the minute, whatever its first step was."""
+    assert _after([7] + [1] * 600, 10.0)[0] == _after([1] * 600, 10.0)[0]
+    assert _after([1] * 300 + [2] + [1] * 300, 5.0)[0] == 1

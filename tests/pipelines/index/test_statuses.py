@@ -1,0 +1,105 @@
+"""What is done at which HTTP status: the same request again, the request in halves, or the end."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import pytest
+from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig
+from elasticsearch import ApiError, Elasticsearch
+
+from engine.spec.errors import NewnormalError
+from pipelines.jobs.index import SinkDocument
+from pipelines.jobs.index.backoff import Backoff, Patience
+from pipelines.jobs.index.bulk import Action, BulkWriter, Limits
+
+PATIENCE = Patience(Backoff(first_s=0.001, most_s=0.001, give_up_after_s=30.0), threading.Event(), "here")
+
+
+class _Answers:
+    """A call that is answered with these HTTP statuses, one after the other."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses = list(statuses)
+
+    def __call__(self) -> str:
+        status = self.statuses.pop(0)
+        if status == 200:
+            return "done"
+        node = NodeConfig("http", "127.0.0.1", 9200)
+        raise ApiError(str(status), ApiResponseMeta(status, "1.1", HttpHeaders(), 0.0, node), {})
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_a_request_that_may_succeed_later_is_made_until_it_does(status: int) -> None:
+    answers = _Answers(status, status, 200)
+    assert PATIENCE.insist(answers) == "done"
+    assert not answers.statuses
+
+
+@pytest.mark.parametrize("status", [400, 404, 409, 413])
+def test_a_request_that_can_never_succeed_is_made_once(status: int) -> None:
+    answers = _Answers(status, 200)
+    with pytest.raises(ApiError):
+        PATIENCE.insist(answers)
+    assert answers.statuses == [200]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_that_does_not_let_us_write_ends_the_job(status: int) -> None:
+    with pytest.raises(NewnormalError, match="ELASTICSEARCH_REFUSED"):
+        PATIENCE.insist(_Answers(status, 200))
+
+
+MOST = 2_000
+"""Bytes of a request that the proxy lets through."""
+
+
+class _Proxy(BaseHTTPRequestHandler):
+    """A server that takes what bulk requests of at most `MOST` bytes bring, and refuses larger ones with 413."""
+
+    protocol_version = "HTTP/1.1"
+    got: ClassVar[list[str]] = []
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        names = [json.loads(line)["index"]["_id"] for line in body.splitlines()[::2]]
+        if len(body) <= MOST:
+            self.got.extend(names)
+        answer = {"items": [{"index": {"status": 201}} for _ in names]} if len(body) <= MOST else {"error": "too large"}
+        text = json.dumps(answer).encode()
+        self.send_response(200 if len(body) <= MOST else 413)
+        for name, value in (("Content-Length", str(len(text))), ("X-Elastic-Product", "Elasticsearch")):
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/vnd.elasticsearch+json; compatible-with=8")
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: Any) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def proxy() -> Iterator[str]:
+    _Proxy.got.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Proxy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_request_too_large_for_a_proxy_is_halved_until_the_culprit_stands_alone(proxy: str) -> None:
+    sizes = [100, 200, 3_000, 300, 400, 500]
+    actions = [
+        Action(SinkDocument(b""), "i", f"{i}", 1, 0, json.dumps({"text": "x" * size}).encode())
+        for i, size in enumerate(sizes)
+    ]
+    with Elasticsearch(proxy) as client:
+        done = BulkWriter(client, Limits(), PATIENCE).write(actions)
+    assert _Proxy.got == ["0", "1", "3", "4", "5"], "all others, each once, in order"
+    assert [action.id for action in done.stored] == _Proxy.got
+    assert [(rejected.document, rejected.code) for rejected in done.rejected] == [(actions[2].document, "TOO_LARGE")]
