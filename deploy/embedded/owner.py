@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from deploy.embedded import state_file as record
+from deploy.embedded import state_file
 from deploy.embedded.start_plan import AnyServer
 from deploy.embedded.supervisor import STOP_SECONDS
 from deploy.progress import Say
@@ -40,7 +40,7 @@ class Owned:
                 start_new_session=True,  # a Ctrl-C in the terminal is for us: we then stop it in order
             )
 
-    def wait(self, say: Say) -> record.Running | None:
+    def wait(self, say: Say) -> state_file.Running | None:
         """Waits until all is up; ``None`` if another supervisor was quicker."""
         assert self._process.stdout
         began = time.monotonic()
@@ -50,7 +50,7 @@ class Owned:
                 if event["event"] == "waiting":
                     say(f"waiting for {' and '.join(event['servers'])}, {time.monotonic() - began:.0f} s")
                 elif event["event"] == "ready":
-                    return record.read(self._state)
+                    return state_file.read(self._state)
                 elif event["event"] == "error":
                     raise NewnormalError(*event["error"])
                 elif event["event"] == "busy":
@@ -73,13 +73,13 @@ class Owned:
         finally:
             self._process.stdout.close()
 
-    def detach(self) -> record.Running:
+    def detach(self) -> state_file.Running:
         """Lets the servers live on without us."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(b"detach\n")
         self._process.stdin.flush()
         self._process.stdout.readline()
-        running = record.read(self._state)
+        running = state_file.read(self._state)
         if running is None:
             raise NewnormalError(
                 "SERVER_FAILED", "the servers ended", str(self._state / "logs"), "see the logs", "not running"

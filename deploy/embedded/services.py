@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from deploy.embedded import external
-from deploy.embedded import state_file as record
+from deploy.embedded import external, state_file
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.owner import Owned
 from deploy.embedded.server_process import signal_group, wait_until_gone
@@ -71,7 +70,7 @@ def running(settings: Settings, *, kafka: bool = True, elasticsearch: bool = Tru
     """
     elsewhere = _elsewhere(settings, kafka, elasticsearch)
     wanted = _wanted(elsewhere, kafka, elasticsearch)
-    found = record.read(settings.state) if wanted else None
+    found = state_file.read(settings.state) if wanted else None
     missing = set(wanted) - {server.name for server in found.servers} if found else set(wanted)
     if missing:
         option = "--kafka host:port" if "kafka" in missing else "--elasticsearch http://host:port"
@@ -85,7 +84,9 @@ def running(settings: Settings, *, kafka: bool = True, elasticsearch: bool = Tru
     return elsewhere.settings(found.endpoints.settings(settings) if found else settings)
 
 
-def up(settings: Settings, *, kafka: bool = True, elasticsearch: bool = True, say: Say | None = None) -> record.Running:
+def up(
+    settings: Settings, *, kafka: bool = True, elasticsearch: bool = True, say: Say | None = None
+) -> state_file.Running:
     """Starts servers that go on running after this process; what runs already is left as it is.
 
     Raises:
@@ -96,14 +97,14 @@ def up(settings: Settings, *, kafka: bool = True, elasticsearch: bool = True, sa
     return started.detach() if started else running
 
 
-def status(settings: Settings) -> record.Running | None:
+def status(settings: Settings) -> state_file.Running | None:
     """What runs for the state directory, or ``None``."""
-    return record.read(settings.state)
+    return state_file.read(settings.state)
 
 
 def down(settings: Settings) -> bool:
     """Stops what runs for the state directory, detached or not; ``False`` if nothing does."""
-    running = record.read(settings.state)
+    running = state_file.read(settings.state)
     if running is None:
         return False
     os.kill(running.pid, signal.SIGTERM)
@@ -111,7 +112,7 @@ def down(settings: Settings) -> bool:
         for server in running.servers:
             signal_group(server.pid, signal.SIGKILL)
         os.kill(running.pid, signal.SIGKILL)
-        record.remove(settings.state)
+        state_file.remove(settings.state)
     return True
 
 
@@ -130,7 +131,7 @@ def _wanted(elsewhere: Endpoints, kafka: bool, elasticsearch: bool) -> list[str]
     return wanted + (["elasticsearch"] if elasticsearch and not elsewhere.elasticsearch_url else [])
 
 
-def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tuple[record.Running, Owned | None]:
+def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tuple[state_file.Running, Owned | None]:
     state = settings.state
     try:
         (state / "logs").mkdir(parents=True, exist_ok=True)
@@ -139,7 +140,7 @@ def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tu
         raise NewnormalError("STATE_DIR", str(error), "state_dir", accepted, "nothing was started") from None
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        if running := record.read(state):
+        if running := state_file.read(state):
             missing = set(wanted) - {server.name for server in running.servers}
             if missing:
                 raise NewnormalError(
@@ -150,7 +151,7 @@ def _join_or_start(settings: Settings, wanted: list[str], say: Say | None) -> tu
                     "what runs was left as it is",
                 )
             return running, None
-        if _is_free(record.lock_path(state)):
+        if _is_free(state_file.lock_path(state)):
             started = Owned(state, plan(settings, wanted))
             with saying(f"Starting {' and '.join(wanted)}") if say is None else nullcontext(say) as tell:
                 if running := started.wait(tell):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 
-from deploy.embedded import state_file as record
+from deploy.embedded import state_file
 from deploy.embedded.elasticsearch import Elasticsearch
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.ports import PortClaims, is_free
@@ -63,10 +63,10 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         _kill_leftovers(self._state)
-        record.remove(self._state)
+        state_file.remove(self._state)
         try:
             self._start()
-            record.keep_ports(self._state, self._ports)
+            state_file.keep_ports(self._state, self._ports)
             self._write()
             say(event="ready")
             while True:
@@ -75,7 +75,7 @@ class Supervisor:
         except _Stop:
             pass
         finally:
-            record.remove(self._state)  # first, so that nobody joins what is about to stop
+            state_file.remove(self._state)  # first, so that nobody joins what is about to stop
             self._stop()
 
     def _on_signal(self, _number: int, _frame: object) -> None:
@@ -106,7 +106,7 @@ class Supervisor:
     def _launch(self, server: AnyServer, keep_ports: bool = False) -> None:
         if not keep_ports:
             self._claims.release(self._ports.get(server.name, {}).values())
-            wanted = dict(server.preferred) | record.kept_ports(self._state, server.name)
+            wanted = dict(server.preferred) | state_file.kept_ports(self._state, server.name)
             self._ports[server.name] = self._claims.choose(wanted)
         launch = server.launch(self._ports[server.name])
         self._processes[server.name] = ServerProcess(launch, self._state / "logs" / f"{server.name}.log")
@@ -162,15 +162,15 @@ class Supervisor:
 
     def _write(self) -> None:
         servers = tuple(
-            record.Server(s.name, s.address(self._ports[s.name]), p.pid, p.started, len(self._crashes[s.name]))
+            state_file.Server(s.name, s.address(self._ports[s.name]), p.pid, p.started, len(self._crashes[s.name]))
             for s in self._servers
             for p in [self._processes[s.name]]
         )
-        record.write(self._state, record.Running(os.getpid(), self._started, self._owner, servers))
+        state_file.write(self._state, state_file.Running(os.getpid(), self._started, self._owner, servers))
 
 
 def _kill_leftovers(state: Path) -> None:
-    last = record.read_last(state)
+    last = state_file.read_last(state)
     for server in last.servers if last else ():
         if is_same_process(server.pid, server.started):
             signal_group(server.pid, signal.SIGKILL)
@@ -193,7 +193,7 @@ def main() -> None:
     kinds: dict[str, type[AnyServer]] = {"kafka": Kafka, "elasticsearch": Elasticsearch}
     servers = [kinds[name](**fields) for name, fields in plan["servers"].items()]
     state = Path(plan["state"])
-    held = try_lock(record.lock_path(state))
+    held = try_lock(state_file.lock_path(state))
     if held is None:
         say(event="busy")
         return

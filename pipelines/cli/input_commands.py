@@ -18,7 +18,7 @@ from datagen.buffered import buffered
 from datagen.kafka_writer import KafkaWriter
 from datagen.outage import Tell
 from datagen.sinks import FileSink, KafkaSink, RecordSink, make_topics
-from deploy.embedded import state_file as record
+from deploy.embedded import state_file
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 
@@ -50,7 +50,7 @@ def bootstrap(settings: Settings) -> str:
     """
     if settings.kafka.bootstrap:
         return settings.kafka.bootstrap
-    running = record.read(settings.state)
+    running = state_file.read(settings.state)
     if running and running.endpoints.bootstrap:
         return running.endpoints.bootstrap
     raise NewnormalError(

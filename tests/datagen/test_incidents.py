@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from datagen.groundtruth import ANOMALIES, STATE_CHANGES, GroundTruth
-from datagen.simulator import InjectedIncident, SimulatorConfig, demo, logs, simulate
-from datagen.simulator import site as frames
+from datagen.simulator import InjectedIncident, SimulatorConfig, demo, frames, logs, simulate
 from datagen.simulator.incident_schedule import Schedule
 from datagen.sinks import CollectSink
 from datagen.wall_clock import VirtualClock

@@ -12,8 +12,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from datagen.kafka_writer import KafkaWriter
-from datagen.simulator import SimulatorConfig, demo, simulate
-from datagen.simulator import site as frames
+from datagen.simulator import SimulatorConfig, demo, frames, simulate
 from datagen.sinks import CollectSink, FileSink, KafkaSink
 from datagen.wall_clock import VirtualClock
 from deploy.embedded.endpoints import Endpoints

@@ -12,8 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from datagen.jsonlines import to_json
-from datagen.simulator import SimulatorConfig, demo, logs, resolve
-from datagen.simulator import site as frames
+from datagen.simulator import SimulatorConfig, demo, frames, logs, resolve
 from datagen.simulator.noise import Noise
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Log, Telemetry

@@ -22,8 +22,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from elasticsearch import Elasticsearch
 
-from deploy.embedded import services
-from deploy.embedded import state_file as record
+from deploy.embedded import services, state_file
 from deploy.embedded.elasticsearch import runtime_dir
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.ports import HOST
@@ -55,7 +54,7 @@ def clean(settings: Settings) -> Iterator[Settings]:
     shutil.rmtree(runtime_dir(settings.state / "elasticsearch"), ignore_errors=True)
 
 
-def family(running: record.Running) -> list[tuple[int, float]]:
+def family(running: state_file.Running) -> list[tuple[int, float]]:
     """The supervisor and everything under it, as pid and start time."""
     supervisor = psutil.Process(running.pid)
     processes = [supervisor, *supervisor.children(recursive=True)]
@@ -73,7 +72,7 @@ def assert_all_gone(processes: list[tuple[int, float]]) -> None:
     wait_for(lambda: not any(is_same_process(pid, started) for pid, started in processes))
 
 
-def running(settings: Settings) -> record.Running:
+def running(settings: Settings) -> state_file.Running:
     found = services.status(settings)
     assert found is not None
     return found

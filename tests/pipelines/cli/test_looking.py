@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from datagen.kafka_writer import KafkaWriter
-from deploy.embedded import state_file as record
+from deploy.embedded import state_file
 from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.services import running
 from engine.formats import columnar
@@ -60,10 +60,10 @@ def test_servers_of_the_state_directory_are_found_and_a_named_one_goes_first() -
     (settings.state).mkdir(parents=True)
     mine = psutil.Process()
     servers = (
-        record.Server("kafka", "127.0.0.1:1234", mine.pid, mine.create_time()),
-        record.Server("elasticsearch", "http://127.0.0.1:1235", mine.pid, mine.create_time()),
+        state_file.Server("kafka", "127.0.0.1:1234", mine.pid, mine.create_time()),
+        state_file.Server("elasticsearch", "http://127.0.0.1:1235", mine.pid, mine.create_time()),
     )
-    record.write(settings.state, record.Running(os.getpid(), mine.create_time(), None, servers))
+    state_file.write(settings.state, state_file.Running(os.getpid(), mine.create_time(), None, servers))
     found = running(settings)
     assert (found.kafka.bootstrap, found.elasticsearch.url) == ("127.0.0.1:1234", "http://127.0.0.1:1235")
 
