@@ -1,1 +1,1 @@
-"""One driver for the jobs, and what keeps them going: restarts, ownership, servers, status, the demo."""
+"""Runs the jobs: the driver, restarts after failures, ownership of jobs, the watch over servers, status, the demo."""

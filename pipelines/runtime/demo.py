@@ -1,4 +1,4 @@
-"""The demo: this machine and a simulated site through the whole chain, and a summary of what came of it."""
+"""The demo's inputs (this machine and a simulated site), and the summary of what the chain found in them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ _GRACE_MS = 60_000
 
 
 class Inputs:
-    """The demo's sources, each in a thread of its own: the simulated site, then the agent of this machine.
+    """The demo's two sources, each in a thread of its own: the simulated site, and the agent of this machine.
 
-    Both write through one buffer on disk. A second start goes on where the first stopped: history that was sent before
-    is not sent again, and what Kafka had not taken is sent first.
+    The agent starts when the simulated history has been sent. Both sources write through one buffer on disk. A second
+    start continues where the first stopped: it does not send history again, and first sends what Kafka had not
+    accepted.
 
     Args:
-        settings: With addresses.
-        now: Epoch ms at which the live part begins.
+        settings: The settings, with the servers' addresses filled in.
+        now: Instant at which the live part begins, epoch milliseconds.
     """
 
     def __init__(self, settings: Settings, now: int) -> None:
@@ -46,10 +47,10 @@ class Inputs:
         self._outlet = ExitStack()
 
     def start(self) -> None:
-        """Starts to send.
+        """Starts the sources.
 
         Raises:
-            NewnormalError: ``BUFFER_UNUSABLE``.
+            NewnormalError: ``BUFFER_UNUSABLE`` if the buffer's folder cannot be used.
         """
         bootstrap = self.settings.kafka.bootstrap or ""
         self._writer = self._outlet.enter_context(buffered(self.settings, "demo", lambda: bootstrap, log.warning))
@@ -57,7 +58,7 @@ class Inputs:
             thread.start()
 
     def stop(self) -> None:
-        """Stops to send; returns when all that was sent has arrived, or Kafka does not answer."""
+        """Stops the sources; returns when Kafka has accepted all records, or does not answer."""
         self.stopping.set()
         self.live.set()
         for thread in self.threads:
@@ -100,13 +101,13 @@ class Inputs:
 
 
 def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
-    """What went through, what was found.
+    """Sums up a run of the demo.
 
     Returns:
-        ``events_in`` samples and ``log_lines`` read from the agents, ``late``, ``dead_lettered``, ``features``,
-        ``novelties`` verdicts written, ``indexed`` documents stored by this run, ``latency_ms`` (p50, p99) of windows
-        after the history went through, ``injected`` incidents and changes of the ground truth, ``detected`` those with
-        a novelty then.
+        ``events_in`` and ``log_lines``: samples and log lines that were read; ``late`` and ``dead_lettered`` records of
+        all jobs; ``features`` and ``novelties``: records written; ``indexed``: documents stored; ``latency_ms``: p50
+        and p99 of windows after the history; ``injected``: incidents and changes in the ground truth; ``detected``: how
+        many of those have a novelty at their time.
     """
     tallies = driver.status.tallies
     injected, detected = _found(driver.settings, inputs.truth)
@@ -125,7 +126,7 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
 
 
 def _found(settings: Settings, truth: Path) -> tuple[int, int]:
-    """Events of the ground truth, and those with a novelty of one of their machines in their time or a minute after."""
+    """Counts the events of the ground truth, and those with a novelty on one of their machines up to a minute later."""
     client = Elasticsearch(settings.elasticsearch.url or "")
     events: dict[str, list[dict[str, Any]]] = {}
     for line in truth.read_text().splitlines() if truth.exists() else []:

@@ -1,4 +1,4 @@
-"""One driver for any choice of jobs: each its own query, checkpoint and topic, in one Spark session."""
+"""The driver: runs any choice of jobs in one Spark session; each job has its own query, checkpoint and topic."""
 
 from __future__ import annotations
 
@@ -47,18 +47,19 @@ log = structlog.get_logger()
 
 
 class Driver:
-    """Runs jobs until it is stopped; a job that fails is started again from its checkpoint, a few times.
+    """Runs jobs until it is stopped; a job that fails is restarted from its checkpoint a few times.
 
     Args:
         settings: The settings, with the servers' addresses filled in.
-        jobs: Names of the program's jobs; ``None``: all of them.
-        live_from: See `StatusCollector`.
-        write_again: Whether output that the checkpoints do not know of may be written a second time.
+        jobs: Names of the program's jobs that run; ``None``: all of them.
+        live_from: See `StatusCollector`; ``None``: now.
+        write_again: True if jobs may start although their output is newer than their checkpoints; the output is then
+            written a second time.
         take_over: See `Ownership`.
-        program: What the jobs are: the production chain, or the jobs of a file.
+        program: Defines the jobs: the production chain, or the jobs of a user's file.
 
     Raises:
-        NewnormalError: ``JOB_UNKNOWN``; ``ALREADY_RUNNING``; ``KAFKA_UNREACHABLE``.
+        NewnormalError: ``JOB_UNKNOWN`` if the program has no job of a name.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Driver:
         self.servers = ServerWatch(checks, self._back)
 
     def claim(self) -> None:
-        """Makes the topics and takes the jobs: all that may refuse the start, and takes a moment.
+        """Creates the topics, becomes the owner of the jobs, and makes all checks that may refuse the start.
 
         Raises:
             NewnormalError: ``ALREADY_RUNNING``; ``STATE_FORMAT``, ``SHARDS_FIXED``, ``SETTINGS_FIXED``,
@@ -132,7 +133,7 @@ class Driver:
         self.program.check(self.names, settings, self.runtime.checkpoints)
 
     def start(self) -> None:
-        """Starts Spark and the jobs, which `claim` has taken."""
+        """Starts Spark and the jobs; `claim` must have been called before."""
         settings = self.settings
         self.resources.enter_context(self.servers)
         self.interrupts.defer()
@@ -145,7 +146,7 @@ class Driver:
             log=settings.state / "logs" / "spark.log",
             preload=self.program.modules,
         )
-        self.interrupts.defer()  # Spark has taken Ctrl-C for itself
+        self.interrupts.defer()  # again, as Spark has installed a handler of its own for Ctrl-C
         self.interrupts.check()
         if beating := self.program.beating(self.names, settings):
             self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
@@ -155,7 +156,10 @@ class Driver:
             self._launch(name)
 
     def _check_output(self, jobs: Sequence[Job]) -> None:
-        """What the jobs wrote before must be known to their checkpoints; the sink's output is overwritten anyway."""
+        """Checks that the jobs' earlier output is known to their checkpoints.
+
+        The sink needs no such check: it overwrites its documents.
+        """
         outputs = {job.name: [some.topic for some in job.outputs if some != job.dead] for job in jobs}
         runtime = self.runtime
         continuation.check(
@@ -174,18 +178,18 @@ class Driver:
         else:
             query = start(self.spark, job, self.runtime, self._report)
         self.runs[name].started(query)
-        log.info("job runs", job=name, checkpoint=str(self.runtime.checkpoints / name))
+        log.info("job started", job=name, checkpoint=str(self.runtime.checkpoints / name))
 
     def _report(self, report: BatchReport) -> None:
         self.status.batch(report)
         self.job_metrics.batch(report)
 
     def check(self) -> None:
-        """Starts failed jobs again, when their servers answer and it is time; called every second or so.
+        """Restarts failed jobs when their pause is over and Kafka answers; to be called about once a second.
 
         Raises:
-            NewnormalError: ``JOB_FAILED`` if a job fails again and again; ``ALREADY_RUNNING`` if another process took
-                its place.
+            NewnormalError: ``JOB_FAILED`` if a job failed too often in a row; ``ALREADY_RUNNING`` if another process
+                runs the job now.
         """
         lags = self.lags()
         for name, run in self.runs.items():
@@ -199,7 +203,7 @@ class Driver:
                 self._launch(name)
 
     def _may_start(self) -> bool:
-        """Where Python workers were slow to start, jobs start one after another: together they would be slow again."""
+        """False while another job is starting, if Python workers were slow to start lately: jobs then start in turn."""
         now = time.monotonic()
         return now > self.slow_until or not any(run.starts(now) for run in self.runs.values())
 
@@ -210,19 +214,19 @@ class Driver:
             raise self.ownership.running(name, others[0])
         absent, slow = self.servers.is_away("kafka"), slow_start(why)
         if not run.restarts.failed(why, time.monotonic(), excused=absent or slow):
-            what = f"{name} failed {run.restarts.failures + 1} times and ended no micro-batch in between: {why}"
-            now = "all jobs stop; a new start goes on from the checkpoints"
+            what = f"{name} failed {run.restarts.failures + 1} times without completing a micro-batch: {why}"
+            now = "all jobs stop; the next start continues from the checkpoints"
             raise NewnormalError("JOB_FAILED", what, name, now=now)
         self.status.failed(name, why)
         pause = round(run.restarts.at - time.monotonic(), 1)
         if slow:
             self.slow_until = time.monotonic() + _SLOW_SECONDS
-            log.info("a Python worker took more than 10 s to start, the job starts again", job=name, in_s=pause)
+            log.info("a Python worker took more than 10 s to start, the job will restart", job=name, in_s=pause)
         else:
-            log.warning("job failed, starts again from its checkpoint", job=name, in_s=pause, reason=why)
+            log.warning("job failed, it will restart from its checkpoint", job=name, in_s=pause, reason=why)
 
     def problems(self) -> list[str]:
-        """What keeps the pipeline from doing its work now, a sentence each; empty if all is well."""
+        """The problems that keep the pipeline from its work now, one sentence each; empty if there are none."""
         if self.spark is None:
             return ["the jobs have not started yet"]
         if away := self.servers.away():
@@ -230,7 +234,7 @@ class Driver:
         return [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
 
     def lags(self) -> dict[str, int | None]:
-        """Kafka messages that each job has not read yet; ``None`` where that is not known, as while Kafka is away."""
+        """For each job the number of Kafka messages that it has not read yet; ``None`` if unknown, as in an outage."""
         unknown = self.servers.is_away("kafka") or not self.ends
         return {
             name: None if unknown or run.read is None else behind(self.ends, run.read)
@@ -238,17 +242,18 @@ class Driver:
         }
 
     def quiesce(self) -> None:
-        """Sends no more heartbeats, so that the jobs can come to rest."""
+        """Stops the heartbeats, so that the jobs can become idle."""
         self.heartbeats.close()
 
     def idle(self) -> bool:
-        """Whether no job has anything left to read."""
+        """True if all jobs run and have read and processed all messages."""
         return all(run.query and run.query.isActive and not _busy(run.query) for run in self.runs.values())
 
     def stop(self) -> None:
-        """Stops the jobs between micro-batches where possible, then Spark; a job that waits for a server is cut short.
+        """Stops the jobs, between micro-batches if possible, and then Spark.
 
-        Takes some seconds at the most, whatever the servers do: each micro-batch that was not finished is repeated.
+        This takes a few seconds at most, even if a server does not answer. The next start repeats each micro-batch that
+        was not completed.
         """
         self.heartbeats.close()
         self.runtime.stopping.set()
@@ -268,7 +273,7 @@ class Driver:
         self.resources.close()
 
     def _inputs(self) -> set[str]:
-        """The topics that the jobs read."""
+        """The full names of the topics that the jobs read."""
         return {topic for name in self.names for topic in self.program.reads(name, self.settings)}
 
     def _back(self, server: str) -> None:
@@ -285,16 +290,17 @@ class Driver:
 
 @dataclass
 class _RunningJob:
-    """One job's query, and what is known of it.
+    """One job's query and its progress.
 
     Attributes:
-        query: ``None`` before the first start.
-        restarts: Its failures.
-        read: Offsets after its last micro-batch, by topic and partition; ``None`` before the first.
-        batch: Number of that micro-batch.
-        moved: When it was first seen, the query was started, or nothing was left to read: seconds, monotonic.
-        began: When the query was started.
-        lag: Messages not read; ``None`` if unknown.
+        query: The query; ``None`` before the first start.
+        restarts: The failures of the job.
+        read: Offsets after its last micro-batch, by topic and partition; ``None`` before the first one.
+        batch: Number of that micro-batch; -1 if the query has completed none since its start.
+        moved: Latest of these times: the query started, a new micro-batch was seen, nothing was left to read (seconds
+            of the monotonic clock).
+        began: When the query started, seconds of the monotonic clock.
+        lag: Number of messages not read yet; ``None`` if unknown.
     """
 
     query: StreamingQuery | None = None
@@ -311,7 +317,12 @@ class _RunningJob:
         self.restarts.started()
 
     def look(self, now: float, lag: int | None) -> None:
-        """Takes in what the query tells of its last micro-batch, and how many messages it has not read."""
+        """Updates the progress from the query's last micro-batch.
+
+        Args:
+            now: Seconds of the monotonic clock.
+            lag: Number of messages not read yet; ``None`` if unknown.
+        """
         self.lag = lag
         if not lag:
             self.moved = now
@@ -326,15 +337,15 @@ class _RunningJob:
             self.read = json.loads(ends) if isinstance(ends, str) else ends
 
     def starts(self, now: float) -> bool:
-        """Whether the query was started a moment ago and has ended no micro-batch yet."""
+        """True if the query started a few seconds ago and has completed no micro-batch yet."""
         return bool(self.query and self.query.isActive and self.batch < 0 and now < self.began + _START_SECONDS)
 
     def problem(self, name: str, now: float) -> str:
-        """What keeps the job from its work, in a sentence; empty if nothing does."""
+        """A sentence that says what keeps the job from its work; empty if nothing does."""
         if self.restarts.waiting:
-            return f"{name}: failed and starts again: {self.restarts.reason}"
+            return f"{name}: failed and will restart: {self.restarts.reason}"
         if self.lag and now > self.moved + _STALL_SECONDS:
-            return f"{name}: no micro-batch has ended for {now - self.moved:.0f} s, {self.lag} messages wait"
+            return f"{name}: completed no micro-batch for {now - self.moved:.0f} s, {self.lag} messages wait"
         return ""
 
 

@@ -1,7 +1,7 @@
-"""The settings that a job's state depends on, kept beside its checkpoint: a start with other ones is refused.
+"""Refuses a start whose settings do not fit a job's stored state.
 
-State made with one window length, read with another, would give windows that are neither. What may change between two
-starts is not kept.
+A file beside each checkpoint holds the settings that the job's state depends on, such as the window length. State that
+was made with one window length and read with another would give windows of neither length.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ DEPENDS: dict[str, tuple[str, ...]] = {
     "detector": ("window.size", "window.every", "detector.timezone"),
     "log_detector": ("window.size",),
 }
-"""Settings that the state of a job depends on."""
+"""For each job the settings that its state depends on."""
 
 MAY_SHRINK = frozenset({"window.allowed_lateness"})
-"""Of these only more is refused: the state of windows that were no longer needed is gone."""
+"""Settings that may become smaller, but not larger: the state of older windows was already deleted."""
 
 _FILE = "settings.json"
 
 
 def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
-    """Compares the settings with those that the jobs' checkpoints were made with, and keeps them.
+    """Compares the settings with those that the jobs' checkpoints were made with, and stores them beside these.
 
     Args:
-        settings: Of this start.
+        settings: The settings of this start.
         checkpoints: Directory of the jobs' checkpoints.
-        jobs: Those that are to be started.
+        jobs: Names of the jobs that will start.
 
     Raises:
-        NewnormalError: ``SETTINGS_FIXED`` with each setting, its value then and now, and the jobs.
+        NewnormalError: ``SETTINGS_FIXED``; the message names each setting, its value then and now, and the jobs.
     """
     wrong: dict[tuple[str, str], list[str]] = {}
     mine = {job: {name: _value(settings, name) for name in DEPENDS.get(job, ())} for job in jobs}
@@ -55,7 +55,7 @@ def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
             for (name, old), of in wrong.items()
         ]
         wanted = ", ".join(f"{name} = {old}" for name, old in wrong)
-        accepted = f"{wanted}; or another namespace, whose topics and state begin anew"
+        accepted = f"{wanted}; or another namespace, with new topics and state"
         raise NewnormalError("SETTINGS_FIXED", "; ".join(others), str(checkpoints), accepted, "nothing was started")
     for job, values in mine.items():
         if values:
@@ -64,12 +64,12 @@ def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
 
 
 def check_partitions(settings: Settings, jobs: Iterable[str]) -> None:
-    """Makes sure that the topics that the jobs read have as many partitions as the settings say.
+    """Checks that the topics that the jobs read have as many partitions as the settings say.
 
-    A job waits for each partition's watermark, and takes a key in another partition than its own for a stray one.
+    A job waits for the watermark of each partition, and rejects records that lie in another partition than their key's.
 
     Raises:
-        NewnormalError: ``PARTITIONS_FIXED``; ``KAFKA_UNREACHABLE``.
+        NewnormalError: ``PARTITIONS_FIXED`` if a topic has another number; ``KAFKA_UNREACHABLE``.
     """
     wanted = settings.kafka.partitions
     topics = {topic for job in jobs if job in JOBS for topic in LINKS[job].reads(settings)}
@@ -78,13 +78,13 @@ def check_partitions(settings: Settings, jobs: Iterable[str]) -> None:
     if others:
         found_there = ", ".join(f"{topic} has {count} partitions" for topic, count in others.items())
         counts = sorted(set(others.values()))
-        accepted = f"{' or '.join(map(str, counts))}; or another namespace, whose topics are made anew"
+        accepted = f"{' or '.join(map(str, counts))}; or another namespace, with new topics"
         what, now = f"kafka.partitions = {wanted}, but {found_there}", "nothing was started"
         raise NewnormalError("PARTITIONS_FIXED", what, settings.kafka.bootstrap or "", accepted, now)
 
 
 def _kept(checkpoint: Path) -> dict[str, str]:
-    """What a checkpoint was made with; nothing of one that was never begun, or is of an older version."""
+    """The settings that a checkpoint was made with; empty if it was never used, or an older version made it."""
     if not (checkpoint / "metadata").exists():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while Spark runs: taken at a safe place, as a call to the JVM must not be cut short."""
+"""Handles Ctrl-C and SIGTERM while Spark runs: only at safe places, as a call to the JVM must not be interrupted."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Takes the signals for the length of a block, in the main thread; elsewhere it does nothing.
+    """A context manager that handles the signals in the main thread; in other threads it does nothing.
 
-    The first one raises `KeyboardInterrupt` at once, or, after `defer`, at the next `check` or `wait`. The second one
-    ends the process at once: servers and Spark, which watch their parent, end with it.
+    The first signal raises `KeyboardInterrupt`: at once, or, after a call of `defer`, at the next `check` or `wait`.
+    The second signal ends the process at once; the servers and Spark watch their parent process and end with it.
     """
 
     def __init__(self) -> None:
@@ -36,24 +36,27 @@ class Interrupts:
             signal.signal(number, handler)
 
     def defer(self) -> None:
-        """From now on a signal waits for `check`; to be called again where a library took the signals for itself."""
+        """From now on a signal has its effect at the next `check` or `wait`.
+
+        Must be called again after a library has installed signal handlers of its own.
+        """
         self._deferred = True
         for number in self._before:
             signal.signal(number, self._take)
 
     def check(self) -> None:
-        """Raises `KeyboardInterrupt` if a signal has come."""
+        """Raises `KeyboardInterrupt` if a signal has arrived."""
         if self._asked.is_set():
             raise KeyboardInterrupt
 
     def wait(self, seconds: float) -> None:
-        """Waits, and raises `KeyboardInterrupt` as soon as a signal comes."""
+        """Waits for some seconds; raises `KeyboardInterrupt` as soon as a signal arrives."""
         self._asked.wait(seconds)
         self.check()
 
     def _take(self, _signal: int, _frame: FrameType | None) -> None:
         if self._asked.is_set():
-            os.write(2, b"ended at once; the next start goes on from the checkpoints\n")
+            os.write(2, b"ended at once; the next start continues from the checkpoints\n")
             kill_spark()
             os._exit(130)
         self._asked.set()

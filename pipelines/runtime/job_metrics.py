@@ -1,4 +1,4 @@
-"""What the driver measures of its jobs: a small JSON a job in the state directory, for `newnormal explain-job`."""
+"""Measurements of the jobs: one small JSON file per job in the state directory, for `newnormal explain-job`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 
 LAST = 50
-"""Micro-batches over which is measured."""
+"""Number of micro-batches, the latest ones, over which figures are computed."""
 _HOT = 5
 _DOMINANT = 0.01
 
 
 class JobMetrics:
-    """Takes in batch reports; writes at most once in ``every`` seconds a job, and at the end.
+    """Collects the reports of micro-batches, and writes the figures of each job to a file.
 
     Args:
-        folder: Where the files go.
-        every: Seconds.
+        folder: Folder of the files.
+        every: Least time between two writes of a job's file, seconds.
     """
 
     def __init__(self, folder: Path, every: float = 1.0) -> None:
@@ -33,14 +33,14 @@ class JobMetrics:
         self.written: dict[str, float] = {}
 
     def batch(self, report: BatchReport) -> None:
-        """Takes in a micro-batch."""
+        """Adds the report of a micro-batch."""
         with self.lock:
             self.reports.setdefault(report.job, deque(maxlen=LAST)).append(report)
             if time.monotonic() >= self.written.get(report.job, float("-inf")) + self.every:
                 self._write(report.job)
 
     def flush(self) -> None:
-        """Writes what is not written yet."""
+        """Writes the files of all jobs."""
         with self.lock:
             for job in self.reports:
                 self._write(job)
@@ -55,7 +55,7 @@ class JobMetrics:
 
 
 def summary(reports: list[BatchReport]) -> dict[str, Any]:
-    """Some micro-batches of one job in figures; times are medians of those that had records."""
+    """The figures of some micro-batches of one job; times are medians over the micro-batches that had records."""
     some = [r for r in reports if sum(s.records_in for s in r.stats)] or reports
     records = sum(s.records_in for r in some for s in r.stats)
 
@@ -103,7 +103,7 @@ def _shard(reports: list[BatchReport], last: Stats, records: int) -> dict[str, A
 
 
 def load(folder: Path, job: str) -> dict[str, Any] | None:
-    """The figures of a job as last written; ``None`` where there are none."""
+    """The figures of a job as last written; ``None`` if there are none."""
     path = folder / f"{job}.json"
     try:
         figures: dict[str, Any] = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""How much news was stored, by kind, and of how many series it is not over. Thread-safety is the board's."""
+"""Counts the news that was stored, by kind, and the series whose news is still open. Its caller must hold a lock."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pipelines.contracts.records.novelty import NEWS_KINDS
 from pipelines.jobs.index.document import IndexedNews
 
 OPENS = ("anomaly", "state_change", "absence")
-"""Kinds after which something is amiss or not decided, until another kind of news, or a closed incident, ends it."""
+"""Kinds of news that leave a series open, until news of another kind arrives or its incident closes."""
 
 
 class NewsCounts:
-    """Counts since the process started; what is open is also known from before, if it was `seed`ed.
+    """Counts news since the process started. Open series of earlier runs are counted if `seed` was called.
 
     >>> counts = NewsCounts()
-    >>> counts.take([IndexedNews("a", "cpu", "anomaly", 10), News("b", "cpu", "absence", 10)])
+    >>> counts.take([IndexedNews("a", "cpu", "anomaly", 10), IndexedNews("b", "cpu", "absence", 10)])
     >>> counts.take([IndexedNews("a", "cpu", "recovered", 20)])
     >>> counts.stored["anomaly"], counts.open()
     (1, {'anomaly': 0, 'state_change': 0, 'absence': 1})
@@ -30,19 +30,19 @@ class NewsCounts:
         self._newest: dict[tuple[str, str], tuple[int, str]] = {}
 
     def take(self, news: Iterable[IndexedNews]) -> None:
-        """Takes in what was stored."""
+        """Adds news that was just stored."""
         for each in news:
             if each.kind in self.stored:
                 self.stored[each.kind] += 1
             self._newer(each)
 
     def seed(self, news: Iterable[IndexedNews]) -> None:
-        """Takes in what was stored before: it may be open still, but is not counted again."""
+        """Adds news that was stored before the start: it may leave series open, but is not counted as stored."""
         for each in news:
             self._newer(each)
 
     def open(self) -> dict[str, int]:
-        """Series whose newest news is of each kind in `OPENS`."""
+        """For each kind in `OPENS` the number of series whose newest news has this kind."""
         found = Counter(kind for _, kind in self._newest.values())
         return {kind: found[kind] for kind in OPENS}
 

@@ -1,4 +1,4 @@
-"""Jobs of somebody's own: loaded from a Python file, and run by the driver that also runs the production chain."""
+"""Loads the jobs that a user's Python file defines; the driver of the production chain runs them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ _NOW = "nothing was started"
 
 
 class OwnJobs(Program):
-    """The jobs of a file. Their topics are named as they are: the setting ``namespace`` does not go before them.
+    """The jobs of a user's file. The setting ``namespace`` is not put before the names of their topics.
 
-    A worker imports the module of a job when it is handed the job, not ahead of its fork: whoever builds a job computes
-    with Polars, and its threads do not outlive a fork.
+    Spark's workers import the user's module only when they get a job, not before they fork: the module may compute with
+    Polars while it builds a job, and the threads of Polars do not survive a fork.
 
     Args:
         jobs: The jobs.
 
     Raises:
-        NewnormalError: ``JOB_TWICE`` if two of them have one name; ``JOBS_FILE`` if one is named as one of the chain.
+        NewnormalError: ``JOB_TWICE`` if two jobs have the same name; ``JOBS_FILE`` if a job has the name of a
+            production job.
     """
 
     modules = ("engine.stream", "engine.vectorized")
@@ -45,7 +46,7 @@ class OwnJobs(Program):
             what = f"{', '.join(sorted(doubled))}"
             raise NewnormalError("JOB_TWICE", what, "jobs of one start", "a name of its own for each job", _NOW)
         if taken := sorted(set(self.names) & set(LINKS)):
-            what = f"{', '.join(taken)} is a job of Newnormal itself"
+            what = f"{', '.join(taken)} is the name of a job of Newnormal itself"
             raise NewnormalError("JOBS_FILE", what, "name of a job", "another name: write(name)", _NOW)
 
     def prepare(self, settings: Settings) -> None:
@@ -69,7 +70,7 @@ class OwnJobs(Program):
 
 
 def is_file(text: str) -> bool:
-    """Whether an argument of `newnormal run` names a file of jobs, not a job of the chain.
+    """True if an argument of `newnormal run` names a file of jobs, not a production job.
 
     >>> is_file("my_jobs.py"), is_file("my_jobs.py:words"), is_file("extractor")
     (True, True, False)
@@ -78,13 +79,16 @@ def is_file(text: str) -> bool:
 
 
 def load_jobs(texts: Sequence[str]) -> OwnJobs:
-    """The jobs that some arguments name: ``my_jobs.py``, all jobs in the file; ``my_jobs.py:words``, one of them.
+    """Loads the jobs that arguments of `newnormal run` name.
 
-    The folder of each file is put on the module path, of this process and of Spark's workers.
+    The folder of each file is put on the module path of this process and of Spark's workers.
+
+    Args:
+        texts: The arguments: ``my_jobs.py`` for all jobs in the file, ``my_jobs.py:words`` for one of them.
 
     Raises:
-        NewnormalError: ``JOBS_FILE`` if a file cannot be loaded or has no such job; what the file itself raises, with
-            its line.
+        NewnormalError: ``JOBS_FILE`` if a file cannot be loaded or has no such job. A `NewnormalError` that the file
+            raises keeps its code; its place gets the line in the file.
     """
     jobs: list[Job] = []
     for text in texts:
@@ -103,7 +107,7 @@ def load_jobs(texts: Sequence[str]) -> OwnJobs:
 
 
 def _jobs(module: ModuleType) -> Iterator[tuple[str, Job]]:
-    """The jobs among the variables of a module, in order of definition; one with two names once."""
+    """The jobs among the variables of a module, in order of definition; a job with two names is yielded once."""
     seen: list[Job] = []
     for name, value in vars(module).items():
         if isinstance(value, Job) and not any(value is job for job in seen):
@@ -112,12 +116,12 @@ def _jobs(module: ModuleType) -> Iterator[tuple[str, Job]]:
 
 
 def _module(path: Path) -> ModuleType:
-    """The module of a file, imported by its name as a worker will do it."""
+    """Imports the module of a file by its name, as Spark's workers will do."""
     if not path.is_file():
         raise NewnormalError("JOBS_FILE", f"there is no file {path}", str(path), "a Python file with jobs", _NOW)
     path, name = path.resolve(), path.stem
     if not name.isidentifier():
-        raise NewnormalError("JOBS_FILE", f"{name!r} is no name of a module", str(path), "e.g. my_jobs.py", _NOW)
+        raise NewnormalError("JOBS_FILE", f"{name!r} is not a module name", str(path), "e.g. my_jobs.py", _NOW)
     share_module_path(path.parent)
     known = importlib.util.find_spec(name)
     if known is None or known.origin is None or Path(known.origin).resolve() != path:
@@ -134,7 +138,7 @@ def _module(path: Path) -> ModuleType:
 
 
 def _line(error: BaseException, path: Path) -> str:
-    """The line of the file at which an error arose."""
+    """The place in the file at which an error arose, such as ``my_jobs.py:12``."""
     if isinstance(error, SyntaxError):
         return f"{path.name}:{error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]

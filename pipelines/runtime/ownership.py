@@ -1,6 +1,7 @@
-"""One process a job: a lock on its checkpoint on this machine, and a membership in Kafka that other machines see.
+"""Ensures that only one process runs a job.
 
-The membership is of a consumer group that reads nothing: the broker keeps the list of who is alive.
+On one machine, a process locks the checkpoints of its jobs. Processes on other machines see it in Kafka: it is a member
+of a consumer group that reads nothing, and the broker keeps the list of members that are alive.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ class Owner:
     """A process that runs jobs.
 
     Attributes:
-        host: Its machine.
-        pid: Its number there.
-        jobs: What it runs.
+        host: Name of its machine.
+        pid: Its process id on that machine.
+        jobs: Names of the jobs that it runs.
     """
 
     host: str
@@ -48,7 +49,7 @@ class Owner:
     jobs: tuple[str, ...]
 
     def text(self) -> str:
-        """As Kafka keeps it: the client's id.
+        """The client id under which Kafka knows the process.
 
         >>> Owner.parse(Owner("pay-01", 7, ("detector", "sink")).text()).jobs
         ('detector', 'sink')
@@ -57,7 +58,7 @@ class Owner:
 
     @classmethod
     def parse(cls, text: str) -> Owner | None:
-        """The owner that a client's id tells of, if it is one of ours."""
+        """The process that a client id describes; ``None`` if `text` did not make the id."""
         try:
             name, host, pid, jobs = text.split("/")
             return cls(host, int(pid), tuple(jobs.split(","))) if name == "newnormal" else None
@@ -65,20 +66,21 @@ class Owner:
             return None
 
     def is_dead(self) -> bool:
-        """Whether it was a process of this machine that has ended; the broker notices that some seconds later."""
+        """True if it was a process of this machine and has ended; the broker notices this only seconds later."""
         return self.host == socket.gethostname() and not psutil.pid_exists(self.pid)
 
 
 class Ownership:
-    """Holds the jobs of one process for as long as it runs; a context manager.
+    """A context manager: while it is entered, this process owns its jobs.
 
     Args:
-        bootstrap: Kafka's address.
-        namespace: Prefix of the topics: the same jobs of two namespaces are different jobs.
-        ledger: Topic that the membership is asked for; it is not read.
+        bootstrap: Address of Kafka.
+        namespace: Prefix of the topics; jobs of the same name in two namespaces are different jobs.
+        ledger: Topic to which the member of the consumer group subscribes; nothing is read from it.
         checkpoints: Directory of the jobs' checkpoints.
-        jobs: Names.
-        take_over: Whether a process of this machine that has the jobs is stopped, and one elsewhere is fenced.
+        jobs: Names of the jobs.
+        take_over: True if a process of this machine that owns the jobs is stopped, and a process on another machine is
+            fenced, so that it can write no more.
     """
 
     def __init__(
@@ -91,10 +93,10 @@ class Ownership:
         self._held, self._stopping = ExitStack(), threading.Event()
 
     def __enter__(self) -> Self:
-        """Takes the jobs on this machine.
+        """Locks the jobs' checkpoints, and joins the consumer group.
 
         Raises:
-            NewnormalError: ``ALREADY_RUNNING`` if another process of it has one of them.
+            NewnormalError: ``ALREADY_RUNNING`` if another process of this machine owns one of the jobs.
         """
         with ExitStack() as taken:
             for job in self._me.jobs:
@@ -110,10 +112,10 @@ class Ownership:
         self._held.close()
 
     def others(self, patience: float = 0.0) -> list[Owner]:
-        """Other live processes that Kafka knows to run one of our jobs; none where it does not answer.
+        """Other live processes that, according to Kafka, run one of this process's jobs; none if Kafka does not answer.
 
         Args:
-            patience: Seconds for which Kafka is asked again: a new broker first makes the topic of its groups.
+            patience: Seconds for which a failed request is repeated: a new broker must first create its group topic.
         """
         client, deadline = AdminClient(self._options()), time.monotonic() + patience
         while True:
@@ -123,7 +125,7 @@ class Ownership:
                 break
             except (KafkaException, TimeoutError) as error:
                 if time.monotonic() > deadline:
-                    log.warning("whether another machine runs the same jobs is not known", reason=str(error)[:200])
+                    log.warning("cannot tell whether another machine runs these jobs", reason=str(error)[:200])
                     return []
                 time.sleep(0.5)
         found = [owner for member in members if (owner := Owner.parse(member.client_id))]
@@ -132,7 +134,7 @@ class Ownership:
         return [each for each in live if set(each.jobs) & set(self._me.jobs)]
 
     def running(self, job: str, other: Owner) -> NewnormalError:
-        """The error that names the process that has a job."""
+        """The error ``ALREADY_RUNNING`` for a job and the process that owns it."""
         here = other.host == socket.gethostname()
         place = f"process {other.pid}" if here else f"process {other.pid} of {other.host}"
         return NewnormalError(
@@ -140,14 +142,14 @@ class Ownership:
             f"{job} runs in {place}" + (f", with namespace {self._namespace!r}" if self._namespace else ""),
             str(self._checkpoints),
             "end that process; or --take-over; or another --state-dir and --namespace",
-            "nothing was started here, the other process goes on",
+            "nothing was started here, the other process continues",
         )
 
     def check_others(self) -> None:
-        """Makes sure that no other machine has the jobs; one that died seconds ago is waited for.
+        """Checks that no process on another machine owns the jobs; waits some seconds for one that may just have died.
 
         Raises:
-            NewnormalError: ``ALREADY_RUNNING``.
+            NewnormalError: ``ALREADY_RUNNING`` if another process still owns one of the jobs after that.
         """
         if self._take_over:
             return
@@ -156,7 +158,7 @@ class Ownership:
             other, job = others[0], next(job for job in others[0].jobs if job in self._me.jobs)
             if time.monotonic() > deadline:
                 raise self.running(job, other)
-            log.warning("another process has this job, or had it seconds ago", job=job, host=other.host, pid=other.pid)
+            log.warning("another process runs this job, or did seconds ago", job=job, host=other.host, pid=other.pid)
             time.sleep(2.0)
 
     def _locked(self, job: str) -> IO[str]:
@@ -169,7 +171,7 @@ class Ownership:
         return held
 
     def _taken_over(self, job: str) -> IO[str] | None:
-        """The lock, after its holder was asked to end."""
+        """Asks the process that holds a job's lock to end; returns the lock, or ``None`` if it was not released."""
         holder = checkpoint_lock.holder(self._checkpoints, job)
         if is_same_process(holder.pid, holder.started):
             log.info("taking over: the other process is asked to end", pid=holder.pid)
@@ -180,7 +182,7 @@ class Ownership:
         return held
 
     def _stay(self) -> None:
-        """Stays a member of the group until the end."""
+        """Keeps this process a member of the consumer group until it stops."""
         options = {"group.id": self._group, "enable.auto.commit": False, "session.timeout.ms": _SESSION_MS}
         member = Consumer(self._options() | options)
         member.subscribe([self._ledger])

@@ -1,4 +1,7 @@
-"""Which processes run jobs of a state directory and namespace: each leaves a file, believed only while it lives."""
+"""Finds the processes that run jobs of a state directory and namespace.
+
+Each such process writes a file into the state directory. The file of a process that has ended is ignored and removed.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ class JobProcess:
     """A process that runs jobs.
 
     Attributes:
-        pid: Its number on this machine.
-        started: When it started, epoch seconds; tells it from a later process of the same number.
-        url: Address of its console.
+        pid: Its process id on this machine.
+        started: When it started, epoch seconds; distinguishes it from a later process with the same id.
+        url: Address of its web console.
         jobs: Names of its jobs.
     """
 
@@ -34,7 +37,13 @@ class JobProcess:
 
 @contextmanager
 def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[None]:
-    """Lets `found` find this process for the length of a block."""
+    """A context manager: while it is entered, `found` finds this process.
+
+    Args:
+        settings: The settings; they hold the state directory and the namespace.
+        url: Address of this process's web console.
+        jobs: Names of its jobs.
+    """
     folder = _folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     mine = JobProcess(os.getpid(), psutil.Process().create_time(), url, tuple(jobs))
@@ -48,7 +57,7 @@ def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[Non
 
 
 def found(settings: Settings) -> list[JobProcess]:
-    """The processes that run now, by number; what dead ones left is removed."""
+    """The processes that run now, sorted by process id; files of ended processes are removed."""
     alive = []
     for path in sorted(_folder(settings).glob("[0-9]*.json")):
         process = _read(path)

@@ -1,4 +1,4 @@
-"""What a driver runs: the production chain, or the jobs of somebody's own file."""
+"""A program is a set of jobs that a driver runs: the production chain, or the jobs of a user's file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pipelines.runtime import fingerprint
 
 
 class Program(ABC):
-    """Some jobs by name, and what must be there before they start.
+    """A set of jobs by name, with the preparations and checks that they need before they start.
 
     Attributes:
-        names: Names of the jobs, in the order data flow.
-        modules: What a Python worker imports to run them.
+        names: Names of the jobs, in the order in which data flow through them.
+        modules: Modules that Spark's Python workers import before they run the jobs.
     """
 
     names: tuple[str, ...]
@@ -27,11 +27,11 @@ class Program(ABC):
 
     @abstractmethod
     def prepare(self, settings: Settings) -> None:
-        """Makes the topics that are not there."""
+        """Creates the topics that do not exist yet."""
 
     @abstractmethod
     def job(self, name: str, settings: Settings) -> Job | None:
-        """A job; ``None`` for the sink, which is a query of its own."""
+        """The definition of a job; ``None`` for the sink, which does not run on the engine's operator."""
 
     @abstractmethod
     def reads(self, name: str, settings: Settings) -> Sequence[str]:
@@ -43,7 +43,11 @@ class Program(ABC):
 
     @abstractmethod
     def check(self, names: Sequence[str], settings: Settings, checkpoints: Path) -> None:
-        """Refuses a start whose jobs do not go with their checkpoints or topics."""
+        """Checks that jobs fit their checkpoints and topics.
+
+        Raises:
+            NewnormalError: If they do not; see the implementations.
+        """
 
 
 class ChainProgram(Program):

@@ -1,12 +1,12 @@
-"""When a job that failed is started again: soon at first, then later and later, and not for ever."""
+"""Decides when a failed job is restarted: after pauses that grow, and only a limited number of times."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0)
-"""Seconds before each start after a failure, as long as no micro-batch ends in between; after the last, the job fails
-for good."""
+"""Pause before each restart, seconds, as long as the job completes no micro-batch in between. After the last restart,
+the next failure is final."""
 
 
 @dataclass
@@ -28,12 +28,12 @@ class Restarts:
     waiting: bool = False
 
     def failed(self, reason: str, now: float, excused: bool = False) -> bool:
-        """Takes in a failure; returns whether another start is worth it.
+        """Records a failure; returns True if the job should be restarted, False if it has failed too often.
 
         Args:
-            reason: Why, in one line.
-            now: Seconds, monotonic.
-            excused: The job is not to blame: the failure is no step towards giving up.
+            reason: Why the job failed, in one line.
+            now: Seconds of the monotonic clock.
+            excused: True if the job did not cause the failure, which is then not counted.
         """
         if not excused and self.failures >= len(PAUSES):
             return False
@@ -44,14 +44,14 @@ class Restarts:
         return True
 
     def due(self, now: float) -> bool:
-        """Whether the time of the next start has come."""
+        """True if the pause before the next restart is over."""
         return self.waiting and now >= self.at
 
     def started(self) -> None:
-        """The job was started again."""
+        """Records that the job was restarted."""
         self.waiting = False
 
     def calm(self) -> None:
-        """A micro-batch ended: what was before does not count any more."""
+        """Records that the job completed a micro-batch: earlier failures no longer count."""
         if not self.waiting:
             self.failures, self.tries, self.reason = 0, 0, ""

@@ -1,4 +1,4 @@
-"""Watches the servers that the jobs need: since when one does not answer, and says so in the log while it lasts."""
+"""Watches the servers that the jobs need, and logs while one does not answer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from deploy.embedded.external import elasticsearch_problem
 
 EVERY_SECONDS = 1.0
 AWAY_SECONDS = 5.0
-"""A server that has not answered for so long is away; a slow answer is not worth a word."""
+"""A server that has not answered for this many seconds is away; shorter delays are not reported."""
 _LOG_EVERY_SECONDS = 10.0
 
 Check = Callable[[], None]
-"""Asks a server; returns when it has answered, within a few seconds, or raises with the reason."""
+"""A function that asks a server: it returns once the server has answered, or raises an error within a few seconds."""
 log = structlog.get_logger()
 
 
@@ -28,9 +28,9 @@ class Away:
     """A server that does not answer.
 
     Attributes:
-        server: Its name.
-        seconds: How long it has not answered.
-        reason: What came of the last attempt.
+        server: Name of the server.
+        seconds: Time since its last answer, seconds.
+        reason: Error of the last attempt to ask it.
     """
 
     server: str
@@ -71,12 +71,12 @@ class _Server:
 
 
 class ServerWatch:
-    """Asks each server once a second, in a thread each, so that one that hangs hides nothing of another.
+    """Asks each server once a second. Each server has a thread of its own, so that one that hangs delays no other.
 
     Args:
-        checks: How each server is asked, by its name.
-        back: Is told of a server that answers after it did not, be it for a second.
-        clock: Seconds, monotonic.
+        checks: The function that asks a server, by name of the server.
+        back: Called with the name of a server that answers again after at least one failed attempt.
+        clock: The monotonic clock, in seconds.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class ServerWatch:
         return [away for server in self._servers.values() if (away := server.away())]
 
     def is_away(self, *names: str) -> bool:
-        """Whether one of these servers does not answer now."""
+        """True if one of the named servers does not answer now."""
         return any(self._servers[name].away() for name in names if name in self._servers)
 
     def _run(self, step: Callable[[], None]) -> None:
@@ -113,10 +113,10 @@ class ServerWatch:
 
 
 def ask_elasticsearch(url: str, timeout: float = 4.0) -> None:
-    """Asks a cluster for its health.
+    """Asks an Elasticsearch cluster for its health.
 
     Raises:
-        TimeoutError: It does not answer within ``timeout`` seconds, or cannot be used, with the reason.
+        TimeoutError: If it does not answer within ``timeout`` seconds, or cannot be used; the message says why.
     """
     if problem := elasticsearch_problem(url, timeout):
         raise TimeoutError(problem)

@@ -1,4 +1,4 @@
-"""The board: what the running jobs report, kept as the status that the live view, the console and the summary read."""
+"""Collects the reports of the running jobs into the status that the live view, the console and the summary show."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RATE_SECONDS = 10.0
 
 
 def _sum(stats: Sequence[Stats]) -> StateCounts:
-    """What all shards hold: keys and timers lie in one shard each, windows are open in all."""
+    """Adds up the state of all shards: each key and timer belongs to one shard, but a window is open in all of them."""
 
     def known(name: str) -> list[int]:
         return [value for each in stats if (value := getattr(each, name)) is not None]
@@ -33,7 +33,7 @@ def _sum(stats: Sequence[Stats]) -> StateCounts:
 
 
 class _Tally:
-    """Totals of one job, and its rate over the last seconds."""
+    """The totals of one job, and its rate over the last ten seconds."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -75,13 +75,14 @@ class _Tally:
 
 
 class StatusCollector:
-    """Thread-safe; one for all jobs of a driver.
+    """Collects the reports of all jobs of a driver. It may be used from several threads.
 
     Args:
-        jobs: Names of the jobs, in the order data flows.
-        live_from: Windows that end before this instant (epoch ms) are history that was filled in: they do not count
-            for the latency.
-        delay_ms: The bound of out-of-orderness, which a window waits for by design.
+        jobs: Names of the jobs, in the order in which data flow through them.
+        live_from: Instant (epoch milliseconds) at which live data begin. Windows that end before it are history and do
+            not count for the latency.
+        delay_ms: Bound of out-of-orderness, milliseconds: each window waits so long by design, so the latency is
+            measured without it.
     """
 
     def __init__(self, jobs: list[str], live_from: int, delay_ms: int) -> None:
@@ -93,7 +94,7 @@ class StatusCollector:
         self.latencies: deque[int] = deque(maxlen=100_000)
 
     def batch(self, report: BatchReport) -> None:
-        """Takes in a micro-batch of a job on the sharded operator."""
+        """Adds the report of a micro-batch of a job that runs on the engine's sharded operator."""
         with self.lock:
             tally = self.tallies[report.job]
             tally.add(sum(s.records_in for s in report.stats), report.seconds)
@@ -109,17 +110,17 @@ class StatusCollector:
                 tally.watermark = watermark if watermark > NEVER else tally.watermark
 
     def failed(self, job: str, reason: str) -> None:
-        """Takes in that a job failed and is started again."""
+        """Records that a job failed and will restart."""
         with self.lock:
             self.tallies[job].last_error = reason
 
     def seed(self, documents: Sequence[dict[str, Any]]) -> None:
-        """Takes in the newest news of before the start: what is open then still is."""
+        """Adds the newest news from before the start, so that series that were open then count as open."""
         with self.lock:
             self.news.seed(IndexedNews(d["host.name"], d["metric"], d["kind"], d["@timestamp"]) for d in documents)
 
     def sink(self, report: SinkReport) -> None:
-        """Takes in a micro-batch of the sink."""
+        """Adds the report of a micro-batch of the sink."""
         with self.lock:
             tally = self.tallies["sink"]
             tally.add(report.records_in, report.seconds)
@@ -133,7 +134,12 @@ class StatusCollector:
                 self.latencies.extend(at - time - self.delay_ms for time in live)
 
     def caught_up(self, now: int, within_ms: int) -> bool:
-        """Whether all verdicts are stored and event time is within so much of ``now``: history has gone through."""
+        """True if the history has been processed: event time is near the present, and all verdicts are stored.
+
+        Args:
+            now: The present, epoch milliseconds.
+            within_ms: How far the detector's watermark may be behind it, milliseconds.
+        """
         with self.lock:
             detector, sink = self.tallies["detector"], self.tallies["sink"]
             logs = self.tallies.get("log_detector")
@@ -142,7 +148,11 @@ class StatusCollector:
             return recent and 0 < verdicts <= sink.records_in
 
     def latency_ms(self) -> dict[str, float | None]:
-        """End of window + watermark delay → document searchable, of live windows: p50 and p99."""
+        """Latency of live windows, milliseconds, p50 and p99; ``None`` if there are none.
+
+        The latency is the time from the end of the window, plus the watermark's bound, until a search finds the
+        window's document.
+        """
         with self.lock:
             values = np.array(self.latencies)
         if not len(values):
@@ -152,7 +162,13 @@ class StatusCollector:
     def status(
         self, lags: dict[str, int | None], newest: Sequence[dict[str, Any]], problems: Sequence[str] = ()
     ) -> PipelineStatus:
-        """The whole pipeline now."""
+        """The present status of the whole pipeline.
+
+        Args:
+            lags: Number of messages that each job has not read yet; ``None`` if unknown.
+            newest: The newest novelties, as documents.
+            problems: What keeps the pipeline from its work, one sentence each.
+        """
         median = self.latency_ms()["p50"]
         with self.lock:
             jobs = tuple(tally.status(lags.get(name)) for name, tally in self.tallies.items())

@@ -1,4 +1,4 @@
-"""A running driver with what people look at: the web console and the terminal's live view."""
+"""Runs a driver together with the web console and the terminal's live view."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from pipelines.runtime.processes import announced
 log = structlog.get_logger()
 _SECOND = 1.0
 _BEFORE = 1_000
-"""News of before the start from which what is still open is known."""
+"""How many of the newest novelties from before the start are read, to know which series are still open."""
 
 
 class Watch:
-    """Shows a driver until it is told to end.
+    """Shows the status of a driver in the live view and to the console.
 
     Args:
-        driver: Started.
+        driver: The driver.
         view: The terminal's live view.
-        store: The documents.
+        store: The documents in Elasticsearch.
     """
 
     def __init__(self, driver: Driver, view: LiveView, store: Store) -> None:
@@ -40,18 +40,27 @@ class Watch:
         threading.Thread(target=self._look, daemon=True, name="newest").start()
 
     def status(self) -> dict[str, Any]:
-        """The pipeline's status for the console."""
+        """The status of the pipeline, as JSON for the console."""
         return self._status().to_dict()
 
     def until(self, done: Callable[[], bool]) -> None:
-        """Refreshes the view each second until ``done``; fails when a job fails for good."""
+        """Checks the jobs and refreshes the view once a second, until ``done`` returns True.
+
+        Raises:
+            NewnormalError: See `Driver.check`.
+            KeyboardInterrupt: On Ctrl-C or SIGTERM.
+        """
         while not done():
             self.driver.check()
             self.view.update(self._status(), logged=bool(self.driver.servers.away()))
             self.driver.interrupts.wait(_SECOND)
 
     def drain(self, seconds: float) -> bool:
-        """Waits until all that was written has gone through, while the servers answer; returns whether it has."""
+        """Waits until the jobs have processed all records; gives up after some seconds, or if a server is away.
+
+        Returns:
+            True if all records were processed.
+        """
         self.driver.quiesce()
         deadline, quiet = time.monotonic() + seconds, 0
 
@@ -64,14 +73,14 @@ class Watch:
         return quiet >= 3
 
     def close(self) -> None:
-        """Asks Elasticsearch no more."""
+        """Stops reading from Elasticsearch."""
         self._ended.set()
 
     def _status(self) -> PipelineStatus:
         return self.driver.status.status(self.driver.lags(), self._newest, self.driver.problems())
 
     def _look(self) -> None:
-        """Asks for the newest novelties, in a thread: an Elasticsearch that hangs does not hold up the jobs' care."""
+        """Reads the newest novelties once a second, in a thread, so that a hanging Elasticsearch delays no job."""
         seeded = False
         while not self._ended.wait(_SECOND):
             try:
@@ -85,7 +94,7 @@ class Watch:
 
 @contextmanager
 def watching(driver: Driver) -> Iterator[Watch]:
-    """Starts the driver, the console and the live view; stops all of them at the end, within seconds."""
+    """A context manager: starts the driver, the console and the live view, and stops them at the end."""
     settings = driver.settings
     store = Store(settings.elasticsearch.url or "", settings.index)
     watch: list[Watch] = []
@@ -104,6 +113,6 @@ def watching(driver: Driver) -> Iterator[Watch]:
                 driver.start()
                 yield watch[0]
         finally:
-            log.info("stopping: jobs end with their micro-batch; Ctrl-C again ends at once")
+            log.info("stopping: the jobs complete their micro-batches; press Ctrl-C again to end at once")
             for each in watch:
                 each.close()

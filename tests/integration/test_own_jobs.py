@@ -115,7 +115,7 @@ def test_a_million_words_are_counted_right_though_the_driver_is_killed(pipeline:
     file.write_text(code)
     words = some_words(1_000_000, hour_ago())
     pipeline.start(str(file))
-    pipeline.wait("the start", lambda: "job runs" in pipeline.log.read_text())
+    pipeline.wait("the start", lambda: "job started" in pipeline.log.read_text())
     feed(bootstrap, "million.words", words[:400_000])
     pipeline.wait("a count", lambda: bool(read(bootstrap, "million.counts")))
     feed(bootstrap, "million.words", words[400_000:700_000])

@@ -65,7 +65,7 @@ def test_the_message_has_old_and_new_value_and_what_to_do(tmp_path: Path) -> Non
     with pytest.raises(NewnormalError) as caught:
         check(load(**{"window.size": "30s", "window.every": "10s"}), tmp_path, ["extractor", "detector"])
     assert caught.value.what == "window.size = 30s, but the state of extractor, detector was made with 10s"
-    assert caught.value.accepted == "window.size = 10s; or another namespace, whose topics and state begin anew"
+    assert caught.value.accepted == "window.size = 10s; or another namespace, with new topics and state"
 
 
 def test_a_refused_start_changes_nothing_and_the_old_value_still_starts(tmp_path: Path) -> None:

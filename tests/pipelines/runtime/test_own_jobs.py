@@ -66,7 +66,7 @@ def test_what_is_built_wrong_in_a_file_is_told_with_its_line(tmp_path: Path) -> 
         ("syntax", "a = (\n", "SyntaxError"),
         ("raises", "a = 1\nb = a / 0\n", "ZeroDivisionError"),
         ("json", HEAD, "installed already"),
-        ("not-a-name", HEAD, "no name of a module"),
+        ("not-a-name", HEAD, "not a module name"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_the_reason(name: str, code: str, said: str, tmp_path: Path) -> None:
