@@ -12,6 +12,7 @@ from models.detector import Detector
 from models.experts.base import Lesson, Step
 from models.experts.hour_of_day import HourOfDay
 from models.experts.level import Level
+from models.experts.log_level import LogLevel
 from models.families.beta_binomial import BetaBinomial
 from models.families.gamma_poisson import GammaPoisson
 from models.multivariate.config import MultivariateConfig
@@ -30,21 +31,28 @@ def _noise(level: float, steps: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(level, 0.04 * level, steps)
 
 
+@pytest.mark.parametrize("expert", [Level, LogLevel])
 @pytest.mark.parametrize("haste", [0.0, 0.5, 1.0])
-def test_when_the_old_level_is_over_2_percent_of_what_was_known_are_forgotten_a_window(haste: float) -> None:
-    """The old level counts (1 - f)^k times what its windows count, the new one what is left of its own k windows."""
+def test_when_the_old_level_is_over_2_percent_of_what_was_known_are_forgotten_a_window(
+    haste: float, expert: type[Level] | type[LogLevel]
+) -> None:
+    """The old level counts (1 - f)^k times what its windows count, the new one what is left of its own k windows.
+
+    On the logarithm-like axis the values lie at asinh(value / unit); the unit of a series that begins with 10 is 2.
+    """
     config, one = DetectorConfig(), np.ones(1)
     assert config.hurry == 0.02
-    expert, n, k = Level(config.level_forget, config.hurry), 1000, 35
-    state = expert.new_state(1)
+    learner, n, k = expert(config.level_forget, config.hurry), 1000, 35
+    state = learner.new_state(1)
     for i, value in enumerate([10.0] * n + [20.0] * k):
         view, step = Rows(state, ROW, ""), Step(value * one, np.array([float(i)]), ROW, 0 * one, 1e-6 * one)
-        memo = expert.predict(view, step, None)[1]
-        expert.learn(view, step, Lesson(step.value, one, haste * (value > 10) * one), memo)
+        memo = learner.predict(view, step, None)[1]
+        learner.learn(view, step, Lesson(step.value, one, haste * (value > 10) * one), memo)
     slow, fast = 1 / 4000, 1 / 4000 + 0.02 * haste
     old = sum((1 - slow) ** i for i in range(n)) * (1 - fast) ** k
     new = sum((1 - fast) ** i for i in range(k))
-    assert state["mean"][0] == pytest.approx((10 * old + 20 * new) / (old + new), rel=1e-3)
+    before, after = (10.0, 20.0) if expert is Level else (np.arcsinh(10 / 2), np.arcsinh(20 / 2))
+    assert state["mean"][0] == pytest.approx((before * old + after * new) / (old + new), rel=1e-3)
 
 
 def _shifts(visits: list[float]) -> list[float]:

@@ -46,6 +46,20 @@ def test_the_last_event_of_a_pattern_may_lie_as_far_away_as_within_says_and_no_f
     assert _matches(driven, pattern, taken("l", point(1000, word="x"), point(last, word="y"))) == matches
 
 
+@pytest.mark.parametrize("apart", [False, True], ids=["one batch", "a batch a record"])
+@pytest.mark.parametrize(
+    ("after", "matches"),
+    [("past_last", [(1000, 2000), (3000, 4000)]), ("each", [(1000, 2000), (2000, 3000), (3000, 4000)])],
+)
+def test_past_the_last_event_of_a_match_the_next_match_begins_with_the_next_record(
+    driven: Callable[..., Any], after: Any, matches: list[tuple[int, int]], apart: bool
+) -> None:
+    pattern = Pattern((Event("a", "word = 'x'"), Event("b", "word = 'x'", "next")), "10s", after=after)
+    records = [point(time) for time in (1000, 2000, 3000, 4000)]
+    batches = [taken("l", one) for one in records] if apart else [taken("l", *records)]
+    assert _matches(driven, pattern, *batches) == matches
+
+
 def _limits(driven: Callable[..., Any], slow: list[Batch], *times: int) -> list[tuple[int, float]]:
     """Time of each record, and the limit of the rule that was in effect then."""
     judged = Stream.read(points("l")).key_by("key").join(Stream.read(rules()), Broadcast(identity=("rule",)))

@@ -200,7 +200,7 @@ def test_what_cannot_be_used_is_refused_with_a_stable_code(record: Any, text: by
 
 
 def test_a_rule_needs_an_effect_unless_it_withdraws() -> None:
-    with pytest.raises(ValidationError, match="it does nothing"):
+    with pytest.raises(ValidationError, match="the rule has no effect"):
         Rule(id="r", time=1)
     assert not Rule(id="r", time=1, active=False).active
 
