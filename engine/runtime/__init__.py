@@ -1,1 +1,1 @@
-"""The shard of a job and its map side, without Spark: messages in, messages out."""
+"""The runtime of a job without Spark: its map side and its shards, from messages to messages."""

@@ -1,4 +1,4 @@
-"""One watermark for a job: the least of its inputs that hold it and are not silent."""
+"""The watermark of a job with one or several inputs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from engine.watermarks import Marker, WatermarkTracker
 
 
 class InputClocks:
-    """The watermark of a job: the least of its inputs' that hold it and are not silent; it never goes back.
+    """The watermark of a job: the minimum over its inputs that hold it and are not silent. It never goes back.
 
-    An input is waited for until it has said something. Where all are silent, nothing is out of order any more.
-    By processing time the watermark is the clock: what comes is never older.
+    The watermark waits for an input that has had no message yet. If all inputs are silent, it is the greatest of their
+    watermarks. In processing time it is the clock, and no record is late.
 
     Args:
-        inputs: With their watermark strategies.
-        snapshot: As `snapshot` gave it; empty at a first start.
+        inputs: The inputs, with their watermark strategies.
+        snapshot: The result of `snapshot`; empty at a first start.
     """
 
     def __init__(self, inputs: Sequence[Source], snapshot: dict[str, Any] | None = None) -> None:
@@ -33,11 +33,11 @@ class InputClocks:
 
     @classmethod
     def of_shard(cls, inputs: Sequence[Source], shard: int, shards: int, snapshot: dict[str, Any]) -> InputClocks:
-        """Those of a shard that reads its messages directly: of what is not broadcast it sees its own partitions."""
+        """The clocks of a shard that reads messages directly: of inputs without broadcast it has its own partitions."""
         return cls([_own(source, shard, shards) for source in inputs], snapshot)
 
     def advance(self, markers: Iterable[Marker]) -> int:
-        """Takes in what a micro-batch tells and returns the watermark after it."""
+        """Takes in the markers of a micro-batch and returns the watermark after it."""
         markers = list(markers)
         for source, tracker in zip(self.inputs, self.trackers, strict=True):
             tracker.advance(m for m in markers if m.topic in source.formats)
@@ -52,7 +52,7 @@ class InputClocks:
 
     @property
     def clock(self) -> int:
-        """Processing time: the greatest arrival time seen in any input."""
+        """Processing time: the greatest arrival time in any input so far."""
         return max(tracker.clock for tracker in self.trackers)
 
     def snapshot(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a micro-batch brings, decoded and checked: good records, what each partition's clock told, dead letters."""
+"""The decoded and checked input of a micro-batch: good records, markers of the partitions' clocks, dead letters."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ KAFKA = pa.schema(
         ("arrived", pa.int64()),
     ]
 )
-"""Kafka rows; ``arrived`` is the broker's time, epoch milliseconds."""
+"""Columns of Kafka rows; ``arrived`` is the timestamp of the message, epoch milliseconds."""
 
 
 @dataclass
 class Intake:
-    """Input of a shard, or of a map task.
+    """The input of a shard or of a map task.
 
     Attributes:
-        records: Columns of the record type; of several inputs, those of `engine.spec.inputs.schema`.
-        markers: One a run of messages of one partition.
-        dead: JSON of the dead letters.
-        map_ms: Wall time of the slowest map task that tells this shard of it.
+        records: Good records, with the columns of `engine.spec.inputs.schema`.
+        markers: One marker for each run of messages of one partition.
+        dead: The dead letters, as JSON.
+        map_ms: Wall time of the slowest map task that has sent anything to this shard, milliseconds.
     """
 
     records: list[pa.Table] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Intake:
 
 
 def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:
-    """Decodes and checks `KAFKA` rows; of broadcast ones, which all shards may get, the first one reports the bad."""
+    """Decodes and checks `KAFKA` rows. Bad messages of broadcast topics are reported by the first shard only."""
     intake, columns = Intake(), schema(job.inputs)
     for table in tables:
         for messages in runs(table):
@@ -55,15 +55,14 @@ def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:
                 intake.markers.append(marker)
                 if good.num_rows:
                     intake.records.append(tagged(good, number, columns))
-                if nth == 0 and (
-                    shard == 0 or not source.broadcast
-                ):  # what cannot be used by one reader of a topic is reported once
+                # if several inputs read a topic, only the first one reports bad messages
+                if nth == 0 and (shard == 0 or not source.broadcast):
                     intake.dead += [letter.to_json() for letter in bad]
     return intake
 
 
 def runs(table: pa.Table) -> Iterator[Messages]:
-    """Cuts Kafka rows where topic or partition change."""
+    """Splits Kafka rows into runs of messages of one topic and partition."""
     if not table.num_rows:
         return
     table = table.combine_chunks()
@@ -83,7 +82,7 @@ def runs(table: pa.Table) -> Iterator[Messages]:
 
 
 def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:
-    """Records of one input as records of the job: columns of `schema`, those of other inputs null."""
+    """Records of one input with all columns of the job (`schema`); columns of other inputs are null."""
     if INPUT not in columns.names:
         return records
     n, arrays = records.num_rows, []

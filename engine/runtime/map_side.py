@@ -1,7 +1,8 @@
-"""Map side: Kafka messages to checked columns, split into one blob a shard, with a marker of each partition's clock.
+"""Map side: turns Kafka messages into checked columns, split into one blob for each shard, with markers.
 
-Markers and dead letters travel in the same stream as the records, so that event time is decided by the data alone.
-A columnar topic that is partitioned by key needs no map side: its messages go to their shard as they are.
+A marker reports the clock of a partition. Markers and dead letters travel in the same stream as the records, so that
+event time is decided by the data alone. A columnar topic that is partitioned by key needs no map side: its messages go
+to their shard as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ DATA, MARKERS, DEAD, COST = "data", "markers", "dead", "cost"
 
 @dataclass(frozen=True)
 class Blob:
-    """One value on its way from the map side to a shard."""
+    """One value that the map side sends to a shard."""
 
     shard: int
     kind: str
@@ -32,12 +33,12 @@ class Blob:
 
 
 def run(job: Job, shards: int, tables: Iterable[pa.Table]) -> Iterator[Blob]:
-    """Decodes and splits.
+    """Decodes Kafka rows and splits them by shard.
 
     Args:
-        job: Its source and key.
+        job: The job.
         shards: Number of shards.
-        tables: Kafka rows, see `read`.
+        tables: Kafka rows, see `engine.runtime.intake.KAFKA`.
     """
     intake = read(job, tables)
     if intake.records:
@@ -50,7 +51,7 @@ def run(job: Job, shards: int, tables: Iterable[pa.Table]) -> Iterator[Blob]:
 
 
 def _split(records: pa.Table, job: Job, shards: int) -> Iterator[Blob]:
-    """One Arrow stream a shard that has records."""
+    """One Arrow stream for each shard that has records."""
     records = records.unify_dictionaries()
     everywhere = np.zeros(records.num_rows, bool)
     if any(source.broadcast for source in job.inputs):
@@ -72,7 +73,7 @@ def _split(records: pa.Table, job: Job, shards: int) -> Iterator[Blob]:
 
 
 def joined(blobs: Iterable[tuple[str, bytes]]) -> Intake:
-    """What a shard gets from the map tasks' blobs: kind and value of each."""
+    """The input of a shard, from the kind and value of each blob of the map tasks."""
     intake = Intake()
     for kind, value in blobs:
         if kind == DATA:

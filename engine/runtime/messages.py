@@ -1,4 +1,4 @@
-"""What a shard writes: Kafka messages, those of one partition together as columns."""
+"""The messages that a shard writes; those of one partition are kept together as columns."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Message:
 
 @dataclass(frozen=True)
 class Outgoing:
-    """Messages to write to one partition, in order; no Python object is made of each until Kafka takes them.
+    """Messages for one partition, in order. They become Python objects only when they are handed to Kafka.
 
     Args:
-        topic: Where to.
-        partition: Of the topic.
-        keys: Binary; empty: none.
-        values: Binary, as many.
+        topic: The topic.
+        partition: The partition.
+        keys: Binary array of keys; an empty key means no key.
+        values: Binary array of values, of the same length.
 
     >>> list(Outgoing.of("a", 0, [b"1"]))
     [Message(topic='a', partition=0, key=b'', value=b'1')]

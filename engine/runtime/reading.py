@@ -1,4 +1,4 @@
-"""Messages of one partition to checked columns: what a decoder knows of its format, and checks that hold for all."""
+"""Decodes the messages of one partition to columns, and makes the checks that hold for all formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.spec.steps import apply
 from engine.watermarks import Marker
 
 LARGEST = 1e150
-"""Greatest absolute value of a number: its square must still be one."""
+"""Greatest accepted absolute value of a number: its square must still be a finite number."""
 
 _PARTITIONER = "CRC-32 of the key modulo their number"
 
@@ -25,7 +25,7 @@ def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker
     """Decodes and checks messages of one partition.
 
     Returns:
-        The good records after the steps, what they tell of the partition's clock, and the dead letters.
+        The good records after the steps, the marker of the partition's clock, and the dead letters.
     """
     first, last, offset = int(messages.arrived.min()), int(messages.arrived.max()), int(messages.offsets[0])
     beats = pc.fill_null(pc.equal(messages.values, HEARTBEAT), False).to_numpy(zero_copy_only=False)
@@ -48,7 +48,7 @@ def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker
 
 
 def _writer_watermark(source: Source, records: pa.Table, decoded: Decoded, messages: Messages) -> int | None:
-    """The greatest watermark that a message or record gives, each cut at a bound beyond the arrival of its message."""
+    """The greatest watermark in the messages or records, each capped at a bound after the arrival of its message."""
     given = source.watermark.record_watermarks(records)
     if given is not None:
         known = pc.is_valid(given)
@@ -61,7 +61,7 @@ def _writer_watermark(source: Source, records: pa.Table, decoded: Decoded, messa
 
 
 def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:
-    """The records with their arrival as their time."""
+    """The records with their arrival in the time column."""
     arrived = pa.array(messages.arrived[records.column(ROW).to_numpy()])
     columns = {name: records.column(name) for name in source.record.arrow_schema().names} | {source.time: arrived}
     return pa.table(columns, schema=source.decoded())
@@ -94,7 +94,7 @@ def _check(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.Ta
 
 
 def _why(source: Source, time: int, arrived: int, astray: bool) -> tuple[str, str]:
-    """Code and reason of a record that is refused."""
+    """Code and reason for refusing a record."""
     wrong_time = source.bounds.refusal(time, arrived, source.time) if source.clock == "event" else None
     if wrong_time:
         return wrong_time

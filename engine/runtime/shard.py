@@ -1,7 +1,7 @@
-"""One shard of a job: takes what a micro-batch brings and its state, returns messages to write and what happened.
+"""One shard of a job: from the input of a micro-batch and the stored state to messages and statistics.
 
-The order within a batch: markers advance the watermark; records are processed against the watermark before and after;
-results are encoded; state is saved. Nothing here knows Spark or a clock.
+The order within a micro-batch: markers advance the watermark; records are processed with the watermarks before and
+after; results are encoded; the state is saved. This module does not know Spark and reads no clock.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ STATS = "#stats"
 
 @dataclass(frozen=True)
 class Stats:
-    """What one shard did in one micro-batch, and what it holds after it.
+    """What one shard did in one micro-batch, and the size of its state afterwards.
 
     Attributes:
-        shard: Its number.
-        keys: Keys held, see `engine.vectorized.processor.StateCounts`.
-        open: Windows open.
-        timers: Timers set.
-        hot: The most frequent keys of a sample of the batch, as text, and their shares of it.
-        map_ms: Wall time of the map side, reading from Kafka included; filled in by what runs the shard.
-        read_ms: Wall time of decoding in the shard; likewise.
-        operator_ms: Wall time of the operator, encoding and state included; likewise.
+        shard: Number of the shard.
+        keys: Number of keys in the state, see `engine.vectorized.processor.StateCounts`.
+        open: Number of open windows.
+        timers: Number of timers that are set.
+        hot: The most frequent keys of a sample of the records, as text, with their shares of the sample.
+        map_ms: Wall time of the map side, with reading from Kafka; set by the caller of the shard.
+        read_ms: Wall time of decoding in the shard; set by the caller.
+        operator_ms: Wall time of the operator, with encoding and state; set by the caller.
     """
 
     records_in: int
@@ -72,7 +72,7 @@ class Stats:
     operator_ms: float = 0.0
 
     def message(self) -> Outgoing:
-        """What tells the driver."""
+        """The row that reports these statistics to the driver."""
         return Outgoing.of(STATS, self.shard, [orjson.dumps(self)])
 
     @classmethod
@@ -115,14 +115,17 @@ class ShardOperator:
         return InputClocks(self.job.inputs, snapshot)
 
     def _late(self, late: pl.DataFrame | None) -> pl.DataFrame | None:
-        """What this shard reports as late: of broadcast input, which all shards get, the first one does."""
+        """The late records that this shard reports.
+
+        Those of broadcast input, which all shards get, are the first shard's.
+        """
         broadcast = [number for number, source in enumerate(self.job.inputs) if source.broadcast]
         if late is None or not broadcast or self.shard == 0 or INPUT not in late.columns:
             return late
         return late.filter(~pl.col(INPUT).is_in(broadcast))
 
     def _hot(self, batch: pl.DataFrame) -> list[tuple[str, float]]:
-        """The keys that dominate, of evenly spaced records."""
+        """The most frequent keys in a sample of evenly spaced records."""
         if not batch.height or not self.job.key:
             return []
         sample = batch.select(self.job.key).gather_every(max(1, batch.height // SAMPLE))
@@ -140,10 +143,10 @@ class ShardOperator:
 
 
 def routed(job: Job, results: pl.DataFrame) -> Iterator[tuple[Output, pl.DataFrame]]:
-    """Splits the results by the output that they go to; the main output comes first.
+    """Splits the results by output; the main output comes first.
 
     Raises:
-        NewnormalError: ``SIDE_UNKNOWN`` if own logic emits to a side output that the job does not have.
+        NewnormalError: ``SIDE_UNKNOWN`` if a user's own logic emits to a side output that the job does not have.
     """
     if SIDE not in results.columns:
         main, aside = results, results.clear()
@@ -165,15 +168,15 @@ def routed(job: Job, results: pl.DataFrame) -> Iterator[tuple[Output, pl.DataFra
 def encode(
     output: Output, records: pl.DataFrame, shard: int, shards: int, watermark: int, moved: bool
 ) -> Iterator[Outgoing]:
-    """Messages of some records, and heartbeats for the shard's partitions without any.
+    """Encodes records to messages. A columnar output also gets messages without rows that carry the watermark.
 
     Args:
-        output: Where to and in which form.
-        records: May be without columns when empty.
+        output: The topic and its format.
+        records: The records; an empty frame may lack its columns.
         shard: The shard that writes.
-        shards: Number of shards; partitions ≡ shard are its own.
-        watermark: The watermark.
-        moved: Whether the watermark has moved on: then partitions that get no records get a message that tells it.
+        shards: Number of shards. A shard owns the partitions whose number modulo ``shards`` is its own number.
+        watermark: The watermark after the micro-batch.
+        moved: Whether the watermark has advanced; then the shard's partitions without records get a message too.
     """
     own = range(shard, output.partitions, shards)
     rows: dict[int, pl.DataFrame] = {}
@@ -204,7 +207,7 @@ def _binary(texts: pl.Series) -> pa.Array:
 
 
 def to_table(records: pl.DataFrame, record: type[Record]) -> pa.Table:
-    """Columns of the record type, cast to its schema; optional ones that are missing are null."""
+    """The columns of the record type, cast to its schema; missing optional columns are null."""
     schema = record.arrow_schema()
     table = records.select(c for c in schema.names if c in records.columns).to_arrow()
     columns = []

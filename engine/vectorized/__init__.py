@@ -1,4 +1,4 @@
-"""Operators as they run: the same folder of names as `engine.operators`, over columns and the keys of a whole shard."""
+"""The operators as they run: their logic over columns, for all keys of a shard; file names as in `engine.operators`."""
 
 from engine.operators.broadcast import Broadcast
 from engine.operators.chain import Chain, PassThrough, Transform

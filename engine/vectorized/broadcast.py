@@ -19,7 +19,7 @@ _UNTIL, _LEFT = "__until", "__left"
 class BroadcastProcessor(OrderedProcessor):
     """The logic of a `Broadcast`.
 
-    State: segment ``rules``, those in effect and those to come.
+    State: segment ``rules`` holds the rules that are in effect and those that will be.
     """
 
     def __init__(self, config: Broadcast) -> None:
@@ -41,7 +41,7 @@ class BroadcastProcessor(OrderedProcessor):
         return self._pairs(records, rules) if records.height else pl.DataFrame()
 
     def _versions(self, rules: pl.DataFrame) -> pl.DataFrame:
-        """Rules with the instant until which each is in effect."""
+        """Adds to each rule the instant until which it is in effect."""
         others = sorted(name for name in rules.columns if name not in (*self.identity, RIGHT_TIME))
         ordered = rules.sort(*self.identity, RIGHT_TIME, *others)
         until = pl.col(RIGHT_TIME).shift(-1).over(self.identity).fill_null(END_OF_TIME)

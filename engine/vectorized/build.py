@@ -11,10 +11,10 @@ from engine.vectorized.processor import Processor
 
 @singledispatch
 def build(operator: Operator) -> Processor:
-    """The vectorised logic of an operator.
+    """Returns the vectorised logic of an operator.
 
-    An operator of one's own is made known with ``build.register(MyOperator, MyProcessor)`` in the module that defines
-    it, so that a worker which unpickles the one also knows the other.
+    Register a user's own operator with ``build.register(MyOperator, MyProcessor)`` where it is defined. Then a
+    worker that unpickles the operator also knows its logic.
 
     Raises:
         NewnormalError: ``PROCESSOR_UNKNOWN`` if none is registered for its type.

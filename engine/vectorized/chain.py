@@ -1,4 +1,4 @@
-"""Operators one after the other, and steps on results, over columns."""
+"""Several operators one after the other, and steps on results, over columns."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from engine.vectorized.window_join import ends
 class CorrelationProcessor(OrderedProcessor):
     """The logic of a `Correlation`.
 
-    State: segment ``pairs``, both means of each slot that an open window covers.
+    State: segment ``pairs`` holds the means of both streams in each slot of an open window.
     """
 
     instant: ClassVar[bool] = False
@@ -33,7 +33,7 @@ class CorrelationProcessor(OrderedProcessor):
         return self.window.slice_start(pl.col(self.time)) + self.window.slice_ms
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
-        """The correlations of the windows that the watermark passes."""
+        """The correlations of the windows whose end the watermark has passed."""
         stored = state.get("pairs")
         pairs = stacked(unpack(stored)["pairs"] if stored else pl.DataFrame(), self._pairs(ready))
         if not pairs.height:

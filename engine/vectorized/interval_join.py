@@ -17,7 +17,7 @@ _BUCKET, _LEFT, _MATCHED = "__bucket", "__left", "__matched"
 class IntervalJoinProcessor(OrderedProcessor):
     """The logic of an `IntervalJoin`.
 
-    State: segment ``sides``, the records of both streams that a later one may still pair with.
+    State: segment ``sides`` holds the records of both streams that may still find a partner.
     """
 
     def __init__(self, config: IntervalJoin) -> None:
@@ -27,7 +27,7 @@ class IntervalJoinProcessor(OrderedProcessor):
         self.width = max(self.upper - self.lower, 1)
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
-        """The pairs that the records make, with each other and with those kept."""
+        """The pairs of the records with each other and with the stored ones."""
         new_left, new_right = self.sides.cut(ready)
         old_left, old_right = load(state, "sides")
         if not ready.height and not old_left.height and not old_right.height:
@@ -57,7 +57,7 @@ class IntervalJoinProcessor(OrderedProcessor):
         return pl.col(LEFT_TIME) + max(self.upper, 0)
 
     def _pairs(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-        """Pairs; joined through buckets of time as wide as the interval, of which each touches two at the most."""
+        """All pairs, by a join over buckets of time as wide as the interval; a record touches at most two of them."""
         if not left.height or not right.height:
             return pl.DataFrame()
         first, last = (pl.col(LEFT_TIME) + self.lower) // self.width, (pl.col(LEFT_TIME) + self.upper) // self.width

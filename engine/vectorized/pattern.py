@@ -1,4 +1,4 @@
-"""The runs of a pattern, of all keys at once: round by round each run meets the next record of its key."""
+"""Patterns over columns: in each round, the runs of all keys meet the next record of their key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CODE, _STAGE, _START, _SEQ, _BEGINS, _HIT = "__code", "__stage", "__start", "__
 class PatternProcessor(OrderedProcessor):
     """The logic of a `Pattern`.
 
-    State: segment ``runs``, a row a run: its key, the records it has taken, and how many.
+    State: segment ``runs`` holds a row for each run: its key, the records it has taken, and their number.
     """
 
     def __init__(self, config: Pattern) -> None:
@@ -54,20 +54,20 @@ class PatternProcessor(OrderedProcessor):
         return found.select(*self.key, self.time, *self.captured) if found.height else found
 
     def _advance(self, runs: pl.DataFrame, ready: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
-        """Leads the runs past the records."""
+        """Applies the records to the runs; returns the runs that are left, and the matches."""
         first = expression(self.taken[0].where).fill_null(False).alias(_BEGINS)
         ready = ready.with_columns(first)
         live = ready.filter(_BEGINS).select(self.key)
         if runs.height:
             live = pl.concat([live, runs.select(self.key)], how="vertical_relaxed")
         keys = live.unique(maintain_order=True).with_row_index(_CODE).cast({_CODE: pl.Int64})
-        ready = ready.join(keys, on=self.key, nulls_equal=True)  # of other keys nothing begins and nothing waits
+        ready = ready.join(keys, on=self.key, nulls_equal=True)  # other keys have no run and no first event
         if not ready.height:
             return runs, []
         if runs.height:
             runs = runs.join(keys, on=self.key, nulls_equal=True)
         ordered, codes = in_order(ready.drop(_BEGINS), ready[_CODE].to_numpy(), self.time)
-        records = ordered.with_columns(first)  # what begins must not decide between records of one instant
+        records = ordered.with_columns(first)  # this column must not decide the order of records of one time
         matches: list[pl.DataFrame] = []
         for positions in rounds(codes):
             self.seq += 1
@@ -76,7 +76,7 @@ class PatternProcessor(OrderedProcessor):
         return runs, matches
 
     def _round(self, runs: pl.DataFrame, records: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
-        """One record of each of some keys."""
+        """Applies one record of each of several keys."""
         matches = []
         if runs.height:
             met = runs.join(records.drop(self.key), on=_CODE)
@@ -102,7 +102,7 @@ class PatternProcessor(OrderedProcessor):
         return stacked(runs, begun), matches
 
     def _meet(self, met: pl.DataFrame) -> pl.DataFrame:
-        """Runs after the record that each has met, without those that it ends."""
+        """The runs after each has met its record, without the runs that the record ends."""
         stage, last = pl.col(_STAGE), len(self.taken)
         hit, ended = pl.lit(False), pl.lit(False)
         for waits in range(1, last + 1):
@@ -123,7 +123,7 @@ class PatternProcessor(OrderedProcessor):
         return met.with_columns(*taken, stage + pl.col(_HIT).cast(pl.Int64))
 
     def _begin(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Runs that begin with a record."""
+        """The runs that begin with these records."""
         if not records.height:
             return pl.DataFrame()
 
@@ -143,6 +143,6 @@ class PatternProcessor(OrderedProcessor):
         )
 
     def _absences(self, runs: pl.DataFrame) -> pl.DataFrame:
-        """Matches of runs whose time is up and that had only to wait."""
+        """The matches of runs whose time is up and that only waited for an absence."""
         done = runs.filter(pl.col(_STAGE) == len(self.taken))
         return done.with_columns((pl.col(_START) + self.within).alias(self.time))

@@ -1,4 +1,4 @@
-"""What runs in a shard: a processor takes in a batch and gives results, late records and what it holds."""
+"""The interface of all logic in a shard: a processor turns a micro-batch into results and late records."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from engine.state.segments import ShardState
 
 @dataclass(frozen=True)
 class StateCounts:
-    """What a processor holds in its state; ``None`` where it does not tell.
+    """Counts of what a processor has in its state; ``None`` where it does not count.
 
     Attributes:
-        keys: Keys; of windows made of slices, the most in one slice.
-        open: Windows, of any key, that have not ended.
-        timers: Timers that have not fired.
+        keys: Number of keys; for windows made of slices, the number in the largest slice.
+        open: Number of open windows of all keys.
+        timers: Number of timers that are set.
     """
 
     keys: int | None = None
@@ -28,7 +28,7 @@ class StateCounts:
 
     @classmethod
     def combined(cls, parts: Sequence[StateCounts]) -> StateCounts:
-        """What operators one after the other hold: the most keys of one of them, all windows, all timers."""
+        """The counts of a chain of operators: the most keys in one of them, and the sums of windows and timers."""
 
         def known(name: str) -> list[int]:
             return [value for part in parts if (value := getattr(part, name)) is not None]
@@ -39,7 +39,7 @@ class StateCounts:
 
 @dataclass(frozen=True)
 class Results:
-    """What a processor returns for a batch: new records, input that came too late to count, and what it holds."""
+    """The output of a processor for a micro-batch: results, late records, and counts of its state."""
 
     records: pl.DataFrame
     late: pl.DataFrame | None = None
@@ -51,4 +51,4 @@ class Processor(ABC):
 
     @abstractmethod
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Takes in a batch (any order, maybe empty) and returns what is final at the watermark."""
+        """Processes a micro-batch, in any order and maybe empty, and returns what is due at the watermark."""

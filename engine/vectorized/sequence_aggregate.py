@@ -1,4 +1,4 @@
-"""Aggregates over windows that the sequence of a key's records decides, over columns."""
+"""Aggregates over count windows and delta windows, over columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 class SequenceAggregateProcessor(OrderedProcessor):
     """The logic of a `SequenceAggregate`.
 
-    State: that of `Sequences`, and segment ``open`` with the partials of the windows that are open.
+    State: the state of `Sequences`; segment ``open`` holds the partials of the open windows.
     """
 
     def __init__(self, config: SequenceAggregate) -> None:
@@ -50,7 +50,7 @@ class SequenceAggregateProcessor(OrderedProcessor):
         return spans.join(self._finished(done), on=by, how="left", nulls_equal=True).drop(PARTIAL)
 
     def _among(self, tables: Tables, closed: pl.DataFrame) -> dict[str, pl.Series]:
-        """Which rows of some tables belong to windows that have closed."""
+        """For each table, which of its rows belong to windows that have closed."""
         *codes, wanted = alike([*tables.values(), closed], self.by)
         return {name: pl.Series(np.isin(some, wanted)) for name, some in zip(tables, codes, strict=True)}
 

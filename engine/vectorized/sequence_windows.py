@@ -1,4 +1,4 @@
-"""Assigns each record to its window, where the sequence of a key's records decides."""
+"""Assigns each record to its count window or delta window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a sequence logic over records of many keys: rounds, timers, and keys that expire."""
+"""Runs a `Logic` over the records of many keys: rounds, timers, and keys that expire."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ TIMER, LAST = "__timer", "__last"
 
 
 class Sequences:
-    """One logic over the keys of a shard.
+    """One logic over all keys of a shard.
 
-    State: segment ``keys``, a row a key, and ``keys/<part>``, what later batches changed of a large one.
+    State: segment ``keys`` holds a row for each key; ``keys/<part>`` holds later changes if the table is large.
 
     Args:
-        logic: What is done with each record.
-        key: The columns that name a sequence.
+        logic: The logic.
+        key: The key columns.
         time: The event-time column.
-        idle_ms: A key without a record for so long is forgotten; 0: never.
+        idle_ms: A key without a record for so many milliseconds is forgotten; 0: never.
     """
 
     def __init__(self, logic: Logic, key: Sequence[str], time: str, idle_ms: int = 0) -> None:
@@ -39,7 +39,7 @@ class Sequences:
         """Applies records and due timers.
 
         Returns:
-            The records that were forwarded, and what was emitted; without columns if there are none.
+            The forwarded records and the emitted results; frames without columns if there are none.
         """
         if not ready.height and state.notes.get("due", END_OF_TIME) > progress.now:
             return pl.DataFrame(), pl.DataFrame()
@@ -96,7 +96,7 @@ class Sequences:
                 self.forwarded.append(ordered[at[some]].with_columns(made))
 
     def _fire(self, rows: Ints, until: Ints, again: bool = True) -> None:
-        """Fires the timers of rows that are due; ``again``: also those that are set meanwhile."""
+        """Fires the due timers of some rows; ``again``: also timers that are set by these calls."""
         while True:
             timer = self.table.columns[TIMER]
             due = (timer[rows] <= until) & (timer[rows] != NO_TIMER)

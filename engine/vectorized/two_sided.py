@@ -1,4 +1,4 @@
-"""What operators on two streams keep: the records of both sides as one segment of state."""
+"""The stored records of a join: those of both sides in one segment."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from engine.state.segments import ShardState, pack, unpack
 
 
 def load(state: ShardState, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two tables as `save` wrote them; without columns if there are none."""
+    """Loads two tables that `save` has written; frames without columns if there are none."""
     stored = state.get(name)
     tables = unpack(stored) if stored else {}
     return tables.get("left", pl.DataFrame()), tables.get("right", pl.DataFrame())
 
 
 def save(state: ShardState, name: str, left: pl.DataFrame, right: pl.DataFrame) -> None:
-    """Two tables as one segment."""
+    """Stores two tables as one segment."""
     tables = {side: table for side, table in (("left", left), ("right", right)) if table.height}
     if tables:
         state.put(name, pack(tables))
@@ -24,6 +24,6 @@ def save(state: ShardState, name: str, left: pl.DataFrame, right: pl.DataFrame) 
 
 
 def stacked(*tables: pl.DataFrame) -> pl.DataFrame:
-    """Tables one below the other; those without rows do not matter."""
+    """Concatenates tables; those without rows are left out."""
     some = [table for table in tables if table.height]
     return pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()

@@ -16,7 +16,7 @@ from engine.windows import Sliding
 
 
 def ends(frame: pl.DataFrame, time: str, window: Sliding, before: int, now: int) -> pl.DataFrame:
-    """One row a window over each row's time that the watermark passes: ends after ``before``, up to ``now``."""
+    """For each row, one row for each of its windows that end after ``before`` and up to ``now``."""
     if not frame.height:
         return frame
     start = window.slice_start(pl.col(time))
@@ -28,7 +28,7 @@ def ends(frame: pl.DataFrame, time: str, window: Sliding, before: int, now: int)
 class WindowJoinProcessor(OrderedProcessor):
     """The logic of a `WindowJoin`.
 
-    State: segment ``sides``, the records of both streams that lie in an open window.
+    State: segment ``sides`` holds the records of both streams that lie in an open window.
     """
 
     instant: ClassVar[bool] = False
@@ -42,7 +42,7 @@ class WindowJoinProcessor(OrderedProcessor):
         return self.window.slice_start(pl.col(self.time)) + self.window.slice_ms
 
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
-        """The pairs of the windows that the watermark passes."""
+        """The pairs of the windows whose end the watermark has passed."""
         new, kept = self.sides.cut(ready), load(state, "sides")
         left, right = stacked(kept[0], new[0]), stacked(kept[1], new[1])
         if not left.height and not right.height:

@@ -1,4 +1,4 @@
-"""Windowed aggregation of one shard: put together from shared slices where that is possible, else a row a window."""
+"""Windowed aggregation of one shard: from shared slices where that is possible, otherwise one row for each window."""
 
 from engine.operators.windows import WindowAggregate
 from engine.vectorized.processor import Processor
@@ -7,5 +7,5 @@ from engine.vectorized.windows.triggered import GeneralWindows
 
 
 def window_processor(operator: WindowAggregate) -> Processor:
-    """The logic for these windows."""
+    """Chooses the logic for these windows."""
     return SlicedWindows(operator) if operator.shared else GeneralWindows(operator)

@@ -1,4 +1,4 @@
-"""Records to partials of aggregates, merged, and to results: for all keys and slices at once."""
+"""Lifts records to partial aggregates, merges these, and computes results, for all keys and slices at once."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ SUMS, SAMPLES = "sums", "samples"
 
 
 class Folds:
-    """The partials of some aggregates.
+    """The partials of several aggregates.
 
-    They are tables: `SUMS`, one row a key and slice, at least with the count; those of `RowAggregate` by their names;
-    `SAMPLES` for rates, which each kind of window works out in its own way.
+    The partials are tables: `SUMS` has one row for each key and slice, with at least the count; each `RowAggregate` has
+    a table of its own name; `SAMPLES` has the samples for rates, which the windows compute themselves.
 
     Args:
-        aggregates: What is wanted, by the name of its result column.
+        aggregates: The aggregate of each result column.
 
     Attributes:
         scalars: The aggregates whose partials are columns of `SUMS`.
         rates: The rates.
-        tables: The tables of rows, and for each the one that lifts and merges it.
-        wanted: For each of them, which results are read off it.
+        tables: For each table of rows, the aggregate that lifts and merges it.
+        wanted: For each table of rows, the aggregates whose results are computed from it.
     """
 
     def __init__(self, aggregates: Mapping[str, AnyAggregate]) -> None:
@@ -46,12 +46,12 @@ class Folds:
             self._merges |= aggregate.merge()
 
     def lift(self, records: pl.DataFrame, key: Sequence[str]) -> Tables:
-        """Partials of some records.
+        """Makes the partials of some records.
 
         Args:
-            records: Columns of the record type and `PARTIAL`, which with the key says into which partial a record goes:
-                the start of its slice, or the number of its window.
-            key: Key columns.
+            records: The records with the column `PARTIAL`, which together with the key identifies the partial of each
+                record: the start of its slice, or the number of its window.
+            key: The key columns.
         """
         by = [*key, PARTIAL]
         group = packed(records, by, room=ROOM)
@@ -65,21 +65,21 @@ class Folds:
         return tables
 
     def merge(self, name: str, rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-        """One table's rows of several partials of each ``by`` as those of one; samples stay as they are."""
+        """Merges the rows of one table by ``by``; samples stay as they are."""
         if name == SUMS:
             return grouped(self.complete(rows), list(by), self._merges)
         return self.tables[name].merge(rows, list(by)) if name in self.tables else rows
 
     def complete(self, sums: pl.DataFrame) -> pl.DataFrame:
-        """Adds the columns of aggregates that the job did not have yet when its state was written."""
+        """Adds the columns of aggregates that the job did not have when its state was written."""
         return sums.with_columns(pl.lit(None).alias(name) for name in self._merges if name not in sums.columns)
 
     def finished(self) -> list[pl.Expr]:
-        """The results that are read off one row of `SUMS`."""
+        """Expressions of the results that are computed from one row of `SUMS`."""
         return [aggregate.finish().alias(name) for name, aggregate in self.scalars.items()]
 
     def with_tables(self, results: pl.DataFrame, tables: Tables, by: Sequence[str]) -> pl.DataFrame:
-        """Results with the columns that are read off tables of rows; null where there is no table."""
+        """Adds the results that are computed from tables of rows; null where there is no table."""
         for name, kind in self.tables.items():
             wanted = self.wanted[name]
             if name in tables:
@@ -91,6 +91,6 @@ class Folds:
 
 
 def tables_by_name(parts: Sequence[Tables]) -> Iterator[tuple[str, list[pl.DataFrame]]]:
-    """The tables of each name in several sets of tables."""
+    """Groups the tables of several sets by their names."""
     for name in dict.fromkeys(name for part in parts for name in part):
         yield name, [part[name] for part in parts if name in part]

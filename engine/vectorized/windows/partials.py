@@ -1,4 +1,4 @@
-"""What windows hold: partials of their aggregates or, for an evictor, their records. A log: merged when read.
+"""The contents of windows: partial aggregates or, with an evictor, the records. They are merged when they are read.
 
 The column `WINDOW` of each table is the number of the row's window.
 """
@@ -22,8 +22,8 @@ class Partials:
     """The contents of some windows.
 
     Args:
-        config: What is aggregated, and which records stay.
-        tables: As `whole` gave them.
+        config: The aggregates and the evictor.
+        tables: The result of an earlier `whole`.
     """
 
     def __init__(self, config: WindowAggregate, tables: Tables) -> None:
@@ -36,7 +36,7 @@ class Partials:
         self.pieces.append({RECORDS: records} if self.config.evictor else self._lift(records))
 
     def move(self, to: npt.NDArray[np.int64]) -> None:
-        """Gives windows other numbers, by their old ones; windows that get the same one are merged. -1: forgotten."""
+        """Renumbers windows: ``to`` has the new number for each old one, -1 forgets; equal numbers are merged."""
         moved = []
         for tables in self.pieces:
             piece = {}
@@ -47,13 +47,13 @@ class Partials:
         self.pieces = moved
 
     def clear(self, windows: pl.Series, among: int) -> None:
-        """Forgets what some of a number of windows hold."""
+        """Clears the contents of some windows, of ``among`` windows in all."""
         to = np.arange(among)
         to[windows.to_numpy()] = -1
         self.move(to)
 
     def results(self, windows: pl.Series) -> pl.DataFrame:
-        """The aggregates of some windows: a row each, with its number."""
+        """The aggregates of some windows: a row for each window, with its number."""
         tables = self._merged(
             [{n: t.filter(t[WINDOW].is_in(windows.implode())) for n, t in p.items()} for p in self.pieces]
         )
@@ -66,7 +66,7 @@ class Partials:
         return self.folds.with_tables(result, tables, [WINDOW]).select(WINDOW, *self.config.aggregates)
 
     def whole(self) -> Tables:
-        """All as one."""
+        """The merged tables of all windows."""
         return self._merged(self.pieces)
 
     def _merged(self, pieces: list[Tables]) -> Tables:
@@ -80,7 +80,7 @@ class Partials:
         return self.folds.lift(records, [])
 
     def _kept(self, records: pl.DataFrame) -> pl.DataFrame:
-        """What the evictor leaves, in event-time order."""
+        """The records that the evictor keeps, in event-time order."""
         assert self.config.evictor is not None
         time = self.config.time
         names = [c for c in sorted(records.columns) if c != WINDOW]

@@ -1,4 +1,7 @@
-"""Counters in windows: a slice's increase and elapsed time, fixed when it closes, redone where late samples come in."""
+"""Rates of counters in sliced windows: the increase in a slice is computed when the slice closes.
+
+It is computed again when late samples come in.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +19,24 @@ INCREASE, ELAPSED = "rate.increase", "rate.elapsed"
 
 
 class Rates:
-    """The rate of one job's counters, as table `RATES` of each slice: a row a counter with its increase.
+    """The rate of a job's counters. Table `RATES` of each slice has a row for each counter, with its increase.
 
-    State: segment ``carry`` holds each counter's last sample in closed slices.
+    State: segment ``carry`` holds the last sample of each counter in closed slices.
     """
 
     def __init__(self, rate: Rate, key: list[str], window: Sliding) -> None:
         self.rate, self.key, self.window, self.time = rate, key, window, rate.time
         self.slice_ms = window.slice_ms
         self.reach = -(-rate.lookback_ms // self.slice_ms) * self.slice_ms
-        """How far from a sample's slice that of its predecessor or successor may lie: the lookback, in whole slices."""
+        """Largest distance between the slices of neighbouring samples, milliseconds: the lookback in whole slices."""
 
     def finish(self) -> pl.Expr:
-        """The rate, from the columns; null without two samples."""
+        """Expression of the rate; null without two samples."""
         rate = pl.col(INCREASE) * 1000 / pl.col(ELAPSED)
         return pl.when(pl.col(ELAPSED) > 0).then(rate).otherwise(None)
 
     def carry(self, late: list[int], slices: SliceStore, state: ShardState) -> None:
-        """Late samples may be their counters' last ones in closed slices."""
+        """Updates the last samples of counters in closed slices, where late samples are newer."""
         samples = self._samples(late, slices)
         if samples is not None:
             stored = state.get("carry")
@@ -45,7 +48,7 @@ class Rates:
         state.put("carry", pack({SAMPLES: last.filter(pl.col(self.time) >= since)}))
 
     def close(self, closed: list[int], slices: SliceStore, state: ShardState) -> None:
-        """Fixes the increase in slices that the watermark has just passed; carries each counter's last sample on."""
+        """Computes the increase in slices that the watermark has just passed; keeps each counter's last sample."""
         samples = self._samples(closed, slices)
         stored = state.get("carry") if closed else None
         if stored:
@@ -59,10 +62,10 @@ class Rates:
         self._keep(steps, state, since=max(closed) - self.rate.lookback_ms)
 
     def revise(self, changed: pl.DataFrame | None, slices: SliceStore, before: int) -> pl.DataFrame | None:
-        """Redoes closed slices in which late samples came in, and those whose first increase starts in one of them.
+        """Recomputes closed slices with late samples, and slices whose first increase starts in one of them.
 
         Returns:
-            ``changed`` with the keys and slices added whose rate is now another.
+            ``changed``, and the further keys and slices whose rate has changed.
         """
         if changed is None or not changed.height:
             return changed

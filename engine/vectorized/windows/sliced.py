@@ -1,6 +1,6 @@
-"""Windowed aggregation of one shard: slices in state, windows put together when the watermark passes their end.
+"""Windowed aggregation of one shard from slices: a window is put together when the watermark passes its end.
 
-State: the slices (see `SliceStore`), segment ``late/<end>`` with the revisions of windows that late data changed.
+State: the slices (see `SliceStore`); segment ``late/<end>`` holds the revisions of windows that late records changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SUMMED_RATES = {name: pl.col(name).sum() for name in (INCREASE, ELAPSED)}
 
 
 class SlicedWindows(Processor):
-    """The logic of a `WindowAggregate` whose windows share slices: results equal those of `GeneralWindows`."""
+    """The logic of a `WindowAggregate` whose windows share slices; the results equal those of `GeneralWindows`."""
 
     def __init__(self, config: WindowAggregate) -> None:
         self.config = config
@@ -38,13 +38,13 @@ class SlicedWindows(Processor):
         self.retention = self.window.size_ms + self.lateness + self._reach()
 
     def _reach(self) -> int:
-        """How far ahead of the slice of a late record the oldest slice lies that its windows are put together from."""
+        """How far before the slice of a late record the oldest slice lies that is needed to revise its windows."""
         return max(self.window.size_ms - self.slice_ms, self.rates.reach if self.rates else 0)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Adds the batch to its slices and returns the windows that the watermark closed or late data changed."""
+        """Adds the batch to its slices; returns the windows that the watermark closed or late records changed."""
         slices = SliceStore(state, self._merged)
-        if not batch.width:  # an operator ahead of this one in a chain had no results
+        if not batch.width:  # the operator before this one in a chain had no results
             batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
         batch = batch.with_columns(self.window.slice_start(pl.col(self.config.time)).alias(PARTIAL))
         too_late = pl.col(PARTIAL) + self.window.size_ms + self.lateness <= progress.before
@@ -66,7 +66,7 @@ class SlicedWindows(Processor):
         return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late, held)
 
     def _add(self, batch: pl.DataFrame, slices: SliceStore, before: int) -> pl.DataFrame | None:
-        """Adds the batch's partials to their slices; returns keys and slices that had fired before."""
+        """Adds the partials of the batch to their slices; returns keys and slices whose windows have fired before."""
         new = self.folds.lift(batch, self.key)
         fired = {start for start in new[SUMS][PARTIAL].unique().to_list() if start + self.slice_ms <= before}
         if not fired:
@@ -99,7 +99,7 @@ class SlicedWindows(Processor):
         state.notes["late"] = [end for end in late if not expired(end)]
 
     def _revise(self, changed: pl.DataFrame, slices: SliceStore, state: ShardState, before: int) -> pl.DataFrame:
-        """New revisions of the windows over changed keys and slices, if their allowed lateness is not over."""
+        """The new revisions of windows over changed keys and slices whose allowed lateness is not over."""
         windows = self._explode(changed).select(*self.key, END).unique()
         over = max(NEVER, before - self.lateness)
         windows = windows.filter((pl.col(END) <= before) & (pl.col(END) > over))
@@ -124,12 +124,12 @@ class SlicedWindows(Processor):
         return pl.concat(pieces, how="vertical_relaxed") if pieces else pl.DataFrame()
 
     def _explode(self, table: pl.DataFrame) -> pl.DataFrame:
-        """One row a window over each row's slice."""
+        """For each row, one row for each window that contains its slice."""
         steps = range(1, self.window.slices_per_window + 1)
         return pl.concat([table.with_columns((pl.col(PARTIAL) + i * self.slice_ms).alias(END)) for i in steps])
 
     def _windows(self, ends: list[int], only: pl.DataFrame | None, slices: SliceStore) -> pl.DataFrame:
-        """Results of windows by their ends: of all keys with revision 0, or of the keys and revisions in ``only``."""
+        """Results of the windows with these ends: of all keys, revision 0, or of the keys and revisions in ``only``."""
         first, last = ends[0] - self.window.size_ms, ends[-1]
         tables = slices.get(p for p in slices.starts if first <= p < last)
         wanted = pl.Series(ends, dtype=pl.Int64).implode()

@@ -1,6 +1,6 @@
-"""The open windows of a shard as one table: a row a window, with what its trigger remembers.
+"""The open windows of a shard as one table: a row for each window, with the state of its trigger.
 
-State: segment `SEGMENT` holds the table, the windows' contents and, if panes are retracted, the rows last emitted.
+State: segment `SEGMENT` holds the table, the contents of windows and, if panes are retracted, the rows last emitted.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _WINDOWS, _EMITTED = "#windows", "#emitted"
 
 
 class WindowTable:
-    """The open windows during one micro-batch; a window's number is its row.
+    """The open windows during one micro-batch; the number of a window is its row.
 
     Args:
-        config: The job's windows.
-        logic: Their trigger.
-        state: The shard's.
-        keys: Key columns without rows: their types; needed while no window is open.
+        config: The windows of the job.
+        logic: The logic of their trigger.
+        state: The state of the shard.
+        keys: An empty frame with the key columns, for their types while no window is open.
     """
 
     def __init__(self, config: WindowAggregate, logic: TriggerLogic, state: ShardState, keys: pl.DataFrame) -> None:
@@ -46,12 +46,12 @@ class WindowTable:
         self.changed = False
 
     def _complete(self, windows: pl.DataFrame) -> pl.DataFrame:
-        """Adds the columns that new windows lack, or those of an older state."""
+        """Adds the columns that new windows, or windows of an older state, lack."""
         defaults = self.logic.defaults() | {PANES: pl.lit(0, pl.Int64), REVISION: pl.lit(0, pl.Int64)}
         return windows.with_columns(e.alias(n) for n, e in defaults.items() if n not in windows.columns)
 
     def number(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Adds to records with a span the number of their window; opens those that are new."""
+        """Adds to records with their span the number of their window, and opens new windows."""
         by = [*self.key, START, END]
         known = self.windows.select(by).with_row_index("__known")
         spans = records.select(by).unique(maintain_order=True).join(known, on=by, how="left", maintain_order="left")
@@ -63,7 +63,10 @@ class WindowTable:
         return records.join(spans.drop("__known"), on=by, how="left", maintain_order="left").drop(START, END)
 
     def merge(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Adds to records with a span the number of the window it merges into; spans that overlap become one."""
+        """Session merging: adds to records the number of the window into which their span is merged.
+
+        Overlapping spans of a key, those of records and of open windows, become one window.
+        """
         keys = records.select(self.key).unique()
         self.windows = self.windows.drop(NEW, strict=False)
         windows = self.windows.with_row_index("__old").with_columns(pl.lit(None, pl.Int64).alias("__record"))
@@ -98,7 +101,7 @@ class WindowTable:
         self.changed = True
 
     def look(self, moment: TriggerMoment) -> pl.DataFrame | None:
-        """Fires the windows whose trigger is ready; returns their panes."""
+        """Evaluates the triggers of all windows, fires those that are ready, and returns their panes."""
         if not self.windows.height:
             return None
         seen = pl.col(NEW) > 0 if moment.kind == "record" else pl.lit(True)
@@ -117,7 +120,7 @@ class WindowTable:
         return self.fire(fired, moment) if fired.any() else None
 
     def _ask(self, moment: TriggerMoment, seen: pl.Expr) -> None:
-        """Asks the user's triggers of the windows seen."""
+        """Evaluates the user's own triggers for the windows in ``seen``."""
         numbered = self.windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64)).filter(seen)
         shown = numbered.select(WINDOW, *self.key, START, END, FRESH)
         clocks = {"watermark": moment.now, "clock": moment.clock}
@@ -130,7 +133,7 @@ class WindowTable:
             self.windows = self.windows.with_columns(pl.Series(name, answer))
 
     def fire(self, fired: pl.Series, moment: TriggerMoment) -> pl.DataFrame:
-        """The panes of some windows, after the rows that they take back."""
+        """Fires some windows: returns their panes, after the retractions of earlier ones."""
         numbered = self.windows.with_row_index(WINDOW).with_columns(pl.col(WINDOW).cast(pl.Int64))
         windows = numbered.filter(fired).with_columns(moment.timing().alias("timing"))
         results = windows.join(self.partials.results(windows[WINDOW]), on=WINDOW, how="left", maintain_order="left")
@@ -150,7 +153,7 @@ class WindowTable:
         return panes.drop(WINDOW)
 
     def _retracted(self, panes: pl.DataFrame) -> pl.DataFrame:
-        """Panes after those that they replace; they are what is replaced next."""
+        """Puts before each pane the retraction of the row that it replaces, and remembers the pane for the next one."""
         if self.emitted is None:
             self.emitted = panes.clear()
         again = pl.col(WINDOW).is_in(panes[WINDOW].implode())
@@ -159,7 +162,7 @@ class WindowTable:
         return pl.concat([back, panes], how="diagonal_relaxed")
 
     def close(self, until: int, moment: TriggerMoment) -> pl.DataFrame | None:
-        """Ends the windows up to an instant; those with records that were in no pane fire."""
+        """Closes the windows that end up to an instant; windows with records that were in no pane fire."""
         gone = self.windows[END] <= until
         if not gone.any():
             return None
@@ -178,7 +181,7 @@ class WindowTable:
             self.emitted = self.emitted.with_columns(now).filter(pl.col(WINDOW) >= 0)
 
     def save(self, state: ShardState) -> None:
-        """Writes what changed."""
+        """Writes the table and the contents to the state if they have changed."""
         if not self.changed:
             return
         if not self.windows.height:

@@ -1,8 +1,9 @@
 """Triggers over many windows at once: a trigger becomes expressions over columns of the table of windows.
 
-What a trigger remembers are columns of that table: of the pane, how many records (`FRESH`) and when the first one came
-(`OPENED`); for each `OrFinally` the same, with whether it is over; for each `AfterEach` which trigger's turn it is; for
-each `AfterAll` which triggers were ready. The specification is `engine.reference.triggers`.
+The state of a trigger is columns of that table. The pane has its number of records (`FRESH`) and the processing time of
+its first record (`OPENED`). Each `OrFinally` has the same two columns, and whether it is over; each `AfterEach` has the
+number of the trigger whose turn it is; each `AfterAll` has which triggers were ready. The specification is
+`engine.reference.triggers`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from engine.triggers import (
 
 END, FRESH, OPENED = "window_end", "fresh", "opened"
 NEW = "__new"
-"""Column with the number of records that a window has just got."""
+"""Column with the number of records that a window has just received."""
 
 _FALSE = pl.lit(False)
 _ANY_NUMBER = 1 << 40
@@ -36,7 +37,7 @@ _ANY_NUMBER = 1 << 40
 
 @dataclass(frozen=True)
 class TriggerMoment:
-    """When triggers are looked at; see `engine.reference.triggers.Moment`."""
+    """A moment at which triggers are evaluated; see `engine.reference.triggers.Moment`."""
 
     kind: Literal["clock", "record", "watermark"]
     before: int
@@ -44,7 +45,7 @@ class TriggerMoment:
     clock: int
 
     def timing(self) -> pl.Expr:
-        """Whether a pane that each window fires now is early, on time or late."""
+        """The timing of a pane that each window fires now: early, on time or late."""
         end = pl.col(END)
         late = pl.when(end > self.before).then(pl.lit("on_time")).otherwise(pl.lit("late"))
         return pl.when(end > self.now).then(pl.lit("early")).otherwise(late)
@@ -52,7 +53,7 @@ class TriggerMoment:
 
 @dataclass(frozen=True)
 class Scope:
-    """Columns that count records and tell the first one's processing time."""
+    """Names of two columns: the number of records, and the processing time of the first one."""
 
     count: str = FRESH
     opened: str = OPENED
@@ -62,8 +63,8 @@ class TriggerNode:
     """A trigger within a tree of triggers.
 
     Args:
-        trigger: What it is.
-        numbers: Gives each node a number of its own.
+        trigger: The specification.
+        numbers: Iterator that gives each node a number.
     """
 
     def __init__(self, trigger: Trigger, numbers: Iterator[int]) -> None:
@@ -81,7 +82,7 @@ class TriggerNode:
             yield from part.all()
 
     def ready(self, moment: TriggerMoment, scope: Scope) -> pl.Expr:  # noqa: PLR0911
-        """Whether each window's trigger wants to fire."""
+        """Expression: whether this trigger is ready, for each window."""
         match self.trigger:
             case AfterCount(n):
                 return pl.col(scope.count) >= n
@@ -123,9 +124,9 @@ class TriggerNode:
     def looked_at(
         self, moment: TriggerMoment, scope: Scope, fired: pl.Expr, active: pl.Expr, begun: dict[str, pl.Expr]
     ) -> dict[str, pl.Expr]:
-        """How what is remembered moves on; ``begun`` gets, of each `OrFinally`, in which windows its turn begins.
+        """Expressions of the trigger's state after a moment. Adds to ``begun`` where the turn of an `OrFinally` begins.
 
-        The end of an `OrFinally` never learns that its window fired.
+        The state of the end of an `OrFinally` does not start afresh when its window fires.
         """
         moved: dict[str, pl.Expr] = {}
         if isinstance(self.trigger, AfterAll):
@@ -152,11 +153,11 @@ class TriggerNode:
         return moved
 
     def ended(self, moment: TriggerMoment) -> pl.Expr:
-        """Whether an `OrFinally` is over after this moment."""
+        """Expression: whether an `OrFinally` is over after this moment."""
         return pl.col(self.over) | self.parts[1].ready(moment, self.scope)
 
     def counters(self, scope: Scope) -> Iterator[tuple[str, int]]:
-        """Each column that is counted up to a number at which a window may fire, and that number."""
+        """The columns that count records, each with the count at which a window may fire."""
         if isinstance(self.trigger, AfterCount):
             yield scope.count, self.trigger.n
         for i, part in enumerate(self.parts):
@@ -178,21 +179,21 @@ class TriggerLogic:
         self.scopes = [Scope(), *(node.scope for node in self.untils)]
 
     def defaults(self) -> dict[str, pl.Expr]:
-        """The columns, as they are in a new window."""
+        """The state columns of a new window."""
         columns = {scope.count: pl.lit(0, pl.Int64) for scope in self.scopes}
         columns |= {scope.opened: pl.lit(END_OF_TIME, pl.Int64) for scope in self.scopes}
         columns |= dict.fromkeys([*(node.over for node in self.untils), *self.held], _FALSE)
         return columns | {node.turn: pl.lit(0, pl.Int64) for node in self.turns}
 
     def merged(self) -> dict[str, pl.Expr]:
-        """The columns of a window that several have become."""
+        """The state columns of a window that several windows were merged into."""
         columns = {scope.count: pl.col(scope.count).sum() for scope in self.scopes}
         columns |= {scope.opened: pl.col(scope.opened).min() for scope in self.scopes}
         columns |= {name: pl.col(name).any() for name in (*(node.over for node in self.untils), *self.held)}
         return columns | {node.turn: pl.col(node.turn).max() for node in self.turns}
 
     def took(self, clock: int) -> dict[str, pl.Expr]:
-        """The columns after `NEW` records."""
+        """The state columns after `NEW` records."""
         columns = {scope.count: pl.col(scope.count) + pl.col(NEW) for scope in self.scopes}
         for scope in self.scopes:
             opened = pl.col(scope.opened)
@@ -200,11 +201,11 @@ class TriggerLogic:
         return columns
 
     def ready(self, moment: TriggerMoment) -> pl.Expr:
-        """Whether each window is ready; a `CustomTrigger`'s answer is expected in its column."""
+        """Whether each window is ready; the answer of a `CustomTrigger` must be in its column."""
         return self.root.ready(moment, Scope())
 
     def looked_at(self, moment: TriggerMoment, fired: pl.Expr, active: pl.Expr) -> dict[str, pl.Expr]:
-        """The columns after a moment at which some windows fired, and only active ones were looked at."""
+        """The state columns after a moment at which some windows fired and only active ones were evaluated."""
         begun: dict[str, pl.Expr] = {}
         columns = self.root.looked_at(moment, Scope(), fired, active, begun)
         for node in self.untils:
@@ -214,7 +215,7 @@ class TriggerLogic:
         return columns
 
     def room(self, moment: TriggerMoment) -> pl.Expr:
-        """How many records each window can take in before it must be looked at: no trigger fires ahead of the last."""
+        """How many records each window can take in before its trigger must be evaluated again."""
         if self.customs:
             return pl.lit(1, pl.Int64)
         rooms = [
@@ -224,7 +225,7 @@ class TriggerLogic:
         return pl.when(self.ready(moment)).then(pl.lit(1, pl.Int64)).otherwise(pl.min_horizontal(rooms))
 
     def room_of_all(self) -> pl.Expr:
-        """The same for all windows of a key in one, where they may yet merge: `AfterAll` then waits for that too."""
+        """The same for all windows of a key together, which may still merge (sessions)."""
         if self.customs or self.held:
             return pl.lit(1, pl.Int64)
         return pl.min_horizontal([n - pl.col(c).sum() for c, n in self.counters]).clip(1)

@@ -1,8 +1,8 @@
 """Windows of any kind with any trigger, of one shard, vectorised over keys and windows.
 
-The specification is `engine.reference.windows`. A trigger that looks at each record makes *rounds*: each window takes
-in as many records as it can before its trigger may fire, all windows at once, then triggers are looked at. So a batch
-costs as many rounds as its busiest window has results.
+The specification is `engine.reference.windows`. A trigger that is evaluated after each record makes *rounds*: all
+windows at once take in as many records as they can before their trigger may fire, and then triggers are evaluated. So a
+micro-batch takes as many rounds as its busiest window has results.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class GeneralWindows(Processor):
         self.logic = TriggerLogic(config.fires)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Moves the clock on, takes in the batch, moves the watermark on, ends windows."""
-        if not batch.columns and state.get(SEGMENT) is None:  # ahead of it in a chain nothing has come out yet
+        """Advances processing time, takes in the batch, advances the watermark, and closes windows."""
+        if not batch.columns and state.get(SEGMENT) is None:  # the operator before it in a chain has had no results yet
             return Results(batch, held=StateCounts(open=0))
         table = WindowTable(self.config, self.logic, state, batch.clear())
         before, now, clock = progress.before, progress.now, progress.clock
@@ -58,11 +58,11 @@ class GeneralWindows(Processor):
         return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late, held)
 
     def _over(self, watermark: int) -> int:
-        """Windows that end by then are over for good."""
+        """Windows that end up to this instant are closed for good: the watermark less the allowed lateness."""
         return END_OF_TIME if watermark == END_OF_TIME else max(NEVER, watermark - self.lateness)
 
     def _spans(self, batch: pl.DataFrame, over: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """A row for each span of each record that is not over, in order of arrival; and the records without one."""
+        """A row for each open span of each record, in order of arrival; and the late records, which have none."""
         if not batch.height:
             return batch, batch
         spans = self.config.window.spans(batch[self.config.time].to_numpy())
@@ -73,7 +73,7 @@ class GeneralWindows(Processor):
         return batch[rows].with_columns(columns), batch.filter(pl.Series(missed, dtype=pl.Boolean))
 
     def _rounds(self, records: pl.DataFrame, table: WindowTable, moment: TriggerMoment) -> Iterator[pl.DataFrame]:
-        """The records, in pieces after each of which triggers must be looked at."""
+        """Splits the records into rounds; after each, triggers must be evaluated."""
         if not self.config.fires.by_record:
             yield records
             return
@@ -98,12 +98,12 @@ class GeneralWindows(Processor):
             yield records[np.sort(piece)]
 
     def _room(self, table: WindowTable, moment: TriggerMoment) -> Numbers:
-        """How many records each window takes in a round."""
+        """How many records each window takes in one round."""
         room: Numbers = table.windows.select(self.logic.room(moment).alias("room"))["room"].to_numpy()
         return room if len(room) == table.windows.height else np.full(table.windows.height, room[0])
 
     def _room_of_keys(self, keys: pl.DataFrame, table: WindowTable) -> Numbers:
-        """How many records each key takes in a round, into whatever windows."""
+        """How many records each key takes in one round, in all its windows together."""
         fresh = self.logic.defaults()
         none = keys.with_columns(e.alias(n) for n, e in fresh.items())
         held = table.windows.drop(NEW, strict=False).join(keys, on=self.key, how="inner").select(none.columns)
