@@ -21,24 +21,164 @@ SERVERS_ONLY = (
 """Left out of the sample: what runs only with servers or on a terminal, and what is itself a test."""
 
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("engine/columns", ("tests/engine/test_aggregates.py", "tests/engine/operators/test_operators_match_reference.py")),
+    (
+        "engine/columns",
+        (
+            "tests/engine/test_aggregates.py",
+            "tests/engine/operators/test_operators_match_reference.py",
+            "tests/engine/test_windows_match_reference.py",
+        ),
+    ),
     (
         "engine/formats",
-        ("tests/engine/test_json_lines.py", "tests/pipelines/normalize", "tests/engine/test_columnar.py"),
+        (
+            "tests/engine/test_json_lines.py",
+            "tests/engine/test_json_records.py",
+            "tests/engine/test_columnar.py",
+            "tests/pipelines/normalize",
+        ),
     ),
-    ("engine/spec", ("tests/engine/test_settings.py", "tests/engine/test_records.py", "tests/engine")),
-    ("engine/runtime", ("tests/engine/test_pieces_of_a_batch.py", "tests/engine/test_sources.py", "tests/engine")),
-    ("engine/aggregates", ("tests/engine/test_aggregates.py", "tests/engine/test_windows_match_reference.py")),
-    ("engine/watermarks", ("tests/engine/test_watermarks.py", "tests/transcripts")),
-    ("engine/vectorized/windows", ("tests/engine/test_late_counters.py", "tests/engine", "tests/transcripts")),
-    ("engine/vectorized", ("tests/engine/operators", "tests/transcripts/operators")),
-    ("engine/operators", ("tests/engine/operators", "tests/transcripts/operators")),
-    ("engine", ("tests/engine", "tests/transcripts", "tests/pipelines/normalize")),
-    ("models/templates", ("tests/models/test_templates.py", "tests/pipelines/detect/test_logs.py")),
-    ("models/multivariate", ("tests/models/test_multivariate.py", "tests/models/test_contracts.py")),
+    (
+        "engine/spec",
+        (
+            "tests/engine/test_settings.py",
+            "tests/engine/test_records.py",
+            "tests/engine/test_built_wrong.py",
+            "tests/engine/test_durations.py",
+            "tests/engine/test_sources.py",
+            "tests/engine/test_time_columns.py",
+            "tests/engine/test_time.py",
+        ),
+    ),
+    (
+        "engine/state",
+        (
+            "tests/engine/operators/test_state.py",
+            "tests/engine/test_kill_points.py",
+            "tests/engine/test_continuation.py",
+            "tests/engine/test_late_counters.py",
+        ),
+    ),
+    (
+        "engine/runtime",
+        (
+            "tests/engine/test_pieces_of_a_batch.py",
+            "tests/engine/test_sources.py",
+            "tests/engine/test_json_records.py",
+            "tests/engine/test_continuation.py",
+            "tests/engine/test_time.py",
+            "tests/engine/test_time_columns.py",
+            "tests/engine/test_missing_values.py",
+            "tests/engine/operators/test_state.py",
+        ),
+    ),
+    (
+        "engine/aggregates",
+        (
+            "tests/engine/test_aggregates.py",
+            "tests/engine/test_windows_match_reference.py",
+        ),
+    ),
+    (
+        "engine/watermarks",
+        (
+            "tests/engine/test_watermarks.py",
+            "tests/engine/test_watermarks_match_reference.py",
+        ),
+    ),
+    (
+        "engine/windows",
+        (
+            "tests/engine/test_windows.py",
+            "tests/engine/test_general_windows.py",
+            "tests/engine/test_final_panes.py",
+            "tests/transcripts/test_transcripts.py",
+        ),
+    ),
+    (
+        "engine/triggers",
+        (
+            "tests/engine/test_final_panes.py",
+            "tests/transcripts/test_transcripts.py",
+        ),
+    ),
+    (
+        "engine/vectorized/windows",
+        (
+            "tests/engine/test_late_counters.py",
+            "tests/engine/test_lateness_limit.py",
+            "tests/engine/test_final_panes.py",
+            "tests/engine/test_shared_windows.py",
+            "tests/engine/test_general_windows.py",
+            "tests/engine/test_missing_values.py",
+            "tests/engine/test_kill_points.py",
+            "tests/engine/test_windows_match_reference.py",
+            "tests/transcripts/test_transcripts.py",
+        ),
+    ),
+    (
+        "engine/vectorized",
+        (
+            "tests/engine/operators",
+            "tests/transcripts/operators",
+            "tests/engine/test_kill_points.py",
+            "tests/engine/test_missing_values.py",
+        ),
+    ),
+    (
+        "engine/operators",
+        (
+            "tests/engine/test_built_wrong.py",
+            "tests/engine/test_settings.py",
+            "tests/engine/operators",
+            "tests/transcripts/operators",
+            "tests/engine/test_final_panes.py",
+            "tests/engine/test_general_windows.py",
+        ),
+    ),
+    (
+        "engine/reference",
+        (
+            "tests/engine/test_final_panes.py",
+            "tests/engine/operators",
+            "tests/transcripts",
+            "tests/engine/test_aggregates.py",
+            "tests/engine/test_general_windows.py",
+            "tests/engine/test_windows_match_reference.py",
+        ),
+    ),
+    (
+        "engine",
+        (
+            "tests/engine",
+            "tests/transcripts",
+            "tests/pipelines/normalize",
+        ),
+    ),
+    (
+        "models/templates",
+        (
+            "tests/models/test_constants_in_use.py",
+            "tests/models/test_templates.py",
+            "tests/pipelines/detect/test_logs.py",
+        ),
+    ),
+    (
+        "models/multivariate",
+        (
+            "tests/models/test_constants_in_use.py",
+            "tests/models/test_multivariate.py",
+            "tests/models/test_contracts.py",
+        ),
+    ),
     (
         "models/regimes",
-        ("tests/models/test_regimes.py", "tests/models/test_time_constants.py", "tests/models/test_contracts.py"),
+        (
+            "tests/models/test_silence.py",
+            "tests/models/test_regimes.py",
+            "tests/models/test_time_constants.py",
+            "tests/models/test_contracts.py",
+        ),
     ),
     (
         "models/families",
@@ -77,13 +217,93 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/models/test_time_constants.py",
         ),
     ),
-    ("pipelines/jobs/detect/logs", ("tests/pipelines/detect/test_logs.py",)),
-    ("pipelines/jobs/detect", ("tests/pipelines/detect", "tests/pipelines/contracts")),
+    (
+        "pipelines/jobs/detect/logs",
+        (
+            "tests/pipelines/detect/test_logs.py",
+            "tests/pipelines/detect/test_late_logs.py",
+        ),
+    ),
+    (
+        "pipelines/jobs/detect/metrics/peers",
+        (
+            "tests/pipelines/detect/test_peers.py",
+            "tests/pipelines/detect/test_detection.py",
+        ),
+    ),
+    (
+        "pipelines/jobs/detect/metrics/absence",
+        (
+            "tests/pipelines/detect/test_absence.py",
+            "tests/pipelines/detect/test_detection.py",
+        ),
+    ),
+    (
+        "pipelines/jobs/detect/metrics",
+        (
+            "tests/pipelines/detect/test_detection.py",
+            "tests/pipelines/detect/test_influencers.py",
+            "tests/pipelines/contracts/test_explanations.py",
+            "tests/pipelines/detect/test_late_windows.py",
+            "tests/pipelines/detect/test_peers.py",
+            "tests/pipelines/detect/test_absence.py",
+            "tests/pipelines/detect/test_rules.py",
+            "tests/pipelines/detect/test_incidents.py",
+        ),
+    ),
+    (
+        "pipelines/jobs/detect",
+        (
+            "tests/pipelines/detect/test_operator.py",
+            "tests/pipelines/detect/test_control_messages.py",
+            "tests/pipelines/detect/test_correction_journal.py",
+            "tests/pipelines/detect/test_rules.py",
+            "tests/pipelines/detect",
+        ),
+    ),
     ("pipelines/jobs/mine_logs", ("tests/pipelines/mine_logs",)),
     ("pipelines/jobs/index", ("tests/pipelines/index",)),
-    ("pipelines/query", ("tests/pipelines/query", "tests/pipelines/detect/test_rules.py")),
-    ("pipelines/contracts", ("tests/pipelines/contracts", "tests/pipelines/detect", "tests/test_codes.py")),
-    ("pipelines", ("tests/pipelines", "tests/test_codes.py")),
+    (
+        "pipelines/jobs",
+        (
+            "tests/pipelines/contracts/test_schemas.py",
+            "tests/pipelines/test_chain.py",
+            "tests/pipelines/contracts",
+            "tests/pipelines/runtime",
+        ),
+    ),
+    (
+        "pipelines/query",
+        (
+            "tests/pipelines/query",
+            "tests/pipelines/detect/test_rules.py",
+        ),
+    ),
+    (
+        "pipelines/contracts/explanations",
+        (
+            "tests/pipelines/contracts/test_explanations.py",
+            "tests/pipelines/detect/test_detection.py",
+            "tests/pipelines/detect/test_logs.py",
+        ),
+    ),
+    (
+        "pipelines/contracts",
+        (
+            "tests/pipelines/contracts",
+            "tests/test_codes.py",
+            "tests/pipelines/normalize",
+            "tests/pipelines/detect/test_control_messages.py",
+            "tests/pipelines/detect/test_rules.py",
+        ),
+    ),
+    (
+        "pipelines",
+        (
+            "tests/pipelines",
+            "tests/test_codes.py",
+        ),
+    ),
 )
 """Beginning of a module's path, and the tests that judge it, the nearest first; the first entry that fits holds."""
 
