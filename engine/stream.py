@@ -27,6 +27,7 @@ from engine.operators.sequence_aggregate import SequenceAggregate
 from engine.operators.sequence_windows import SequenceWindows
 from engine.operators.two_sided import TwoSided
 from engine.operators.windows import WindowAggregate
+from engine.spec.choice import check_choice
 from engine.spec.decoder import Decoder
 from engine.spec.default_outputs import json_output, late_output, side_output
 from engine.spec.duration import Duration, DurationField
@@ -140,7 +141,11 @@ class Stream:
                 greatest arrival before the micro-batch if that is later.
             column: Name of the time column. For ingestion and processing time it is added, or replaced if it exists.
                 ``None``: ``arrived``, ``processed``, or the time column of the source.
+
+        Raises:
+            NewnormalError: ``CHOICE_INVALID`` if there is no such clock.
         """
+        check_choice(clock, TimeDomain, "timed()")
         names = {"event": self.source.time, "ingestion": "arrived", "processing": "processed"}
         return replace(self, sources=tuple(s.timed(clock, column or names[clock]) for s in self._plain("timed")))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import pyarrow as pa
 
-from engine.operators.two_sided import TwoSided, pair_columns
+from engine.operators.two_sided import How, TwoSided, pair_columns
+from engine.spec.choice import check_choice
 from engine.spec.columns import require
 from engine.spec.steps import Where, after, expression
 
@@ -31,7 +32,7 @@ class Broadcast(TwoSided):
     identity: tuple[str, ...]
     on: tuple[str, ...] = ()
     where: str = ""
-    how: Literal["inner", "left"] = "inner"
+    how: How = "inner"
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         require(self.identity, pa.schema([given.field(name) for name in self.right]), "Broadcast(identity)")
@@ -41,5 +42,6 @@ class Broadcast(TwoSided):
         return pair
 
     def __post_init__(self) -> None:
+        check_choice(self.how, How, "Broadcast(how)")
         if self.where:
             expression(self.where, "broadcast")

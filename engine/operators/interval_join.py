@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import pyarrow as pa
 
-from engine.operators.two_sided import TwoSided, pair_columns
+from engine.operators.two_sided import How, TwoSided, pair_columns
+from engine.spec.choice import check_choice
 from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
 
@@ -23,17 +23,18 @@ class IntervalJoin(TwoSided):
             more. Its time is the end of the interval, or its own time if that is later.
 
     Raises:
-        NewnormalError: ``INTERVAL_INVALID`` if the upper bound lies before the lower one.
+        NewnormalError: ``INTERVAL_INVALID`` if the upper bound lies before the lower one; ``CHOICE_INVALID``.
     """
 
     lower: DurationField = DurationField("lower", signed=True)
     upper: DurationField = DurationField("upper", signed=True)
-    how: Literal["inner", "left"] = "inner"
+    how: How = "inner"
 
     def results(self, given: pa.Schema) -> pa.Schema | None:
         return pa.schema([given.field(self.time), *pair_columns(self, self.key, given)])
 
     def __post_init__(self) -> None:
+        check_choice(self.how, How, "IntervalJoin(how)")
         if self.upper < self.lower:
             what = f"upper {self.upper} lies before lower {self.lower}"
             raise NewnormalError("INTERVAL_INVALID", what, "interval join", 'e.g. lower="-5s", upper="5s"')

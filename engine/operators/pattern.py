@@ -8,10 +8,14 @@ from typing import Literal
 import pyarrow as pa
 
 from engine.operators.ordered import EventTimeOrdered
+from engine.spec.choice import check_choice
 from engine.spec.columns import require
 from engine.spec.duration import DurationField
 from engine.spec.errors import NewnormalError
 from engine.spec.steps import Where, after, expression
+
+Follows = Literal["followed_by", "next", "absent"]
+After = Literal["each", "past_last"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,10 @@ class Event:
 
     name: str
     where: str
-    how: Literal["followed_by", "next", "absent"] = "followed_by"
+    how: Follows = "followed_by"
+
+    def __post_init__(self) -> None:
+        check_choice(self.how, Follows, f"event {self.name}")
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,10 @@ class Pattern(EventTimeOrdered):
     events: tuple[Event, ...]
     within: DurationField = DurationField("within")
     columns: tuple[str, ...] = ()
-    after: Literal["each", "past_last"] = "each"
+    after: After = "each"
 
     def __post_init__(self) -> None:
+        check_choice(self.after, After, "Pattern(after)")
         for event in self.events:
             expression(event.where, f"event {event.name}")
         names = [event.name for event in self.events]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import polars as pl
 import pyarrow as pa
@@ -14,6 +14,8 @@ from engine.spec.columns import require
 from engine.spec.inputs import INPUT
 
 LEFT_TIME, RIGHT_TIME = "left_time", "right_time"
+How = Literal["inner", "left"]
+"""Whether a left record without a pair gives no result, or one with nulls on the right."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ job("INPUTS_CLASH", "inputs of a job differ in clock, time column or type of a c
 job("NAME_INVALID", "a job or a topic has a name that Kafka does not take", "letters, digits, dots, `_` and `-`")
 job("STREAM_ORDER", "a step stands after an operator where it must stand before", "put it first, or use a second job")
 job("EXPRESSION_INVALID", "a SQL expression does not parse, or names an unknown column", "mend the expression")
+job("CHOICE_INVALID", "a word, such as the kind of a join, is not one of a few", "give one that the message lists")
 job("PATTERN_INVALID", "a pattern has no events that can follow one another", "see [engine.md](engine.md)")
 job("INTERVAL_INVALID", "an interval join ends before it begins", 'e.g. `lower="-5s"`, `upper="5s"`')
 job("PROCESSOR_UNKNOWN", "tests only: the reference interpreter does not know this processor", "give it `reference()`")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.spec.choice import check_choice
 from engine.spec.record import Record
+
+Format = Literal["columnar", "json"]
 
 
 @dataclass(frozen=True)
@@ -22,9 +25,12 @@ class Output:
 
     topic: str
     record: type[Record]
-    format: Literal["columnar", "json"] = "columnar"
+    format: Format = "columnar"
     partitions: int = 4
     by: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice(self.format, Format, f"format of output {self.topic}")
 
     @property
     def partitioned_by(self) -> str:

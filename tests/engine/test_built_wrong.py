@@ -11,6 +11,7 @@ import pytest
 import engine
 from engine import (
     AfterCount,
+    Broadcast,
     Correlation,
     Count,
     Deduplicate,
@@ -162,6 +163,37 @@ WRONG: dict[str, tuple[Callable[[], object], str, str, str]] = {
         "COLUMN_UNKNOWN",
         "event a",
         "word",
+    ),
+    "a join of an unknown kind": (
+        lambda: keyed().join(words(), IntervalJoin("0s", "1m", how="outer")),
+        "CHOICE_INVALID",
+        "IntervalJoin(how)",
+        "inner, left",
+    ),
+    "a broadcast of an unknown kind": (
+        lambda: keyed().join(words(), Broadcast(("word",), how="right")),
+        "CHOICE_INVALID",
+        "Broadcast(how)",
+        "inner, left",
+    ),
+    "an event that follows in an unknown way": (
+        lambda: keyed().process(Pattern((Event("a", "weight > 1", "after"),), within="1m")),
+        "CHOICE_INVALID",
+        "event a",
+        "followed_by, next, absent",
+    ),
+    "a pattern that goes on in an unknown way": (
+        lambda: keyed().process(Pattern((Event("a", "weight > 1"),), within="1m", after="past-last")),
+        "CHOICE_INVALID",
+        "Pattern(after)",
+        "each, past_last",
+    ),
+    "an unknown clock": (lambda: words().timed("procesing"), "CHOICE_INVALID", "timed()", "processing"),
+    "an unknown format": (
+        lambda: counts().write("counts", Output("counts", Counted, "avro")),
+        "CHOICE_INVALID",
+        "format of output counts",
+        "columnar, json",
     ),
     "a correlation of an unknown column": (
         lambda: keyed().join(words(), Correlation("weight", "price", Sliding("30s", every="1s"))),

@@ -92,14 +92,3 @@ def test_a_template_is_as_grave_as_its_gravest_line_and_severities_are_counted_a
     assert (template["count"], template["severity"]) == (4, 3)
     severities = {metric: row["count"] for metric, row in found.items() if metric.startswith("log.severity.")}
     assert severities == {"log.severity.informational": 2, "log.severity.error": 1, "log.severity.warning": 1}
-
-
-def test_the_gravest_line_of_a_template_decides_its_severity_wherever_it_stands() -> None:
-    """Two templates of two lines each: of one the first line is the gravest, by time and by text; of one the last."""
-    texts = {"login of ann failed": 3, "login of bob failed": 6, "order from ann lost": 6, "order from bob lost": 3}
-    rows = [said("a", START + i, text, severity=severity) for i, (text, severity) in enumerate(texts.items())]
-    found = pl.DataFrame(driven(JOB, pl.DataFrame(rows), []).rows).filter(pl.col("template").is_not_null())
-    assert sorted(found.select("template", "count", "severity").rows()) == [
-        ("app login of <*> failed", 2, 3),
-        ("app order from <*> lost", 2, 3),
-    ]
