@@ -1,7 +1,7 @@
-"""The chain: every job, the topics that it reads and writes, and the function that builds it.
+"""The chain of production jobs: for each job the topics that it reads and writes, and the function that builds it.
 
-This table is the one place that says how data flow. The topics that the driver makes, the order in which jobs start and
-are shown, docs/jobs.md and the picture in the README follow from it.
+Only this table says how data flow. The topics that the driver creates, the order in which jobs start and are shown,
+docs/jobs.md and the picture in the README follow from it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Link:
     """One job of the chain.
 
     Args:
-        name: Its name on the command line, in the status and in its checkpoint.
-        folder: Its folder below ``pipelines/jobs``.
-        inputs: Names of the topics that it reads, without the namespace.
-        outputs: Names of the topics that it writes, without the namespace; that of late records is the last.
-        build: Makes the job from the settings; ``None`` for the sink, which writes to Elasticsearch by a query of its
+        name: Name of the job on the command line, in the status and in the path of its checkpoint.
+        folder: Folder of the job below ``pipelines/jobs``.
+        inputs: Names of the topics that the job reads, without the namespace.
+        outputs: Names of the topics that the job writes, without the namespace; the topic of late records is the last.
+        build: Builds the job from the settings; ``None`` for the sink, which writes to Elasticsearch by a query of its
             own (`pipelines.jobs.index.job`).
-        does: What it does, for the generated docs.
+        does: What the job does, for the generated docs.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Link:
     does: str
 
     def reads(self, settings: Settings) -> tuple[str, ...]:
-        """The full names of the topics that it reads."""
+        """The full names of the topics that the job reads."""
         return tuple(settings.topic(name) for name in self.inputs)
 
 
@@ -51,7 +51,7 @@ CHAIN = (
         (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.RAW_COLLECTD),
         (topics.TELEMETRY,),
         normalizer,
-        "checks what agents write and their clocks; decides the watermark",
+        "checks the samples of agents and their clocks; decides the watermark",
     ),
     Link(
         "log_normalizer",
@@ -67,7 +67,7 @@ CHAIN = (
         (topics.TELEMETRY,),
         (topics.FEATURES, topics.FEATURES_LATE),
         extractor,
-        "statistics of each series in event-time windows",
+        "computes statistics of each series in event-time windows",
     ),
     Link(
         "templates",
@@ -83,7 +83,7 @@ CHAIN = (
         (topics.FEATURES, topics.RULES, topics.LABELS),
         (topics.NOVELTIES, topics.NOVELTIES_LATE),
         detector,
-        "what is novel of each series and each machine",
+        "finds what is novel in each series and each machine",
     ),
     Link(
         "log_detector",
@@ -91,20 +91,20 @@ CHAIN = (
         (topics.LOG_FEATURES, topics.RULES, topics.LABELS),
         (topics.NOVELTIES, topics.LOG_FEATURES_LATE),
         log_detector,
-        "what is novel of each machine's log",
+        "finds what is novel in each machine's log",
     ),
     Link("sink", "index", (topics.NOVELTIES,), (), None, "stores verdicts in Elasticsearch"),
 )
-"""All jobs, in the order data flow."""
+"""All jobs, in the order in which data flow through them."""
 
 LINKS = {link.name: link for link in CHAIN}
 """The jobs by name."""
 
 JOBS: dict[str, Callable[[Settings], Job]] = {link.name: link.build for link in CHAIN if link.build}
-"""What builds the jobs that run on the sharded operator."""
+"""The functions that build the jobs on the engine's sharded operator, by name of the job."""
 
 TOPICS = tuple(dict.fromkeys((*(name for link in CHAIN for name in (*link.inputs, *link.outputs)), *topics.SHARED)))
 """Names of all topics that the chain needs, without the namespace."""
 
 MODULES = (__name__,)
-"""What a Python worker imports to run any of the jobs."""
+"""The modules that a Python worker of Spark must import to run any of the jobs."""

@@ -1,4 +1,4 @@
-"""Sources and outputs of the jobs: the parts that all jobs share."""
+"""The sources and outputs that the definitions of several jobs share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from pipelines.contracts.settings import Settings
 
 
 def internal(settings: Settings, topic: str, record: type[Record], time: str) -> Source:
-    """A columnar topic that one of our jobs wrote."""
+    """The source of a columnar topic that another job of the chain writes.
+
+    Args:
+        settings: The settings.
+        topic: Name of the topic, without the namespace.
+        record: Type of the records.
+        time: Name of the event-time column.
+    """
     name = settings.topic(topic)
     formats: dict[str, Decoder] = {name: ColumnarDecoder(record)}
     return Source(
@@ -35,10 +42,10 @@ def bounds(settings: Settings) -> TimeBounds:
 
 
 def columnar(settings: Settings, topic: str, record: type[Record]) -> Output:
-    """A columnar topic to write."""
+    """The output of a job to a columnar topic, which is given by its name without the namespace."""
     return Output(settings.topic(topic), record, "columnar", settings.kafka.partitions)
 
 
 def dead(settings: Settings) -> Output:
-    """The output for records that cannot be used."""
+    """The output of a job for messages that it cannot use: the dead-letter topic."""
     return Output(settings.topic(topics.DEADLETTER), DeadLetter, "json", settings.kafka.partitions)

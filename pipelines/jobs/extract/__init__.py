@@ -1,1 +1,1 @@
-"""The extractor: statistics of each series in event-time windows."""
+"""The extractor: computes statistics of each series in event-time windows."""

@@ -1,4 +1,4 @@
-"""The extractor: telemetry in, statistics of each series in event-time windows out."""
+"""The definition of the extractor, which turns telemetry into statistics of each series in event-time windows."""
 
 from __future__ import annotations
 

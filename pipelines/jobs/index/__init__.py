@@ -1,4 +1,4 @@
-"""The Elasticsearch writer: each document stored once, in its last revision, or returned. Knows no Spark."""
+"""The sink: stores each document in Elasticsearch once, in its last revision, or returns it as rejected."""
 
 from pipelines.jobs.index.document import Rejected, SinkDocument, SinkOutcome
 from pipelines.jobs.index.sink import Sink, SinkConfig, SinkStoppedError

@@ -1,4 +1,4 @@
-"""Waiting for a server that is down or overloaded: backoff with jitter, a log line that says so, a way out."""
+"""Repeats requests to a server that is down or overloaded: backoff with jitter, log lines, and a way to stop."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
-"""HTTP statuses of a whole request after which the same request may succeed."""
+"""HTTP statuses after which the same request may succeed if it is repeated."""
 
 _LOG_EVERY_S = 10.0
 
 
 class SinkStoppedError(NewnormalError):
-    """The sink was told to stop while it waited; the documents of this call are not all stored."""
+    """The sink was stopped while it waited; some documents of this call are not stored."""
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """How long to wait between tries.
+    """The pauses between tries: each has a random length, from half of its longest length to the whole of it.
 
     Attributes:
-        first_s: Longest first pause; each pause is a random share, at least half, of its longest.
-        most_s: Longest pause of all.
-        give_up_after_s: Raise after so long without an answer; ``None``: wait for ever, as a stream should.
+        first_s: Longest length of the first pause, seconds; it doubles with each pause.
+        most_s: Upper bound of that length, seconds.
+        give_up_after_s: Seconds without an answer after which an error is raised; ``None``: never, as a stream should.
     """
 
     first_s: float = 0.1
@@ -43,28 +43,29 @@ class Backoff:
     give_up_after_s: float | None = None
 
     def pause_s(self, attempt: int) -> float:
-        """The pause before try ``attempt`` (1 is the first retry), with jitter."""
+        """The length of the pause before retry number ``attempt`` (1 is the first), seconds, with jitter."""
         longest = min(self.most_s, self.first_s * 2.0 ** min(attempt - 1, 30))
         return random.uniform(longest / 2, longest)
 
 
 class Patience:
-    """Repeats calls to one Elasticsearch until they are answered."""
+    """Repeats requests to one Elasticsearch until it answers them."""
 
     def __init__(self, backoff: Backoff, stop: threading.Event, server: str) -> None:
         self._backoff, self._stop, self._server = backoff, stop, server
 
     def insist(self, call: Callable[[], T], recover: Callable[[], object] | None = None) -> T:
-        """The result of ``call``, tried again for as long as the server is down or overloaded.
+        """Makes a request, and repeats it while the server is down or overloaded; returns the result.
 
         Args:
-            call: A request; it is repeated, so it must be idempotent.
-            recover: Run before ``call`` is tried again after an outage: the server may have lost its memory.
+            call: Makes the request; it must be idempotent.
+            recover: Called before a retry after an outage, as the server may have lost its templates, for example.
 
         Raises:
-            ApiError: For statuses that trying again cannot change.
-            NewnormalError: ``ELASTICSEARCH_REFUSED`` if it will not talk to us, ``ELASTICSEARCH_UNREACHABLE`` after
-                ``give_up_after_s``, ``SINK_STOPPED`` (a `SinkStoppedError`) if told to stop.
+            ApiError: For HTTP statuses that a retry cannot change.
+            NewnormalError: ``ELASTICSEARCH_REFUSED`` if the server refuses the account or is no Elasticsearch 8,
+                ``ELASTICSEARCH_UNREACHABLE`` after ``give_up_after_s``, ``SINK_STOPPED`` (a `SinkStoppedError`) if the
+                sink is stopped.
         """
         wait, outage = Wait(self._backoff, self._stop, self._server), False
         while True:
@@ -88,13 +89,13 @@ class Patience:
                 return result
 
     def wait(self) -> Wait:
-        """A series of pauses for something else than the answer to one request."""
+        """A series of pauses for callers that repeat something other than one request."""
         return Wait(self._backoff, self._stop, self._server)
 
     def refused(self, why: str) -> NewnormalError:
-        """The error for a server that answers, but not as an Elasticsearch we may write to."""
+        """The error for a server that answers, but does not let the sink write."""
         return NewnormalError(
-            "ELASTICSEARCH_REFUSED", why, self._server, "an Elasticsearch 8 that lets us write", "the job stops"
+            "ELASTICSEARCH_REFUSED", why, self._server, "an Elasticsearch 8 that accepts our writes", "the job stops"
         )
 
 
@@ -106,7 +107,10 @@ class Wait:
         self._attempt, self._since, self._logged = 0, time.monotonic(), float("-inf")
 
     def pause(self, why: str) -> None:
-        """Sleeps longer each time; says so in the log, at most every ten seconds.
+        """Sleeps, longer with each call, and logs the reason at most every ten seconds.
+
+        Args:
+            why: What is waited for, for the log.
 
         Raises:
             NewnormalError: ``ELASTICSEARCH_UNREACHABLE`` or ``SINK_STOPPED``, see `Patience.insist`.
@@ -115,7 +119,7 @@ class Wait:
         now = time.monotonic()
         waited, limit = now - self._since, self._backoff.give_up_after_s
         if now - self._logged >= _LOG_EVERY_S:
-            _log.warning("elasticsearch is waited for", server=self._server, why=why, waited_s=round(waited, 1))
+            _log.warning("waiting for elasticsearch", server=self._server, why=why, waited_s=round(waited, 1))
             self._logged = now
         if limit is not None and waited >= limit:
             accepted = "a running Elasticsearch"
@@ -123,11 +127,11 @@ class Wait:
                 "ELASTICSEARCH_UNREACHABLE", why, self._server, accepted, f"gave up after {waited:.0f} s"
             )
         if self._stop.wait(self._backoff.pause_s(self._attempt)):
-            now_ = "documents not stored yet are written again at the next start"
+            now_ = "the next start writes the documents that are not stored yet"
             raise SinkStoppedError("SINK_STOPPED", f"stopped while waiting: {why}", self._server, now=now_)
 
     def over(self) -> None:
-        """Says in the log that an outage has ended, if there was one."""
+        """Ends the series of pauses; logs that the server answers again if there was a pause."""
         if self._attempt:
             waited_s = round(time.monotonic() - self._since, 1)
             _log.info("elasticsearch answers again", server=self._server, waited_s=waited_s, tries=self._attempt + 1)

@@ -1,12 +1,12 @@
-"""Bulk requests: bounded chunks, and a verdict on every single document. Knows nothing of records.
+"""Bulk requests of bounded size, with an outcome for every single document. This module knows nothing of records.
 
-What can happen to a document, and what is done:
-1. stored → counted.
-2. 409, a higher version is there → counted as superseded; that is what external versions are for.
-3. the server's fault (overload, full disk, shard not ready, …) → only these documents again, after a pause, for ever.
-4. an internal error (500) → again, a few times: it may be the document that does it; then rejected.
-5. the document's own fault (it does not parse, a field is wrong, …) → rejected, with Elasticsearch's reason.
-A whole request that is refused (400, 413) is halved until the culprit stands alone.
+Elasticsearch's answer on a document decides its outcome:
+1. The document was stored: it counts as stored.
+2. Conflict (409), a higher version is in the index: it counts as superseded.
+3. The server is at fault (overload, full disk, shard not ready, …): it is sent again after a pause, without limit.
+4. Internal error (500): it is sent again a few times, and then rejected, as the document may cause the error.
+5. The document is at fault (it does not parse, a field is wrong, …): it is rejected, with Elasticsearch's reason.
+If a whole request is refused (400, 413), it is halved until the document at fault is alone in a request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,17 @@ _TRIES_AT_500 = 5
 
 @dataclass(frozen=True)
 class Action:
-    """One document, ready to be stored."""
+    """One document, ready to be stored.
+
+    Attributes:
+        document: The document as it was handed in.
+        index: Name of the index.
+        id: The `_id`.
+        version: The external version; the index keeps the highest.
+        time: Event time of the document, epoch milliseconds.
+        body: The document's JSON.
+        news: The news in the document, if any.
+    """
 
     document: SinkDocument
     index: str
@@ -44,7 +54,7 @@ class Action:
 
     @property
     def header(self) -> bytes:
-        """The line before the document; `external_gte`: a rewrite of the same revision is no conflict."""
+        """The action line of the bulk request; with `external_gte`, writing a revision again is no conflict."""
         target = {"_index": self.index, "_id": self.id, "version": self.version, "version_type": "external_gte"}
         return orjson.dumps({"index": target})
 
@@ -54,9 +64,10 @@ class Limits:
     """Bounds of one bulk request.
 
     Attributes:
-        documents: Documents in it.
-        bytes: Its size; a single document larger than this goes alone.
-        document_bytes: Size from which a document is rejected: a server with a small heap would refuse it for ever.
+        documents: Most documents in a request.
+        bytes: Largest size of a request; a document that is larger alone gets a request of its own.
+        document_bytes: Largest size of a document; a larger one is rejected, as a server with a small heap would never
+            accept it.
     """
 
     documents: int = 1_000
@@ -66,7 +77,7 @@ class Limits:
 
 @dataclass
 class Stored:
-    """What became of the actions."""
+    """The outcome of writing actions: those stored, the number of those superseded, and those rejected."""
 
     stored: list[Action] = field(default_factory=list)
     superseded: int = 0
@@ -74,7 +85,7 @@ class Stored:
 
 
 def chunks(actions: Iterable[Action], limits: Limits) -> Iterator[list[Action]]:
-    """The actions in order, in lists within the limits.
+    """Splits actions, in their order, into lists within the limits.
 
     >>> one = Action(SinkDocument(b""), "i", "a", 1, 0, b"{}")
     >>> [len(chunk) for chunk in chunks([one] * 5, Limits(documents=2))]
@@ -94,7 +105,7 @@ def chunks(actions: Iterable[Action], limits: Limits) -> Iterator[list[Action]]:
 
 
 class BulkWriter:
-    """Stores actions; returns when each is stored, superseded or rejected."""
+    """Writes actions to Elasticsearch until each is stored, superseded or rejected."""
 
     def __init__(
         self, client: Elasticsearch, limits: Limits, patience: Patience, recover: Callable[[], object] | None = None
@@ -102,7 +113,7 @@ class BulkWriter:
         self._client, self._limits, self._patience, self._recover = client, limits, patience, recover
 
     def write(self, actions: Iterable[Action]) -> Stored:
-        """Stores all of them, in order.
+        """Writes all actions, in their order.
 
         Raises:
             NewnormalError: See `Patience.insist`.
@@ -130,7 +141,7 @@ class BulkWriter:
             again = [pair for pair in zip(part, items, strict=True) if self._again(*pair, internal, done)]
             if again:
                 reason = again[0][1].get("error", {}).get("reason", "no reason given")
-                wait.pause(f"{len(again)} documents to be sent again: {reason}")
+                wait.pause(f"{len(again)} documents must be sent again: {reason}")
                 parts.appendleft([action for action, _ in again])
         wait.over()
 
@@ -145,7 +156,14 @@ class BulkWriter:
         return items
 
     def _again(self, action: Action, item: dict[str, Any], internal: dict[str, int], done: Stored) -> bool:
-        """Whether to send it again; enters it in ``done`` if not."""
+        """True if the action must be sent again; otherwise its outcome is added to ``done``.
+
+        Args:
+            action: The action.
+            item: Elasticsearch's answer on it.
+            internal: How often each `_id` got an internal error; updated.
+            done: The outcomes so far; updated.
+        """
         status, error = item["status"], item.get("error", {})
         code, reason = error.get("type", "unknown"), error.get("reason", f"HTTP {status}")
         if 200 <= status < 300:

@@ -1,4 +1,4 @@
-"""What goes into the sink and what comes back. Knows no server."""
+"""The values that go into the sink and come back from it: documents, rejections, news, outcomes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pipelines.contracts.records.novelty import NEWS_KINDS
 
 @dataclass(frozen=True)
 class SinkDocument:
-    """One record as it came from its topic.
+    """One message of the topic, as it was read.
 
     Attributes:
-        raw: The record's JSON, unparsed: whatever bytes the topic held.
-        origin: Where it came from (``novelties/3@1042``), for the dead letter; the sink does not look at it.
+        raw: The bytes of the message, not parsed yet.
+        origin: Where the message came from, e.g. ``novelties/3@1042``; the sink returns it unchanged.
     """
 
     raw: bytes
@@ -24,13 +24,12 @@ class SinkDocument:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A document that cannot be stored, ever, through its own fault: for the dead-letter topic.
+    """A document that can never be stored because it is wrong itself; it goes to the dead-letter topic.
 
     Attributes:
         document: The document as it was handed in.
-        code: ``INVALID_JSON``, ``INVALID_RECORD``, ``TIME_OUT_OF_RANGE``, ``TOO_LARGE``, or ``DOCUMENT_REFUSED``: then
-            the reason begins with the type of Elasticsearch's error.
-        reason: What is wrong, in words.
+        code: ``INVALID_JSON``, ``INVALID_RECORD``, ``TIME_OUT_OF_RANGE``, ``TOO_LARGE`` or ``DOCUMENT_REFUSED``.
+        reason: What is wrong, in words; for ``DOCUMENT_REFUSED`` it begins with the type of Elasticsearch's error.
     """
 
     document: SinkDocument
@@ -40,14 +39,16 @@ class Rejected:
 
 @dataclass(frozen=True)
 class IndexedNews:
-    """A document that is news, ends an incident, or takes news back: a revision of any kind.
+    """A stored document that may change which series have open news.
+
+    That is a verdict that is news, ends an incident, or is a revision, which may take news back.
 
     Attributes:
-        entity: The machine.
-        metric: Its metric.
-        kind: What kind of verdict it is.
-        time: End of its window, epoch milliseconds.
-        closes: Whether the series' incident is over with it.
+        entity: Name of the machine.
+        metric: Name of the metric.
+        kind: Kind of the verdict.
+        time: End of the verdict's window, epoch milliseconds.
+        closes: True if the verdict ends the incident of its series.
     """
 
     entity: str
@@ -58,7 +59,7 @@ class IndexedNews:
 
     @classmethod
     def of(cls, record: Record) -> IndexedNews | None:
-        """The news in a record; ``None`` if it is not news and revises none."""
+        """The news in a record; ``None`` if it is no news, ends no incident and is no revision."""
         if not isinstance(record, Novelty):
             return None
         closes = record.incident_state == "closed"
@@ -69,15 +70,16 @@ class IndexedNews:
 
 @dataclass(frozen=True)
 class SinkOutcome:
-    """What became of one call of `Sink.write`: each document is in exactly one of the three groups.
+    """The outcome of one call of `Sink.write`: each document was indexed, superseded or rejected.
 
     Attributes:
-        indexed: Documents that this call stored.
-        superseded: Documents not stored because a higher revision is there, in the index or in the same call.
-        rejected: Documents that cannot be stored.
-        times: Event time (``@timestamp``) of each document stored.
-        news: Those of the documents stored that are news.
-        searchable_at_ms: When all of them were seen to be searchable; ``None`` if none was stored.
+        indexed: Number of documents that this call stored.
+        superseded: Number of documents not stored because the index or the same call has a higher revision.
+        rejected: The documents that can never be stored.
+        times: Event time (``@timestamp``) of each stored document, epoch milliseconds.
+        news: The news among the stored documents.
+        searchable_at_ms: When all stored documents could be found by a search, epoch milliseconds; ``None`` if none was
+            stored.
     """
 
     indexed: int = 0
@@ -88,7 +90,9 @@ class SinkOutcome:
     searchable_at_ms: int | None = None
 
     def latencies_ms(self) -> list[int]:
-        """Window end to searchable, of each document stored; meaningful for live data, not for played old data.
+        """For each stored document the time from its window's end until a search finds it, milliseconds.
+
+        The figures make sense for live data only, not for history that is played.
 
         >>> SinkOutcome(indexed=2, times=(1_000, 3_000), searchable_at_ms=3_500).latencies_ms()
         [2500, 500]

@@ -1,7 +1,7 @@
-"""A document's `_id` and version, and the record behind raw bytes. Pure: knows no server, reads no clock.
+"""Derives a document's `_id` and version from its record, and reads the record from bytes. Pure functions.
 
-`_id` is readable (`web-1|cpu|1700000000000|1700000010000`) so that an operator can address a document by hand; where
-the identity is longer than Elasticsearch allows, a hash. Two different identities never share an `_id`.
+The `_id` is readable (`web-1|cpu|1700000000000|1700000010000`), so that an operator can address a document by hand. An
+identity that is longer than Elasticsearch allows becomes a hash. Two different identities never share an `_id`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pydantic import ValidationError
 from engine.spec.record import Record
 
 LONGEST_ID = 512
-"""Bytes of an `_id`; more is refused by Elasticsearch."""
+"""The most bytes of an `_id`; Elasticsearch refuses a longer one."""
 
 _ESCAPED = re.compile(r"[%|~\x00-\x20\x7f]")
 
 
 class UnusableError(Exception):
-    """The bytes are no record; ``code`` and ``reason`` go into the dead letter."""
+    """Some bytes are not a record that can be stored; the attributes ``code`` and ``reason`` go to the dead letter."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(f"{code}: {reason}")
@@ -30,7 +30,7 @@ class UnusableError(Exception):
 
 
 def document_id(record: Record) -> str:
-    """The `_id`: identity fields joined by ``|``, or ``~`` and a SHA-256 where that is too long.
+    """The `_id` of a record: its identity fields joined by ``|``, or, if that is too long, ``~`` and a SHA-256.
 
     >>> from pipelines.contracts.records import Label
     >>> document_id(Label(entity="db|1", metric="cpu", start=0, verdict="true"))
@@ -43,7 +43,7 @@ def document_id(record: Record) -> str:
 
 
 def version(record: Record) -> int:
-    """The external version: one above the revision, so that a higher revision wins; 1 of a record without revisions.
+    """The external version of a record: its revision plus 1, so that a higher revision wins; 1 without a revision.
 
     >>> from pipelines.contracts.records import Incident
     >>> version(Incident(id="a", entity="a", start=0, revision=4))
@@ -53,16 +53,19 @@ def version(record: Record) -> int:
 
 
 def time_field(record: type[Record]) -> str:
-    """The column that decides the index: `@timestamp`, else `event.start`; part of the identity, so it never moves."""
+    """The column whose time decides the index: `@timestamp`, else `event.start`.
+
+    The column is part of the identity, so a document never changes its index.
+    """
     aliases = {info.alias or name: name for name, info in record.model_fields.items()}
     return aliases.get("@timestamp") or aliases["event.start"]
 
 
 def parse(raw: bytes, record: type[Record]) -> Record:
-    """The record in the bytes; stricter than JSON parsers commonly are: no NaN, no lone surrogates, no unknown fields.
+    """Reads a record from JSON. NaN, lone surrogates and unknown fields are refused.
 
     Raises:
-        UnusableError: If it is none.
+        UnusableError: If the bytes are not such a record.
     """
     try:
         tree: Any = orjson.loads(raw)

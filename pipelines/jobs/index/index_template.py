@@ -1,4 +1,4 @@
-"""The index template and read alias, made at start and again after an outage; repeating it changes nothing."""
+"""Creates the index template and the read alias, at the start and after an outage; a repetition changes nothing."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _MAX_FIELDS = 1_000
 
 
 class IndexTemplates:
-    """The template of one set of indices.
+    """The index template of one set of indices.
 
     Args:
-        client: The server.
-        base: First part of the indices' names: `novelties`, or `novelties-v2` of another version.
-        alias: Alias that new indices join; ``None`` while another version is the one to be read.
-        record: What the indices hold.
-        refresh_ms: How often the server makes documents searchable by itself.
-        replicas: Copies of each shard; ``None``: 0 on one node, else 1.
+        client: The Elasticsearch client.
+        base: First part of the indices' names: `novelties`, or `novelties-v2` for another version.
+        alias: Alias that new indices join; ``None``: they join none, as another version is read.
+        record: Type of the records in the indices.
+        refresh_ms: Time between two refreshes that the server makes by itself, milliseconds.
+        replicas: Copies of each shard; ``None``: 0 if the cluster has one data node, else 1.
     """
 
     def __init__(
@@ -42,17 +42,17 @@ class IndexTemplates:
 
     @property
     def name(self) -> str:
-        """Name of the template."""
+        """Name of the index template."""
         return f"newnormal-{self._base}"
 
     def ensure(self) -> Partition:
-        """Makes or updates the template and adds new fields to the indices there are.
+        """Creates or updates the template, and adds new fields to the existing indices.
 
         Returns:
-            How the indices are partitioned: as was decided when the template was first made.
+            How the indices are partitioned by time; this was decided when the template was first created.
 
         Raises:
-            NewnormalError: ``INDEX_NAME_TAKEN`` or ``MAPPING_CONFLICT``.
+            NewnormalError: ``INDEX_NAME_TAKEN``, ``INDEX_TEMPLATE_REFUSED`` or ``MAPPING_CONFLICT``.
         """
         self._check_alias()
         daily_from, first = self._daily_from()
@@ -67,7 +67,7 @@ class IndexTemplates:
                     self.name,
                     "no other template of these indices with priority 500",
                 ) from None
-            return self.ensure()  # another sink made it first: its decision holds
+            return self.ensure()  # another sink created the template first: its partition applies
         self._update(partition)
         return partition
 
@@ -86,7 +86,7 @@ class IndexTemplates:
             )
 
     def _daily_from(self) -> tuple[int, bool]:
-        """The start of daily indices, and whether it has just been chosen."""
+        """The event time from which on indices are daily, and whether it was just chosen: the template is missing."""
         try:
             found = self._client.indices.get_index_template(name=self.name)["index_templates"][0]["index_template"]
             return int(found["_meta"]["daily_from"]), False
@@ -98,7 +98,7 @@ class IndexTemplates:
             "number_of_shards": 1,
             "number_of_replicas": self._copies(),
             "refresh_interval": f"{self._refresh_ms}ms",
-            # Evidence and influencers have keys that machines choose: beyond the limit they are stored, not indexed.
+            # Machines choose the keys of evidence and influencers. Fields beyond the limit are stored, but not indexed.
             "mapping.total_fields.limit": _MAX_FIELDS,
             "mapping.total_fields.ignore_dynamic_beyond_limit": True,
         }
@@ -126,7 +126,7 @@ class IndexTemplates:
         except BadRequestError as error:
             raise NewnormalError(
                 "MAPPING_CONFLICT",
-                f"a field has another type in an index there is: {error}",
+                f"a field has another type in an existing index: {error}",
                 there["index"],
                 "another elasticsearch.index, or a replay into new indices",
                 "nothing was written",

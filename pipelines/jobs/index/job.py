@@ -1,4 +1,4 @@
-"""The sink as a job: each micro-batch of `novelties` to Elasticsearch, what cannot be stored to the dead letter."""
+"""The sink as a job: writes micro-batches of `novelties` to Elasticsearch, and rejected documents to `deadletter`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipelines.jobs.index.sink import Sink, SinkConfig
 
 @dataclass(frozen=True)
 class SinkReport:
-    """What one micro-batch of the sink did."""
+    """The report of one micro-batch: number of messages read, outcome, and duration in seconds."""
 
     records_in: int
     outcome: SinkOutcome
@@ -28,12 +28,12 @@ class SinkReport:
 
 
 class SinkJob:
-    """Writes micro-batches; Elasticsearch's `_id` and versions make a repeated one harmless.
+    """Writes micro-batches to Elasticsearch. Writing one again is harmless, because of `_id` and version.
 
     Args:
-        settings: The settings, with addresses.
+        settings: The settings, with the servers' addresses filled in.
         runtime: How the queries run.
-        listener: Is told of each micro-batch.
+        listener: Called with the report of each micro-batch.
     """
 
     def __init__(self, settings: Settings, runtime: Runtime, listener: Callable[[SinkReport], None]) -> None:
@@ -42,7 +42,15 @@ class SinkJob:
         self.sink = Sink(SinkConfig.of(settings, settings.elasticsearch.url or ""), stop=self.stopping)
 
     def write(self, rows: pa.Table, batch_id: int) -> None:
-        """Stores a micro-batch; returns when nothing of it can get lost any more."""
+        """Writes a micro-batch; returns when each document is stored, superseded, or in the dead-letter topic.
+
+        Args:
+            rows: The Kafka messages, with columns ``topic``, ``partition``, ``offset``, ``value`` and ``arrived``.
+            batch_id: Number of the micro-batch.
+
+        Raises:
+            NewnormalError: See `Sink.write`.
+        """
         began = time.perf_counter()
         places = zip(rows["value"].to_pylist(), rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True)
         documents = [SinkDocument(value or b"", f"{partition}@{offset}") for value, partition, offset in places]
@@ -69,9 +77,9 @@ class SinkJob:
         writer.close()
 
     def stop(self) -> None:
-        """Ends waiting for a server that is down; the micro-batch at hand is repeated at the next start."""
+        """Stops waiting for a server that is down; the next start repeats the present micro-batch."""
         self.stopping.set()
 
     def close(self) -> None:
-        """Closes the connections, once its query has ended."""
+        """Closes the connections; to be called when the query has ended."""
         self.sink.close()

@@ -1,8 +1,9 @@
-"""Which index holds which event time. A pure function of event time and one constant, never of the clock.
+"""Decides which index holds a document: a pure function of its event time and one constant, never of the clock.
 
-A document must land in the same index whenever it is written, or a rewrite would double it. Live data go to an index a
-day; but months of recorded data played in would make hundreds of tiny daily indices, so event times before `daily_from`
-go to an index a month. `daily_from` is chosen once, when the index template is first made, and kept in its `_meta`.
+A document must go to the same index whenever it is written; otherwise, writing it again would store it twice. Live data
+go to daily indices. Months of recorded data would make hundreds of tiny daily indices, so event times before
+`daily_from` go to monthly indices. `daily_from` is chosen once, when the index template is first created, and stored in
+the `_meta` of the template.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _FIRST, _LAST = 0, 4_102_444_800_000  # 1970 to 2100: anything else is a broken 
 
 
 def default_daily_from(now_ms: int) -> int:
-    """The first instant of the month before the one ``now_ms`` is in.
+    """The first instant of the month before the month of ``now_ms``; both in epoch milliseconds.
 
     >>> from engine.spec.duration import iso
     >>> iso(default_daily_from(1_700_000_000_000))
@@ -29,7 +30,11 @@ def default_daily_from(now_ms: int) -> int:
 
 @dataclass(frozen=True)
 class Partition:
-    """Index names of one base name.
+    """The indices with one base name.
+
+    Args:
+        base: First part of the indices' names.
+        daily_from: Event time from which on indices are daily, epoch milliseconds; before, they are monthly.
 
     >>> Partition("novelties", daily_from=1_700_000_000_000).index(1_700_000_000_000)
     'novelties-2023.11.14'
@@ -41,7 +46,7 @@ class Partition:
     daily_from: int
 
     def index(self, time_ms: int) -> str | None:
-        """The index for an event time; ``None`` if the time is out of the range of dates."""
+        """Name of the index for an event time (epoch milliseconds); ``None`` before 1970 and from 2100 on."""
         if not _FIRST <= time_ms < _LAST:
             return None
         form = "%Y.%m.%d" if time_ms >= self.daily_from else "%Y.%m"
@@ -49,5 +54,5 @@ class Partition:
 
     @property
     def patterns(self) -> list[str]:
-        """Patterns of these indices that do not match those of another version (`novelties-v2-2026.11.21`)."""
+        """Patterns that match these indices, but not those of another version (`novelties-v2-2026.11.21`)."""
         return [f"{self.base}-1*", f"{self.base}-2*"]

@@ -1,9 +1,9 @@
-"""Makes what was just stored searchable, at a bounded cost, and says when it was.
+"""Refreshes indices, so that a search finds stored documents soon, at a bounded cost.
 
-A refresh costs some milliseconds and leaves a small segment behind, so it is not done for each document, but once after
-each write, and not more often than every ``at_most_every_ms``. When rested it is done at once (a lone novelty is
-searchable some 20 ms after it is stored); else the rest of the gap is waited for, which in the worst case is what
-`refresh=wait_for` would cost. A write that takes longer than the gap never waits.
+A refresh takes some milliseconds and leaves a small segment behind. So there is one refresh after each write, and at
+least ``at_most_every_ms`` between two of them. If the last refresh was earlier than that, the next one is made at once:
+a search finds a single novelty some 20 ms after it was stored. Otherwise the call waits for the rest of that time,
+which is at worst what `refresh=wait_for` would cost. A write that takes longer than that time never waits.
 """
 
 from __future__ import annotations
@@ -17,11 +17,19 @@ from elasticsearch import Elasticsearch
 
 from pipelines.jobs.index.backoff import Patience
 
-_MANY = 50  # index names in one URL, which is bounded
+_MANY = 50  # most index names in one URL, whose length is bounded
 
 
 class Refresher:
-    """Refreshes the indices just written to."""
+    """Refreshes the indices that were just written.
+
+    Args:
+        client: The Elasticsearch client.
+        everything: A pattern of all indices, for refreshes of many indices.
+        at_most_every_ms: Least time between two refreshes, milliseconds.
+        patience: Repeats the request while the server does not answer.
+        stop: When set, no call waits any longer.
+    """
 
     def __init__(
         self, client: Elasticsearch, everything: str, at_most_every_ms: int, patience: Patience, stop: threading.Event
@@ -30,10 +38,13 @@ class Refresher:
         self._gap_s, self._last = at_most_every_ms / 1000, float("-inf")
 
     def refresh(self, indices: Collection[str]) -> int:
-        """Epoch milliseconds at which all that was stored before the call was searchable.
+        """Refreshes indices, after a wait if the last refresh was a moment ago.
+
+        Returns:
+            Epoch milliseconds; from then on a search finds all documents that were stored before the call.
 
         Raises:
-            NewnormalError: See `Patience.insist`; the documents are stored all the same.
+            NewnormalError: See `Patience.insist`; the documents are stored nevertheless.
         """
         self._stop.wait(max(0.0, self._last + self._gap_s - time.monotonic()))
         self._last = time.monotonic()

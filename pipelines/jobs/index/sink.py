@@ -1,11 +1,11 @@
-"""The sink: raw records in, an account of every one of them out. Knows no Spark and no Kafka.
+"""The sink: writes messages to Elasticsearch, and returns an outcome for each. It knows no Spark and no Kafka.
 
-The order in which `Sink.write` does things, so that no document is lost or doubled:
-1. parse each document; what is no record is rejected here, before any request.
-2. keep the highest revision of each identity in this call.
-3. store them by identity and version: any of it may be repeated, by us or by a caller that restarts.
-4. refresh what was written to.
-5. return. Only now may the caller commit its own progress.
+`Sink.write` works in this order, so that no document is lost or stored twice:
+1. It parses each message; a message that is no valid record is rejected before any request.
+2. Of several revisions of a record in one call it keeps the highest.
+3. It stores documents by `_id` and version, so that this and later calls may repeat any of them.
+4. It refreshes the indices that it wrote.
+5. It returns. Only then may the caller commit its own progress.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ class SinkConfig:
     """Where and how documents are stored.
 
     Attributes:
-        url: ``http://host:port``.
+        url: Address of Elasticsearch, ``http://host:port``.
         index: First part of the indices' names.
-        alias: Alias through which they are read; ``None``: not read yet.
-        refresh_ms: Longest time until a stored document is searchable, and shortest between two refreshes of ours.
-        replicas: Copies of each shard; ``None``: 0 on one node, else 1.
+        alias: Alias through which the indices are read; ``None``: they are not read yet.
+        refresh_ms: Longest time until a search finds a stored document, and shortest time between two refreshes that
+            the sink makes; milliseconds.
+        replicas: Copies of each shard; ``None``: 0 if the cluster has one data node, else 1.
         limits: Bounds of a bulk request.
-        backoff: How a server that is down is waited for.
-        timeout_s: Longest wait for one answer.
+        backoff: Pauses between retries while the server is down.
+        timeout_s: Longest wait for one answer, seconds.
     """
 
     url: str
@@ -59,17 +60,17 @@ class SinkConfig:
 
     @classmethod
     def of(cls, settings: Settings, url: str) -> SinkConfig:
-        """The configuration from the settings; ``url``: address of the server in use, given or embedded."""
+        """The configuration from the settings, for the Elasticsearch at an address."""
         refresh_ms = duration_ms(settings.elasticsearch.refresh)
         return cls(url=url, index=settings.index, alias=settings.index, refresh_ms=refresh_ms)
 
 
 class Sink:
-    """Writes one kind of record to Elasticsearch. One thread may call `write` at a time.
+    """Writes records of one type to Elasticsearch. Only one thread at a time may call `write`.
 
     Args:
-        config: Where and how.
-        record: What the documents are.
+        config: Where and how documents are stored.
+        record: Type of the records.
         stop: When set, waiting ends with a `SinkStoppedError`.
     """
 
@@ -90,7 +91,7 @@ class Sink:
         self._partition: Partition | None = None
 
     def open(self) -> Partition:
-        """Waits for the server and makes the index template; `write` does it too if it was not done.
+        """Waits for the server, and creates the index template. `write` does this if it was not done before.
 
         Raises:
             NewnormalError: If the server cannot be used, see `IndexTemplates.ensure` and `Patience.insist`.
@@ -103,8 +104,8 @@ class Sink:
         """Stores the documents; returns when each is stored and searchable, superseded, or rejected.
 
         Raises:
-            NewnormalError: If the server cannot be used; `SinkStoppedError` if told to stop. Then nothing is known of
-                the documents, and the same call may be made again.
+            NewnormalError: If the server cannot be used; a `SinkStoppedError` if the sink is stopped. Some documents
+                may be stored then; the call may be repeated.
         """
         partition = self.open()
         rejected: list[Rejected] = []
@@ -131,7 +132,7 @@ class Sink:
         )
 
     def close(self) -> None:
-        """Ends all waiting and closes the connections."""
+        """Stops all waiting, and closes the connections."""
         self._stop.set()
         self._client.close()
 

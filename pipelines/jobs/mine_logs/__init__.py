@@ -1,1 +1,1 @@
-"""Templates of log lines: what varies is masked, lines are mined for templates and counted."""
+"""Mines log templates: masks the variable parts of log lines, finds their templates, and counts lines by template."""

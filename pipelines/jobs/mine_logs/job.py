@@ -1,4 +1,4 @@
-"""The job that mines log templates: lines of logs in, counts by template and by severity in event-time windows out."""
+"""The definition of the job that mines log templates, and counts lines by template and severity in windows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Masking: what varies in a log line (numbers, addresses, identifiers) becomes a mark; few distinct lines are left.
+"""Masks the variable parts of log lines: numbers, addresses and identifiers become marks such as `<n>`.
 
-Vectorised over lines; knows nothing of templates. What varies otherwise (names, words) is left to the miner.
+Few distinct lines are left. Other variable parts, such as names, are left to the miner. All is vectorised over lines.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import polars as pl
 from engine.spec.steps import Step
 
 LONGEST = 512
-"""Characters of a line that tell its template; the rest is not looked at."""
+"""How many characters of a line decide its template; the rest is ignored."""
 
 EXAMPLE = 1024
-"""Characters of a line that are kept as an example."""
+"""How many characters of a line are kept as an example."""
 
 MARKS = {
     "<ip>": r"\b\d{1,3}(?:\.\d{1,3}){3}\b",
@@ -25,11 +25,11 @@ MARKS = {
     ),
     "<n>": r"\d+(?:[.,:]\d+)*",
 }
-"""The pattern that each mark replaces, in the order in which they are applied."""
+"""Each mark and the regular expression that it replaces, in the order in which they are applied."""
 
 
 def masked(column: str) -> pl.Expr:
-    """The text of a column with marks.
+    """An expression: the text of a column, with its variable parts replaced by marks.
 
     >>> lines = pl.DataFrame({"m": ["retry 3 of 10.0.0.7:443 in 1.5s", "device 0xfe12 of 1b4e28ba"]})
     >>> lines.select(masked("m"))["m"].to_list()
@@ -43,9 +43,9 @@ def masked(column: str) -> pl.Expr:
 
 @dataclass(frozen=True)
 class Mask(Step):
-    """Adds column ``masked``, and cuts the message to what is kept as an example.
+    """Adds the column ``masked``, and cuts the column ``message`` to the length of an example.
 
-    The program's name is masked too: some carry a process number.
+    The program's name is masked too, as some names contain a process number.
     """
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:

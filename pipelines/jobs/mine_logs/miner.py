@@ -1,7 +1,7 @@
-"""The miner: masked lines to log templates by Drain, in event-time order, with a memory of the lines it has seen.
+"""The miner: assigns masked log lines to templates by the Drain algorithm, in event-time order.
 
-A masked line that was seen before keeps its template, so only new ones go through Drain's loop. The tree is a function
-of the table of templates: it is built anew from it whenever it is needed after a restart.
+It remembers the masked lines that it has seen: these keep their template, and only new lines go through Drain's loop.
+Drain's tree is a function of the table of templates; after a restart it is built again from that table.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import polars as pl
 from drain3.drain import Drain, LogCluster
 
 DEPTH, SIMILAR = 5, 0.5
-"""Drain's depth of the tree (number of words, program, first word) and share of words that must match."""
+"""Drain's parameters: the depth of its tree (number of words, program, first word), and the share of words that must
+be equal for a line to match a template."""
 
 _TEMPLATES = {"id": pl.String, "first": pl.String, "text": pl.String, "last": pl.Int64}
 _LINES = {"program": pl.String, "masked": pl.String, "id": pl.String, "last": pl.Int64}
 
 
 def template_id(first: str) -> str:
-    """The name of a template for good: a hash of the form in which it was first seen.
+    """The permanent name of a template: a hash of the form in which it was first seen.
 
     >>> template_id("sshd Connection closed by <ip> port <n>")
     '490d5bcc4642'
@@ -30,12 +31,13 @@ def template_id(first: str) -> str:
 
 @dataclass
 class Miner:
-    """Templates and the masked lines that are known to be theirs.
+    """The known templates, and the masked lines that belong to them.
 
     Args:
-        templates: In order of discovery: id, first form, present form, end of the last window with a line of it.
-        lines: Program, masked message, the template's id, end of the last window with it.
-        most: Templates, and eight times as many lines, that are kept; beyond, the longest unheard of are forgotten.
+        templates: A row per template, in order of discovery: ``id``, ``first`` form, present form (``text``), and
+            ``last``, the end of the last window with such a line (epoch milliseconds).
+        lines: A row per masked line: ``program``, ``masked`` message, the template's ``id``, and ``last``.
+        most: How many templates are kept, and eight times as many lines; those not seen for longest are forgotten.
 
     Source: P. He, J. Zhu, Z. Zheng, M. Lyu, Drain: an online log parsing approach with fixed depth tree, ICWS 2017.
 
@@ -53,18 +55,18 @@ class Miner:
     _drain: Drain | None = field(default=None, repr=False)
 
     def known(self, counts: pl.DataFrame) -> pl.DataFrame:
-        """Counts (columns ``program``, ``masked``) with column ``id``; null where a line is new."""
+        """Adds the column ``id`` to counts by ``program`` and ``masked``: the template; null if the line is new."""
         return counts.join(self.lines.drop("last"), on=["program", "masked"], how="left", maintain_order="left")
 
     def window(self, counts: pl.DataFrame, end: int) -> pl.DataFrame:
-        """Mines one window's lines, and remembers that they were there.
+        """Assigns the lines of one window to templates, and remembers them.
 
         Args:
             counts: Columns ``program``, ``masked``, ``first`` (event time of the first such line), and others.
-            end: End of the window.
+            end: End of the window, epoch milliseconds.
 
         Returns:
-            The same with column ``id``.
+            The counts with the column ``id``, the template.
         """
         found = self.known(counts)
         new = found.filter(pl.col("id").is_null()).group_by("program", "masked").agg(pl.col("first").min())
@@ -79,11 +81,15 @@ class Miner:
         return found
 
     def full(self, found: pl.DataFrame) -> bool:
-        """Whether one more window may exceed the bounds of the tables: then windows must be taken in one by one."""
+        """True if the next windows may exceed the bounds of the tables, so that they must be mined one by one."""
         return self.templates.height > self.most or self.lines.height + found.height > 8 * self.most
 
     def touch(self, found: pl.DataFrame) -> None:
-        """Notes when lines and their templates were last seen; columns as from `known`, and ``window_end``."""
+        """Records when lines and their templates were last seen.
+
+        Args:
+            found: Columns as from `known`, and ``window_end`` (epoch milliseconds).
+        """
         latest = found.group_by("program", "masked").agg(pl.col("window_end").max())
         self.lines = _later(self.lines, latest, ["program", "masked"])
         self.templates = _later(self.templates, found.group_by("id").agg(pl.col("window_end").max()), ["id"])
@@ -112,7 +118,7 @@ class Miner:
         return self._drain
 
     def _remember(self) -> None:
-        """Writes the tree's templates into the table of templates."""
+        """Copies the templates of Drain's tree into the table of templates."""
         texts = [cluster.get_template() for cluster in self._tree().id_to_cluster.values()]
         ids, firsts = zip(*self._clusters, strict=True)
         last = self.templates["last"].extend(pl.Series([0] * (len(ids) - self.templates.height), dtype=pl.Int64))
@@ -120,7 +126,7 @@ class Miner:
         self.templates = pl.DataFrame(columns, _TEMPLATES_TEXT).with_columns(last=last)
 
     def _forget(self) -> None:
-        """Keeps the three quarters of templates, then of lines, that were seen last; ties are broken by name."""
+        """Cuts full tables: keeps three quarters of the templates, and of the lines, those seen last (ties by name)."""
         kept = self.templates.with_row_index("at").sort("last", "id", descending=[True, False])
         if kept.height > self.most:
             kept = kept.head(self.most * 3 // 4)

@@ -1,4 +1,4 @@
-"""Template mining as an operator: counts of masked lines by window in, features of templates and severities out."""
+"""The operator that mines templates: turns counts of masked lines into counts by template and by severity."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ _WINDOW = ("entity", "window_start", "window_end")
 
 @dataclass(frozen=True)
 class MineTemplates(Operator):
-    """Turns closed windows of masked lines into counts by template and by severity.
+    """The configuration of the operator that turns windows of masked lines into counts by template and severity.
 
-    Windows come complete and once, from aligned windows without lateness ahead of this, so what is mined in which order
-    depends on event time alone: window by window, in each by the first time of a line, ties by program and text.
+    The windows come from aligned windows without allowed lateness, so each arrives once and complete. The order of
+    mining depends on event time alone: window by window, and within a window by the first time of a line; ties are
+    broken by program and text.
     """
 
 
 class _Mining(Processor):
-    """The logic of a `MineTemplates`.
+    """The logic of `MineTemplates`.
 
-    State: segment ``templates``, the tables of a `Miner`.
+    State: the segment ``templates`` holds the tables of a `Miner`.
     """
 
     def __init__(self, operator: MineTemplates) -> None:
@@ -48,7 +49,7 @@ class _Mining(Processor):
         tables = unpack(stored) if stored else {}
         miner = Miner(tables["templates"], tables["lines"]) if tables else Miner()
         pieces = []
-        while counts.height:  # windows without a new line go together, one with any goes alone
+        while counts.height:  # windows without new lines are handled together, a window with a new line alone
             found = miner.known(counts)
             ends = counts["window_end"].unique().sort().to_list()
             new = ends[0] if miner.full(found) else _first_new(found, ends[-1] + 1)
@@ -66,12 +67,12 @@ class _Mining(Processor):
 
 
 def _first_new(found: pl.DataFrame, none: int) -> int:
-    """End of the first window with a line that was never seen before; ``none`` if there is no such line."""
+    """End of the first window with a line that is not known yet; ``none`` if all lines are known."""
     return min(found.filter(pl.col("id").is_null())["window_end"].to_list(), default=none)
 
 
 def _features(found: pl.DataFrame, miner: Miner) -> pl.DataFrame:
-    """For each entity and window: one row for each template, and one for each severity."""
+    """The counts of each machine and window: a row for each template, and a row for each severity."""
     first = pl.struct("first", "example")
     every = {
         "count": pl.col("count").sum().cast(pl.Int64),
@@ -97,5 +98,5 @@ build.register(MineTemplates, _Mining)
 
 
 @describe.register
-def _words(operator: MineTemplates) -> list[tuple[str, str]]:
+def _describe(operator: MineTemplates) -> list[tuple[str, str]]:
     return [("does", "mines log templates (Drain); counts by template and by severity"), ("keeps", "templates")]

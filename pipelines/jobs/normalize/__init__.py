@@ -1,1 +1,1 @@
-"""The normalizer: what agents write, each in its own format, to the one columnar topic `telemetry`."""
+"""The normalizers: turn the formats of agents into the columnar topics `telemetry` and `logs`."""

@@ -1,4 +1,4 @@
-"""collectd's JSON (write_kafka, Format JSON): a list of value lists a message, seconds as a fraction."""
+"""The decoder of collectd's JSON (write_kafka, Format JSON): each message is a list of value lists."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, met
 
 @dataclass(frozen=True)
 class CollectdDecoder(MessageDecoder):
-    """collectd messages; a value of ``null`` (the first of a derived series) is no sample.
+    """Decodes collectd messages. Times are seconds with a fraction; a value of ``null`` is skipped.
 
     Args:
-        store_rates: What the agent's StoreRates says: derived values are rates already, not counters.
+        store_rates: The agent's setting StoreRates: true if derived values are rates already, false if counters.
 
     >>> value = {"values": [5], "dstypes": ["gauge"], "dsnames": ["value"], "time": 1.5, "host": "a",
     ...     "plugin": "memory", "plugin_instance": "", "type": "memory", "type_instance": "used"}

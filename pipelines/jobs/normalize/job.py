@@ -17,7 +17,7 @@ from pipelines.jobs.sources import bounds, columnar, dead, watermark
 
 
 def normalizer(settings: Settings) -> Job:
-    """Agents' formats → `telemetry`; here a wrong clock is caught and the watermark is first decided."""
+    """The formats of agents → `telemetry`. This job rejects samples of wrong clocks, and first decides the watermark."""
     formats: dict[str, Decoder] = {
         settings.topic(topics.RAW_JSON): JsonDecoder(Telemetry),
         settings.topic(topics.RAW_TELEGRAF): TelegrafDecoder(),
@@ -30,7 +30,7 @@ def normalizer(settings: Settings) -> Job:
 
 
 def log_normalizer(settings: Settings) -> Job:
-    """Agents' formats → `logs`."""
+    """The formats of agents → `logs`, like `normalizer`, for log lines."""
     formats: dict[str, Decoder] = {
         settings.topic(topics.LOGS_JSON): JsonDecoder(Log),
         settings.topic(topics.LOGS_RSYSLOG): RsyslogDecoder(),

@@ -1,4 +1,4 @@
-"""Agents' messages that hold several samples each: read message by message, gathered into columns."""
+"""The base of decoders for agents whose messages hold several samples each."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
 
 Sample = tuple[int, str, str, float, str]
-"""Time, entity, metric, value, kind."""
+"""(event time in epoch milliseconds, machine, metric, value, kind of metric)"""
 
 _LONGEST = 512
 
 
 class MessageDecoder(Decoder):
-    """A format of JSON messages of which each holds some samples of one machine."""
+    """Decodes JSON messages, message by message, into columns of `Telemetry`. Subclasses define the format."""
 
     @abstractmethod
     def samples(self, message: Any) -> Iterator[Sample]:
         """The samples of one parsed message.
 
         Raises:
-            KeyError, TypeError, ValueError: It is no such message.
+            KeyError, TypeError, ValueError: If the message does not have the format.
         """
 
     def decode(self, messages: Messages) -> Decoded:
@@ -47,7 +47,7 @@ class MessageDecoder(Decoder):
             try:
                 found = [_checked(sample) for sample in self.samples(parsed)]
             except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-                what = f"no {type(self).__name__.removesuffix('Decoder')} message: {type(error).__name__} {error}"
+                what = f"not a {type(self).__name__.removesuffix('Decoder')} message: {type(error).__name__} {error}"
                 refused.append((row, FIELD_INVALID, what))
                 continue
             rows += found
@@ -58,7 +58,7 @@ class MessageDecoder(Decoder):
 def _checked(sample: Sample) -> Sample:
     time, entity, metric, value, _ = sample
     if not (entity and isinstance(entity, str) and len(entity) <= _LONGEST and 0 < len(metric) <= _LONGEST):
-        raise ValueError(f"host or metric is empty, no text, or over {_LONGEST} characters")
+        raise ValueError(f"host or metric is empty, not a text, or longer than {_LONGEST} characters")
     if abs(time) > 2**53:
         raise ValueError(f"time {time} {other_unit(time) or 'is beyond all calendars'}")
     if not math.isfinite(value):
@@ -67,7 +67,7 @@ def _checked(sample: Sample) -> Sample:
 
 
 def number(value: Any) -> float | None:
-    """A sample's value, or ``None`` where the agent had none; text and flags are no values.
+    """The value of a sample; ``None`` if the agent sent no number, such as a text or a flag.
 
     >>> number(3), number(None), number("up")
     (3.0, None, None)
@@ -76,7 +76,7 @@ def number(value: Any) -> float | None:
 
 
 def metric_name(name: str, instance: dict[str, str]) -> str:
-    """Name of a metric with its instance.
+    """The name of a metric, with its instance in braces.
 
     >>> metric_name("disk.used", {"path": "/", "device": "vda"})
     'disk.used{device=vda,path=/}'

@@ -1,4 +1,4 @@
-"""rsyslog's JSON (omkafka with a JSON template): one line of a log a message."""
+"""The decoder of rsyslog's JSON (omkafka with a JSON template): each message is one log line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipelines.contracts.records import Log
 
 @dataclass(frozen=True)
 class RsyslogDecoder(Decoder):
-    """Messages with the fields ``ts`` (RFC 3339), ``host``, ``program``, ``severity`` (0 to 7) and ``msg``.
+    """Decodes messages with the fields ``ts`` (RFC 3339), ``host``, ``program``, ``severity`` (0 to 7) and ``msg``.
 
     >>> import numpy as np
     >>> line = b'{"ts": "2026-11-21T00:28:54.5+00:00", "host": "a", "severity": 4, "program": "sshd", "msg": " no"}'
@@ -40,7 +40,7 @@ class RsyslogDecoder(Decoder):
             except orjson.JSONDecodeError as error:
                 refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                refused.append((row, FIELD_INVALID, f"no rsyslog message: {type(error).__name__} {error}"))
+                refused.append((row, FIELD_INVALID, f"not an rsyslog message: {type(error).__name__} {error}"))
         schema = Log.arrow_schema().append(pa.field(ROW, pa.int32()))
         return Decoded(pa.Table.from_pylist(rows, schema), refused)
 

@@ -1,4 +1,4 @@
-"""Telegraf's JSON (outputs.kafka, data_format json, timestamps in s or ms): one measurement's fields a message."""
+"""The decoder of Telegraf's JSON (outputs.kafka, data_format json): each message is one measurement."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ COUNTERS = frozenset(
         *(f"swap.{f}" for f in ("in", "out")),
     }
 )
-"""Fields that only grow: Telegraf's JSON does not tell."""
+"""Fields that are counters; Telegraf's JSON does not say which fields are."""
 
 DESCRIPTIVE = frozenset({"host", "dc", "region", "rack", "fstype", "mode"})
-"""Tags that describe the machine or the instance but do not tell two series apart."""
+"""Tags that describe the machine or the instance, but do not distinguish two series."""
 
 _SECONDS_BEFORE = 100_000_000_000
 
 
 @dataclass(frozen=True)
 class TelegrafDecoder(MessageDecoder):
-    """Telegraf messages: `{"fields": {...}, "name": "cpu", "tags": {"host": ...}, "timestamp": ...}`.
+    """Decodes Telegraf messages: `{"fields": {...}, "name": "cpu", "tags": {"host": ...}, "timestamp": ...}`.
+
+    Timestamps are in seconds or milliseconds; fields that are not numbers are skipped.
 
     >>> message = {"fields": {"used": 5, "ok": True}, "name": "mem", "tags": {"host": "a"}, "timestamp": 1795220820}
     >>> list(TelegrafDecoder().samples(message))
@@ -41,7 +43,7 @@ class TelegrafDecoder(MessageDecoder):
     def samples(self, message: Any) -> Iterator[Sample]:
         tags, name, stamp = message["tags"], message["name"], message["timestamp"]
         if not isinstance(stamp, int) or isinstance(stamp, bool):
-            raise TypeError(f"timestamp {stamp!r} is no integer")
+            raise TypeError(f"timestamp {stamp!r} is not an integer")
         time = stamp * 1000 if abs(stamp) < _SECONDS_BEFORE else stamp
         instance = {k: v for k, v in tags.items() if k not in DESCRIPTIVE}
         for field, raw in message["fields"].items():
