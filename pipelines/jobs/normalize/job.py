@@ -1,4 +1,4 @@
-"""The jobs that read what agents write, check it and decide the watermark: one for metrics, one for log lines."""
+"""The jobs that read and check the messages of agents and decide the watermark, for metrics and for log lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.jobs.sources import bounds, columnar, dead, watermark
 
 
 def normalizer(settings: Settings) -> Job:
-    """The formats of agents → `telemetry`. This job rejects samples of wrong clocks, and first decides the watermark."""
+    """Agents' formats → `telemetry`. The job rejects samples of wrong clocks, and first decides the watermark."""
     formats: dict[str, Decoder] = {
         settings.topic(topics.RAW_JSON): JsonDecoder(Telemetry),
         settings.topic(topics.RAW_TELEGRAF): TelegrafDecoder(),
@@ -30,7 +30,7 @@ def normalizer(settings: Settings) -> Job:
 
 
 def log_normalizer(settings: Settings) -> Job:
-    """The formats of agents → `logs`, like `normalizer`, for log lines."""
+    """Agents' formats → `logs`, like `normalizer`, for log lines."""
     formats: dict[str, Decoder] = {
         settings.topic(topics.LOGS_JSON): JsonDecoder(Log),
         settings.topic(topics.LOGS_RSYSLOG): RsyslogDecoder(),
