@@ -1,1 +1,1 @@
-"""Helpers on columns, which know nothing of jobs: keys packed into integers, dictionaries, rounds, partitions."""
+"""Helpers for columns, which know nothing of jobs: packed keys, dictionaries, rounds, partitions."""

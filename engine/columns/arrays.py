@@ -12,4 +12,4 @@ Values = npt.NDArray[Any]
 Columns = dict[str, Values]
 """Columns by name, all of one length."""
 Default = int | float | bool | str
-"""The first value of a state column, which also says its type."""
+"""The initial value of a state column, which also gives its type."""

@@ -1,4 +1,4 @@
-"""Dictionary-encoded Arrow columns: as one array, and with a dictionary of just the values in use."""
+"""Dictionary-encoded Arrow columns: as one array, and with a dictionary of only the values in use."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import pyarrow as pa
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array; dictionaries of its chunks are made one."""
+    """A column as one array, with one dictionary for all chunks."""
     unified = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
     array = unified.combine_chunks()
     return array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
 
 
 def compact(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A dictionary of just the values in use: Polars' own may hold all that the process has ever seen.
+    """Reduces the dictionary to the values in use: that of Polars may hold all values the process has ever seen.
 
     >>> compact(pa.chunked_array([pa.DictionaryArray.from_arrays([1, 1], ["a", "b"])]),
     ...     pa.dictionary(pa.int32(), pa.string())).chunk(0).dictionary.to_pylist()

@@ -1,4 +1,4 @@
-"""Several key columns as one integer: what is sorted or grouped by one 64-bit number is several times faster."""
+"""Packs several key columns into one 64-bit integer, by which sorting and grouping are several times faster."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _GROUP = "__group"
 
 
 def packed(frame: pl.DataFrame, columns: Sequence[str], room: int = 1) -> pl.Series | None:
-    """One unsigned integer for each distinct combination of columns; of rows of one frame only.
+    """One unsigned integer for each distinct combination of columns, valid within one frame only.
 
     Args:
-        frame: Its columns are integers or categoricals; others cannot be packed.
-        columns: What to pack.
+        frame: The rows. Only integer and categorical columns can be packed.
+        columns: The columns to pack.
         room: Factor by which the caller will multiply the numbers.
 
     Returns:
-        The numbers, or ``None`` where they would not fit or a column cannot be packed.
+        The numbers, or ``None`` if they do not fit into 64 bits or a column cannot be packed.
 
     >>> packed(pl.DataFrame({"a": [5, 5, 7], "b": [1, 2, 1]}), ["a", "b"]).to_list()
     [0, 1, 4]
@@ -55,7 +55,7 @@ def grouped(
 
 
 def alike(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> list[npt.NDArray[np.uint64]]:
-    """One integer for each distinct combination of columns, the same in all of some frames; nulls are equal.
+    """One integer for each distinct combination of columns, the same in all frames; nulls are equal.
 
     >>> a, b = pl.DataFrame({"k": ["x", None]}), pl.DataFrame({"k": [None, "y"]})
     >>> [codes.tolist() for codes in alike([a, b], ["k"])]
@@ -70,7 +70,7 @@ def alike(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> list[npt.ND
 
 
 def firsts(codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Row at which each number occurs for the first time.
+    """For each row, the row at which its number occurs for the first time.
 
     >>> firsts(np.array([5, 2, 5, 2], np.uint64)).tolist()
     [0, 1, 0, 1]
@@ -83,9 +83,9 @@ def firsts(codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
 
 
 def ordered(codes: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """The order that sorts some numbers, equal ones as they come, and the numbers in that order.
+    """The stable order that sorts some numbers, and the numbers in that order.
 
-    A number and its row are sorted as one integer where both fit into 64 bits: several times faster than by reference.
+    If both fit into 64 bits, a number and its row are sorted as one integer, which is several times faster.
 
     >>> [some.tolist() for some in ordered(np.array([7, 3, 7], np.uint64))]
     [[1, 0, 2], [3, 7, 7]]

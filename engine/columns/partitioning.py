@@ -1,6 +1,6 @@
-"""Which shard and which topic partition a key belongs to: CRC-32, as librdkafka's `consistent` partitioner.
+"""The shard and the topic partition of a key: CRC-32, as in librdkafka's `consistent` partitioner.
 
-With partitions a multiple of shards, each partition is written by one shard only, in order.
+If the number of partitions is a multiple of the number of shards, each partition is written by one shard only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def crc32(key: str) -> int:
 
 
 def slots(keys: pa.ChunkedArray | pl.Series, n: int) -> npt.NDArray[np.int64]:
-    """The slot in ``range(n)`` of each key; hashes each distinct key once. No key is as an empty one."""
+    """The slot in ``range(n)`` of each key. Each distinct key is hashed once; null counts as empty text."""
     column = keys.to_arrow() if isinstance(keys, pl.Series) else whole(keys)
     if column.null_count:
         column = column.cast(pa.string()).fill_null("")

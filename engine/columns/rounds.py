@@ -1,6 +1,6 @@
-"""Sequences of many keys at once: round i holds the i-th record of each key, so that a step is one array operation.
+"""Rounds: round i holds the i-th record of each key, so that one step for many keys is one array operation.
 
-A batch takes as many rounds as its busiest key has records.
+A micro-batch takes as many rounds as its busiest key has records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CODE, _ROW = "__sequence", "__row"
 
 
 def in_order(records: pl.DataFrame, codes: Ints, time: str) -> tuple[pl.DataFrame, Ints]:
-    """Records and codes, sorted by code and time; those of one code and time by the values of all columns by name.
+    """Records and codes, sorted by code and time; ties by the values of all columns, in order of their names.
 
     >>> frame, codes = in_order(pl.DataFrame({"time": [2, 1, 1], "v": [0, 9, 8]}), np.array([0, 0, 0]), "time")
     >>> frame["v"].to_list()
@@ -32,17 +32,17 @@ def in_order(records: pl.DataFrame, codes: Ints, time: str) -> tuple[pl.DataFram
 
 
 def _by_values(records: pl.DataFrame, codes: Ints, time: str, rows: Ints) -> Ints:
-    """The numbers ``rows`` of some records, by code, time and the values of all columns."""
+    """The given rows, sorted by code, time and the values of all columns."""
     others = sorted(name for name in records.columns if name != time)
     frame = records.with_columns(pl.Series(_CODE, codes), pl.Series(_ROW, rows))
     return frame.sort(_CODE, time, *others)[_ROW].to_numpy()
 
 
 def rounds(codes: Ints) -> Iterator[Ints]:
-    """Positions of the first record of each code, then of the second ones, and so on.
+    """Yields the positions of the first record of each code, then of the second ones, and so on.
 
     Args:
-        codes: Ascending.
+        codes: The codes, ascending.
 
     >>> [positions.tolist() for positions in rounds(np.array([0, 0, 0, 3, 7, 7]))]
     [[0, 3, 4], [1, 5], [2]]

@@ -1,9 +1,9 @@
-"""The reference of every operator: what windows, watermarks and revisions mean, as a program.
+"""The reference of every operator: a program that defines what windows, watermarks and revisions mean.
 
-Slow and obvious on purpose: dicts and lists, one record at a time, everything kept for ever, no arrays and no Spark. It
-imports specifications only, and has watermarks of its own.
-The files have the names of those in `engine.operators`. The sharded operator must give the same results; `tests/engine`
-holds the one against the other.
+It is slow and obvious on purpose: dicts and lists, one record at a time, everything kept for ever, no arrays, no Spark.
+It imports specifications only, and has an implementation of watermarks of its own.
+The file names are those of `engine.operators`. The sharded operator must give the same results; `tests/engine` compares
+the two.
 """
 
 from engine.operators.broadcast import Broadcast

@@ -1,6 +1,6 @@
 """The meaning of every aggregate but `Rate`, in plain Python, over the records of one window in event-time order.
 
-A sketch (`Quantile`, `Distinct`, `TopK` beyond its capacity) lies within its stated error of what is said here.
+The results of sketches (`Quantile`, `Distinct`, `TopK` beyond its capacity) lie within their stated error of those here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from engine.spec.operator import Row
 
 @singledispatch
 def aggregated(aggregate: AnyAggregate, records: Sequence[Row]) -> object:
-    """The result of an aggregate; ``aggregated.register(Mine, function)`` adds an aggregate of one's own.
+    """The result of an aggregate; ``aggregated.register(Mine, function)`` adds a user's own aggregate.
 
     Raises:
         NewnormalError: ``PROCESSOR_UNKNOWN`` if none is registered for its type.
@@ -49,7 +49,7 @@ def aggregated(aggregate: AnyAggregate, records: Sequence[Row]) -> object:
 
 
 def values_of(records: Sequence[Row], column: str) -> list[float]:
-    """The values of a column as floats; null is no value."""
+    """The values of a column as floats, without nulls."""
     return [float(record[column]) for record in records if record[column] is not None]
 
 
@@ -157,7 +157,7 @@ def _(aggregate: TopK, records: Sequence[Row]) -> object:
 
 @aggregated.register
 def _(aggregate: CustomAggregate, records: Sequence[Row]) -> object:
-    """By ``exact``; without it by one partial of all records, which tests merging but not the lift."""
+    """The result of ``exact``; without it, of one partial of all records, which tests merging but not the lift."""
     return aggregate.exact(records) if aggregate.exact is not None else aggregate.of_all(records)
 
 

@@ -10,7 +10,10 @@ from engine.spec.steps import holds
 
 
 class BroadcastReference(OrderedReference):
-    """The meaning of a `Broadcast`; rules of one identity and time: the last one by its values counts."""
+    """The meaning of a `Broadcast`.
+
+    Of several rules with the same identity and time, the last one by its values counts.
+    """
 
     def __init__(self, config: Broadcast) -> None:
         super().__init__(config)

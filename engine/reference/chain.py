@@ -1,4 +1,4 @@
-"""The meaning of operators one after the other, and of steps on results."""
+"""The meaning of a chain of operators, and of steps on results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.spec.steps import row_by_row
 
 
 class PassThroughReference(Reference):
-    """Every record goes on as it came."""
+    """Every record is a result as it is."""
 
     def __init__(self, operator: PassThrough) -> None:
         pass

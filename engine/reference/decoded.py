@@ -1,4 +1,4 @@
-"""What a decoded record is to a job of several inputs, in plain Python."""
+"""From a decoded record to the records of a job with several inputs, in plain Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.spec.steps import row_by_row
 
 
 def rows(inputs: Sequence[Source], topic: str, record: dict[str, Any], arrived: int = NEVER) -> list[dict[str, Any]]:
-    """What a decoded record of a topic is to the job, for references: after the steps, with the columns of `schema`."""
+    """The records that a job makes of a decoded record: after the steps, with the columns of `schema`."""
     found = []
     for number, source in enumerate(inputs):
         if topic in source.formats:

@@ -1,4 +1,4 @@
-"""What arrives at a job, entry by entry: records, watermarks of writers, heartbeats."""
+"""The input of a job, entry by entry: records, watermarks of writers, heartbeats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.spec.operator import Row
 
 @dataclass(frozen=True)
 class Arrival:
-    """A good record, and where and when it arrived.
+    """A record that can be used, and where and when it arrived.
 
     Attributes:
         arrived: Arrival time at Kafka, epoch milliseconds.

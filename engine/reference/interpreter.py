@@ -1,4 +1,4 @@
-"""Runs a job by its reference: what arrives, the watermark and the clock batch by batch, what comes out."""
+"""Runs a job by its reference, micro-batch by micro-batch."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from engine.spec.operator import Progress, Row
 
 @dataclass
 class Outcome:
-    """What a job makes of its input, or of one micro-batch.
+    """The output of a job for its whole input, or for one micro-batch.
 
     Attributes:
         rows: Results in the order they are emitted.
         late: Records that came too late, in the order they came.
-        watermarks: The watermark after each batch.
+        watermarks: The watermark after each micro-batch.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -29,10 +29,10 @@ class Outcome:
 
 
 def interpret(job: Job, batches: Iterable[Sequence[Entry]]) -> Outcome:
-    """Runs a job over micro-batches; the records of each are taken by topic and partition, there in order of arrival.
+    """Runs a job over micro-batches. Records are taken by topic and partition, within these in order of arrival.
 
     Raises:
-        NewnormalError: ``PROCESSOR_UNKNOWN`` if the job's processor is own logic, which has no specification here.
+        NewnormalError: ``PROCESSOR_UNKNOWN`` if the operator of the job has no reference.
     """
     whole = Outcome()
     for outcome in step_by_step(job, batches):
@@ -43,7 +43,7 @@ def interpret(job: Job, batches: Iterable[Sequence[Entry]]) -> Outcome:
 
 
 def step_by_step(job: Job, batches: Iterable[Sequence[Entry]]) -> Iterator[Outcome]:
-    """Runs a job as `interpret` does, and yields what it makes of each micro-batch."""
+    """Runs a job as `interpret` does, and yields the outcome of each micro-batch."""
     logic = reference(job.processor)
     watermark = JobWatermark(job.inputs)
     for batch in batches:

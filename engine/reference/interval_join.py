@@ -9,7 +9,7 @@ from engine.spec.operator import Progress, Row
 
 
 class IntervalJoinReference(OrderedReference):
-    """The meaning of an `IntervalJoin`: each record is held against all of the other stream so far."""
+    """The meaning of an `IntervalJoin`: each record is compared with all records of the other stream so far."""
 
     def __init__(self, config: IntervalJoin) -> None:
         super().__init__(config)

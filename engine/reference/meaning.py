@@ -1,4 +1,4 @@
-"""What a reference is: an operator's meaning in plain Python."""
+"""The base of all references, which define the meaning of operators in plain Python."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from engine.spec.operator import Progress, Row
 
 
 class Reference(ABC):
-    """The specification of a processor: plain Python over all keys, slow and obvious."""
+    """The meaning of an operator, as plain Python over all keys."""
 
     @abstractmethod
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
-        """Takes in one micro-batch in order of arrival; returns results, and records that came too late to count."""
+        """Processes one micro-batch in order of arrival; returns the results and the late records."""

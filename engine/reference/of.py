@@ -1,4 +1,4 @@
-"""The meaning of an operator, found by the type of its specification."""
+"""Finds the reference of an operator by the type of its specification."""
 
 from __future__ import annotations
 

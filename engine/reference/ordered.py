@@ -1,4 +1,4 @@
-"""What operators in event-time order share: every record waits in a list until it is due."""
+"""The base of the references of operators in event-time order: records wait in a list until they are due."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.spec.operator import Key, Progress, Row
 
 
 class OrderedReference(Reference, ABC):
-    """The specification: every record waits in a list until it is due, then they are sorted and applied one by one."""
+    """Records wait in a list until they are due; then they are sorted and applied one by one."""
 
     def __init__(self, config: EventTimeOrdered) -> None:
         self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
@@ -22,7 +22,7 @@ class OrderedReference(Reference, ABC):
     instant: ClassVar[bool] = True
 
     def due(self, record: Row) -> int:
-        """The instant that the watermark must reach until a record is applied."""
+        """The watermark at which a record is applied. If the watermark is there already, the record is late."""
         return int(record[self.time]) + 1
 
     @abstractmethod
@@ -51,7 +51,7 @@ class OrderedReference(Reference, ABC):
 
 
 def in_order(records: Iterable[Row], time: str) -> list[Row]:
-    """By event time, those of one time by the values of all columns by name; an absent value before all others."""
+    """Records sorted by event time; ties by their values, column by column by name, missing values first."""
     records = list(records)
     names = sorted({name for record in records for name in record if name != time})
 

@@ -12,13 +12,13 @@ from engine.spec.steps import holds
 
 @dataclass
 class PartialMatch:
-    """Records taken so far, the first event's first."""
+    """A run of a pattern: the records that it has taken so far, in order."""
 
     taken: list[Row]
 
 
 class PatternReference(OrderedReference):
-    """The specification of a `Pattern`."""
+    """The meaning of a `Pattern`."""
 
     def __init__(self, config: Pattern) -> None:
         super().__init__(config)
@@ -35,7 +35,7 @@ class PatternReference(OrderedReference):
         return matches
 
     def expire(self, key: Key, now: int) -> list[Row]:
-        """Ends the runs whose time is up; those that had only to wait match."""
+        """Ends the runs whose time is up; runs that only waited for an absence match."""
         runs = self.runs.get(key, [])
         over = [run for run in runs if run.taken[0][self.time] + self.config.within_ms < now]
         self.runs[key] = [run for run in runs if run not in over]
@@ -43,7 +43,7 @@ class PatternReference(OrderedReference):
         return [self.match(run, run.taken[0][self.time] + self.config.within_ms) for run in done]
 
     def meet(self, record: Row) -> list[Row]:
-        """Leads a key's runs past a record; the oldest run comes first."""
+        """Applies a record to all runs of its key, the oldest run first."""
         key, matches = self.key_of(record), []
         left: list[PartialMatch] = []
         for run in self.runs.get(key, []):
@@ -71,7 +71,7 @@ class PatternReference(OrderedReference):
         return matches
 
     def holds(self, event: Event, record: Row, run: PartialMatch) -> bool:
-        """Whether a record is an event, as a run sees it."""
+        """Whether a record fulfils the condition of an event in a run."""
         return holds(event.where, record | self.captured(run))
 
     def captured(self, run: PartialMatch) -> Row:

@@ -14,7 +14,7 @@ from engine.spec.operator import Key, Progress, Row
 
 @dataclass
 class Kept:
-    """What is known of one key."""
+    """The state of one key."""
 
     state: Row
     timer: int = NO_TIMER
@@ -26,8 +26,8 @@ class ProcessReference(OrderedReference):
     """The meaning of a `Process`: the logic is called with one record, or one timer, at a time.
 
     * A timer is due before the first record at or after its instant, or when the watermark reaches it.
-    * A key is forgotten when nothing came for `idle_after`; timers up to then fire first, later ones never.
-    * At the end of all input each key's timer fires once; those set then do not.
+    * A key without a record for `idle_after` is forgotten; timers up to that instant fire first, later ones never.
+    * At the end of all input the timer of each key fires once; timers that are set then do not fire.
     """
 
     def __init__(self, config: Process) -> None:
@@ -68,7 +68,7 @@ class ProcessReference(OrderedReference):
         return results
 
     def call(self, key: Key, kept: Kept, now: int, record: Row | None) -> list[Row]:
-        """The logic with one record, or with a timer that is due."""
+        """Calls the logic with one record, or for a timer that is due."""
         called = one_turn(self.logic, now, kept.state, kept.timer, record)
         kept.state, kept.timer = called.state, max(called.timer, now + 1)
         named = dict(zip(self.key, key, strict=True))

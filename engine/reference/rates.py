@@ -16,16 +16,16 @@ def samples(rate: Rate, records: Iterable[Row]) -> list[Row]:
 
 
 def predecessor(rate: Rate, ahead: Iterable[Row], inside: Iterable[Row]) -> Row | None:
-    """The last sample ahead of a window, if the window's first one lies within the lookback of it."""
+    """The last sample before a window, if the first sample of the window is at most the lookback later."""
     earlier, own = samples(rate, ahead), samples(rate, inside)
     near = own and earlier and own[0][rate.time] - earlier[-1][rate.time] <= rate.lookback_ms
     return earlier[-1] if near else None
 
 
 def increased(rate: Rate, before: Row | None, inside: Iterable[Row]) -> float | None:
-    """Increase a second over the samples of a window and the one ahead of it; ``None`` without two that are near.
+    """Increase per second over the samples of a window and the one before it; ``None`` without two samples in reach.
 
-    A value below the one before it is a reset: the counter has begun at 0 again.
+    A value below the one before it is a reset: the counter has started at 0 again.
     """
     increase, elapsed, previous = 0.0, 0, before
     for sample in samples(rate, inside):

@@ -1,4 +1,4 @@
-"""The meaning of aggregates over windows that the sequence of a key's records decides."""
+"""The meaning of aggregates over count windows and delta windows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from engine.spec.operator import Key, Progress, Row
 class SequenceAggregateReference(OrderedReference):
     """The meaning of a `SequenceAggregate`.
 
-    * A window closes at its timeout, if the next record comes no earlier; else with a record that breaks it, which
-      opens the next; else with the record that fills it.
+    * A window closes at its timeout if no record comes before that. Otherwise it closes at a record that breaks it,
+      which opens the next window, or with the record that fills it.
     * At the end of all input a window without a timeout closes a millisecond after its last record.
     """
 

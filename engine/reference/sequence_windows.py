@@ -1,4 +1,4 @@
-"""Windows that the sequence of a key's records decides: when one closes, in plain Python."""
+"""Count windows and delta windows in plain Python: when a window closes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from engine.spec.operator import Row
 
 @singledispatch
 def breaks(windows: SequenceWindows, window: list[Row], record: Row) -> bool:
-    """Whether a record closes the window that is open, and opens another one."""
+    """Whether a record closes the open window and opens another one."""
     raise TypeError(f"no reference of {type(windows).__name__}: breaks.register(...)")
 
 
 @singledispatch
 def fills(windows: SequenceWindows, window: list[Row]) -> bool:
-    """Whether a window closes with its last record."""
+    """Whether a window is full with its last record."""
     raise TypeError(f"no reference of {type(windows).__name__}: fills.register(...)")
 
 

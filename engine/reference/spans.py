@@ -1,4 +1,4 @@
-"""Which windows a record lies in, and which records of a window count: windows and evictors in plain Python."""
+"""Windows and evictors in plain Python: in which windows a record lies, and which records of a window count."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from engine.spec.operator import Row
 from engine.windows import Calendar, Evictor, Global, KeepLast, KeepRecent, Session, Sliding, Window
 
 _LONGEST_DAYS = {"day": 3, "week": 9, "month": 33, "quarter": 95, "year": 368}
-"""More days than a calendar unit has, with a day or more on either side for time zones."""
+"""Upper bounds of the days of a calendar unit, with at least a day more on either side for time zones."""
 
 
 @singledispatch
 def spans_of(window: Window, time: int) -> list[tuple[int, int]]:
-    """Start and end of the windows in which a record lies, in order; ``spans_of.register(...)`` adds a kind."""
+    """Start and end of the windows in which a record lies, in order.
+
+    ``spans_of.register(...)`` adds a kind of window.
+    """
     raise TypeError(f"no reference of {type(window).__name__}: spans_of.register(...)")
 
 
@@ -49,7 +52,7 @@ def _(window: Global, time: int) -> list[tuple[int, int]]:
 
 @spans_of.register
 def _(window: Calendar, time: int) -> list[tuple[int, int]]:
-    """The last beginning of a period at or before the record, and the first one after it.
+    """From the last beginning of a period at or before the record to the first one after it.
 
     >>> start, end = spans_of(Calendar("day", "Europe/Stockholm"), 1_711_846_800_000)[0]
     >>> (end - start) // 3_600_000
@@ -71,20 +74,20 @@ def _is_first(unit: str, day: date) -> bool:
 
 
 def _begins(window: Calendar, day: date) -> int:
-    """When the wall clock shows ``begins`` after midnight, epoch milliseconds."""
+    """The instant at which the wall clock shows ``begins`` after midnight of a day, epoch milliseconds."""
     wall = datetime(day.year, day.month, day.day) + timedelta(milliseconds=int(window.begins))  # noqa: DTZ001
     return round(wall.replace(tzinfo=ZoneInfo(window.zone)).timestamp() * 1000)
 
 
 def last_slot(window: Sliding, time: int) -> tuple[int, int]:
-    """Start and end of the slide in which a time lies: the part of time that a window and the next one do not share."""
+    """Start and end of the slice in which a time lies: the part of a window that the next one does not share."""
     start = spans_of(window, time)[-1][0]
     return start, start + int(window.every)
 
 
 @singledispatch
 def kept(evictor: Evictor, records: Sequence[Row], time: str) -> list[Row]:
-    """The records of a window, in event-time order, that count; ``kept.register(Mine, function)`` adds an evictor."""
+    """The records of a window that count, from all in event-time order; ``kept.register(...)`` adds an evictor."""
     raise TypeError(f"no reference of {type(evictor).__name__}: kept.register(...)")
 
 

@@ -1,4 +1,4 @@
-"""Watermark strategies in plain Python: the watermark of one source partition, from all that its log has told."""
+"""Watermark strategies in plain Python: the watermark of one source partition, from its whole log so far."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _UNITS_OF_MOST, _BLOCKS = 256, 8
 
 @dataclass
 class PartitionLog:
-    """What the log of one source partition has told so far.
+    """The log of one source partition so far.
 
     Attributes:
         max_time: Greatest event time of its records; `NEVER` without any.
-        watermark: Greatest watermark that its writer sent, or that a record gave; ``None`` without any.
+        watermark: Greatest watermark in its messages or records; ``None`` without any.
         last_arrival: Arrival time of the last message, heartbeats included.
         last_record: Arrival time of the last message that is no heartbeat; before the first such message, the
             arrival of the first heartbeat.
-        times: For each record its event time, and the greatest event time up to it (its own included).
+        times: For each record its event time, and the greatest event time up to and including it.
     """
 
     max_time: int = NEVER
@@ -52,7 +52,7 @@ class PartitionLog:
 
 
 def given_watermark(strategy: WatermarkStrategy, record: Row | None, written: int | None) -> int | None:
-    """The watermark that one message carries: its writer's, or for `Punctuated` the one that its record gives."""
+    """The watermark that one message carries: that of its writer, or for `Punctuated` that of its record."""
     if not isinstance(strategy, Punctuated):
         return written
     if record is None:
@@ -64,7 +64,7 @@ def given_watermark(strategy: WatermarkStrategy, record: Row | None, written: in
 
 
 def is_idle(strategy: WatermarkStrategy, log: PartitionLog) -> bool:
-    """Whether a partition is left out: heartbeats have gone on in it for ``idle_after`` without a record.
+    """Whether a partition is idle: it has had heartbeats but no record for ``idle_after``.
 
     A partition whose writer sends watermarks is never idle, nor is one under `Prompt`.
     """
@@ -78,7 +78,7 @@ def is_idle(strategy: WatermarkStrategy, log: PartitionLog) -> bool:
 
 @singledispatch
 def partition_watermark(strategy: WatermarkStrategy, log: PartitionLog) -> int:
-    """The watermark of a partition; ``partition_watermark.register(Mine, function)`` adds a strategy of one's own."""
+    """The watermark of a partition; ``partition_watermark.register(Mine, function)`` adds a user's own strategy."""
     raise TypeError(f"no reference of {type(strategy).__name__}: partition_watermark.register(...)")
 
 
@@ -108,14 +108,14 @@ def _(strategy: LearnedLateness, log: PartitionLog) -> int:
 
 
 def _writers_or_behind(log: PartitionLog, bound: int) -> int:
-    """The writer's watermark where there is one; else the greatest event time less a bound."""
+    """The watermark of the writer if there is one, otherwise the greatest event time less a bound."""
     if log.watermark is not None:
         return log.watermark
     return NEVER if log.max_time == NEVER else log.max_time - bound
 
 
 def _learned_bound(strategy: LearnedLateness, log: PartitionLog) -> int:
-    """The percentile of the lateness of the records remembered, in whole units, between ``least`` and ``most``."""
+    """The percentile of the lateness of recent records, in whole units, between ``least`` and ``most``."""
     most, least = int(strategy.most), int(strategy.least)
     unit = max(1, most // _UNITS_OF_MOST)
     block_length = max(1, int(strategy.history) // _BLOCKS // unit)

@@ -1,4 +1,4 @@
-"""Triggers in plain Python: a tree of nodes a window, looked at at each moment. See `engine.triggers.trigger`."""
+"""Triggers in plain Python: each window has a tree of nodes, evaluated at each moment of `engine.triggers.trigger`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from engine.triggers import (
 
 @dataclass(frozen=True)
 class Moment:
-    """When triggers are looked at.
+    """A moment at which triggers are evaluated.
 
     Attributes:
-        kind: Why.
-        before: The watermark before the batch.
-        now: The watermark at this moment: that before the batch, or at the watermark's moment that after it.
+        kind: The kind of moment, see `engine.triggers.trigger`.
+        before: The watermark before the micro-batch.
+        now: The watermark at this moment: before the micro-batch, or after it at a moment of kind *watermark*.
         clock: Processing time.
     """
 
@@ -37,7 +37,7 @@ class Moment:
     clock: int
 
     def timing(self, end: int) -> str:
-        """Whether a pane fired at this moment by a window that ends then is early, on time or late."""
+        """The timing of a pane that fires now, for a window with this end: early, on time or late."""
         if end > self.now:
             return "early"
         return "on_time" if end > self.before else "late"
@@ -45,25 +45,25 @@ class Moment:
 
 @dataclass
 class Since:
-    """What has come since something began: how many records, and processing time at the first of them."""
+    """The number of records since some moment, and the processing time of the first of them."""
 
     records: int = 0
     opened: int | None = None
 
     def take(self, clock: int) -> None:
-        """One more record."""
+        """Counts one more record."""
         self.records += 1
         self.opened = clock if self.opened is None else self.opened
 
     def merge(self, other: Since) -> None:
-        """Takes in what another window had."""
+        """Adds the records of another window."""
         self.records += other.records
         self.opened = min((o for o in (self.opened, other.opened) if o is not None), default=None)
 
 
 @dataclass
 class View:
-    """What a trigger sees of its window."""
+    """The window as its trigger sees it."""
 
     end: int
     pane: Since
@@ -71,7 +71,7 @@ class View:
 
 
 class Node:
-    """A trigger of one window, with what it remembers."""
+    """A trigger of one window, with its state."""
 
     def __init__(self, trigger: Trigger) -> None:
         self.trigger = trigger
@@ -82,13 +82,13 @@ class Node:
         self.since = Since()
 
     def take(self, clock: int) -> None:
-        """A record has come into the window."""
+        """Counts a record that has come into the window."""
         self.since.take(clock)
         for part in self.parts:
             part.take(clock)
 
     def merge(self, other: Node) -> None:
-        """The window and another one are one."""
+        """Merges the state of another window, when sessions merge."""
         self.turn, self.over = max(self.turn, other.turn), self.over or other.over
         self.held = [mine or its for mine, its in zip(self.held, other.held, strict=True)]
         self.since.merge(other.since)
@@ -96,7 +96,7 @@ class Node:
             mine.merge(its)
 
     def ready(self, view: View, moment: Moment, since: Since) -> bool:  # noqa: PLR0911
-        """Whether it wants to fire; counts and times are those in ``since``."""
+        """Whether the trigger is ready; counts and times are taken from ``since``."""
         match self.trigger:
             case AfterCount(n):
                 return since.records >= n
@@ -140,7 +140,7 @@ class Node:
         return [held or part.ready(view, moment, since) for held, part in parts]
 
     def looked_at(self, view: View, moment: Moment, since: Since, fired: bool) -> None:
-        """Moves on after a moment. The end of an `OrFinally` never learns that its window fired."""
+        """Updates the state after a moment; counts of the end of an `OrFinally` do not restart when the window fires."""
         if isinstance(self.trigger, AfterAll):
             held = self._were_or_are_ready(view, moment, since)
             self.held = [not fired and ready for ready in held]

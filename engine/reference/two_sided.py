@@ -1,4 +1,4 @@
-"""What the references of operators on two streams share: which side a record is of, and the columns of a pair."""
+"""Shared by the references of joins: to which side a record belongs, and the columns of a pair."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Pairs:
         self.config, self.agree = config, agree
 
     def is_left(self, record: Row) -> bool:
-        """Whether a record is of the left stream."""
+        """Whether a record belongs to the left stream."""
         return bool(record[INPUT] < self.config.split)
 
     def key_of(self, record: Row) -> Key:
-        """The values in which the two of a pair must agree."""
+        """The values in which the two records of a pair must agree."""
         return tuple(record[name] for name in self.agree)
 
     def pair(self, left: Row | None, right: Row | None) -> Row:
-        """The columns of a pair; of a side that is missing they are null."""
+        """The columns of a pair; those of a missing side are null."""
         time, row = self.config.time, {}
         for name in self.config.right:
             value = None if right is None else right.get(name)

@@ -1,7 +1,7 @@
-"""Watermarks in plain Python: what each source partition has told, and how far event time has come in the job.
+"""Watermarks in plain Python: from the log of each source partition to the watermark of the job.
 
-Written from the sections on watermarks in docs/engine.md and the docstrings of `engine.watermarks`. It keeps
-every message and works out each answer anew; nothing of production's clocks, trackers or strategies runs here.
+This was written from the section on watermarks in docs/engine.md and the docstrings of `engine.watermarks`. It keeps
+every message and computes each answer anew; it uses none of production's clocks, trackers or strategies.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from engine.spec.source import Source
 
 @dataclass
 class InputWatermark:
-    """The watermark of one input: the least of its partitions that are not idle. It never goes back.
+    """The watermark of one input: the minimum over its partitions that are not idle. It never goes back.
 
     Attributes:
-        logs: What the log of each source partition has told so far, by topic and number.
-        silent: True if every partition is idle: other inputs of the job then need not wait for this one.
+        logs: The log of each source partition so far, by topic and number.
+        silent: True if every partition is idle: other inputs of the job then do not wait for this one.
     """
 
     source: Source
@@ -46,7 +46,7 @@ class InputWatermark:
         log.take(entry.arrived, isinstance(entry, Heartbeat), time, watermark)
 
     def advance(self) -> None:
-        """Moves the watermark on after a micro-batch."""
+        """Advances the watermark after a micro-batch."""
         missing = [place for place in self.source.watermark.expected if place not in self.logs]
         if missing or not self.logs:
             return
@@ -62,9 +62,9 @@ class InputWatermark:
 
 
 class JobWatermark:
-    """The watermark of a job: the least of its inputs' that hold it and are not silent. It never goes back.
+    """The watermark of a job: the minimum over its inputs that hold it and are not silent. It never goes back.
 
-    Where all those inputs are silent, it is the greatest of theirs. By processing time it is the clock.
+    If all those inputs are silent, it is the greatest of their watermarks. In processing time it is the clock.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:

@@ -1,13 +1,13 @@
-"""Windows in general, with triggers, panes and evictors: the meaning of a `WindowAggregate` of any kind.
+"""The meaning of a `WindowAggregate` with any window, trigger, accumulation and evictor.
 
-A micro-batch is: the clock moves on, the records come one after the other, the watermark moves on, windows end.
+In a micro-batch processing time advances, the records come one after the other, the watermark advances, windows close.
 
-* A record lies in each span that its window kind says; spans of a key that overlap are one, if windows merge.
-* A span is gone once the watermark ahead of the batch has passed its end by the allowed lateness. A record with no
-  other span is too late.
-* Triggers say when a window fires (`engine.triggers.trigger`); at its end it fires if it has
-  records that were in no pane.
-* A window with a `Rate` that has fired fires again too if another sample is now the last one ahead of it.
+* A record lies in the spans that its kind of window gives; overlapping spans of a key are merged in session windows.
+* A span is closed once the watermark before the micro-batch has passed its end by the allowed lateness. A record all of
+  whose spans are closed is late.
+* Triggers say when a window fires (`engine.triggers.trigger`); when it closes, it also fires if it has records that
+  were in no pane.
+* A window with a `Rate` also fires again if, after it has fired, the last sample before it is another one.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from engine.triggers import AccumulatingAndRetracting, Discarding
 
 @dataclass
 class WindowContent:
-    """A window of a key.
+    """The content of one window of a key.
 
     Attributes:
-        records: All of it.
-        fresh: Those in no pane yet.
-        since: How many these are, and when the first one came.
-        trigger: What the trigger remembers.
-        panes: How many were fired.
-        revisions: How many of those were not early.
-        last: Rows that a retraction takes back.
-        lead: The counter sample ahead of the window when it last fired.
+        records: All its records.
+        fresh: Its records that were in no pane yet.
+        since: The number of fresh records, and the processing time of the first.
+        trigger: The state of the trigger.
+        panes: Number of panes so far.
+        revisions: Number of panes so far that were not early.
+        last: The rows that the next pane retracts.
+        lead: The counter sample before the window when it last fired.
     """
 
     key: Key
@@ -62,7 +62,7 @@ class WindowContent:
         self.trigger.take(clock)
 
     def merge(self, other: WindowContent) -> None:
-        """Takes another window in."""
+        """Merges another window into this one (session merging)."""
         self.start, self.end = min(self.start, other.start), max(self.end, other.end)
         self.records, self.fresh = self.records + other.records, self.fresh + other.fresh
         self.since.merge(other.since)
@@ -82,7 +82,7 @@ class WindowAggregateReference(Reference):
         self.rate = next((a for a in config.aggregates.values() if isinstance(a, Rate)), None)
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
-        """Takes in one micro-batch."""
+        """Processes one micro-batch; returns results and late records."""
         rows: list[Row] = []
         late: list[Row] = []
         moment = Moment("clock", progress.before, progress.before, progress.clock)
@@ -109,11 +109,11 @@ class WindowAggregateReference(Reference):
         return rows, late
 
     def gone(self, end: int, watermark: int) -> bool:
-        """Whether a window is over for good."""
+        """Whether a window is closed: the watermark has passed its end by the allowed lateness."""
         return watermark == END_OF_TIME or end + self.lateness <= watermark
 
     def window_of(self, record: Row, start: int, end: int, clock: int) -> WindowContent:
-        """Puts a record into its window; other windows may become one with that."""
+        """Puts a record into its window; in session windows, overlapping windows are merged."""
         key = self.key_of(record)
         window = WindowContent(key, start, end, Node(self.config.fires))
         for other in [w for w in self.held if w.key == key and self.same(w, start, end)]:
@@ -125,7 +125,7 @@ class WindowAggregateReference(Reference):
         return window
 
     def same(self, window: WindowContent, start: int, end: int) -> bool:
-        """Whether a span is a window's, or of a session."""
+        """Whether a span belongs to a window: it is the window, or overlaps the session."""
         if self.config.window.merges:
             return window.start < end and start < window.end
         return (window.start, window.end) == (start, end)
@@ -145,14 +145,14 @@ class WindowAggregateReference(Reference):
         return tuple(record[name] for name in self.config.key)
 
     def lead(self, window: WindowContent) -> Row | None:
-        """The counter sample ahead of a window from which its rate is counted."""
+        """The counter sample before a window, from which its rate is counted."""
         if self.rate is None:
             return None
         ahead = (record for record in self.taken[window.key] if record[self.config.time] < window.start)
         return predecessor(self.rate, ahead, window.records)
 
     def fire(self, window: WindowContent, moment: Moment) -> list[Row]:
-        """A pane, and what it takes back."""
+        """The retractions of the last pane, if panes are retracted, and the new pane."""
         timing = moment.timing(window.end)
         retracting = isinstance(self.config.panes, AccumulatingAndRetracting)
         row = self.results(window) | {"pane": window.panes, "timing": timing, "revision": window.revisions}
@@ -167,7 +167,7 @@ class WindowAggregateReference(Reference):
         return rows
 
     def results(self, window: WindowContent) -> Row:
-        """The aggregates of a pane as they are now."""
+        """The row of a pane with the aggregates as they are now."""
         records = self.ordered(window.fresh if isinstance(self.config.panes, Discarding) else window.records)
         if self.config.evictor:
             records = kept(self.config.evictor, records, self.config.time)
@@ -181,5 +181,5 @@ class WindowAggregateReference(Reference):
         return row
 
     def ordered(self, records: Iterable[Row]) -> list[Row]:
-        """By event time; records of one time and key by value, so that the order of arrival never matters."""
+        """Records sorted by event time; ties by their values, so that the order of arrival does not matter."""
         return sorted(records, key=lambda r: (r[self.config.time], *((r[c] is not None, r[c]) for c in sorted(r))))
