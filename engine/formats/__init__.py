@@ -1,1 +1,1 @@
-"""What messages look like: the columnar log, JSON, dead letters, heartbeats."""
+"""The formats of messages: the columnar log, JSON, dead letters, heartbeats."""

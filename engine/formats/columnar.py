@@ -1,7 +1,7 @@
-"""The columnar log: one Kafka message is one Arrow IPC stream of some thousand records, with its writer's watermark.
+"""The columnar log: each Kafka message is an Arrow IPC stream of some thousand records, with its writer's watermark.
 
-The watermark in a message promises that its writer will send no record older than it after this message, late ones
-excepted. A message without rows moves the watermark alone.
+With the watermark in a message, its writer promises to send no older record after this message, except late ones. A
+message without rows only advances the watermark.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def encode(table: pa.Table, watermark: int | None = None) -> bytes:
-    """One message; ``table`` has the schema of its record type.
+    """Encodes one message.
 
     Args:
-        table: The records.
+        table: The records, with the schema of their record type.
         watermark: The writer's watermark; `NEVER` if it has none yet, ``None`` if it sends no watermarks at all.
 
     >>> table = pa.table({"time": [1, 2]})
@@ -40,9 +40,10 @@ def encode(table: pa.Table, watermark: int | None = None) -> bytes:
 
 
 def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int | None]:
-    """The records of a message by column name, and its writer's watermark, if it tells one.
+    """Decodes one message: its records, and its writer's watermark, or ``None`` if it carries none.
 
-    Columns that ``schema`` does not know are dropped, missing nullable ones are null: a log outlives its schema.
+    Columns are found by name, as a log outlives its schema: columns that ``schema`` does not have are dropped, and
+    missing nullable columns are null.
 
     Raises:
         NewnormalError: ``COLUMNAR_BROKEN`` if it is no Arrow stream; ``COLUMNAR_SCHEMA`` if a column is missing,
@@ -70,7 +71,7 @@ def decode(message: bytes | pa.Buffer, schema: pa.Schema) -> tuple[pa.Table, int
 
 
 def watermark(message: bytes) -> int | None:
-    """The watermark of a message alone, without its records.
+    """Decodes only the watermark of a message.
 
     Raises:
         NewnormalError: ``COLUMNAR_BROKEN``.
@@ -103,7 +104,7 @@ def _short(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class ColumnarDecoder(Decoder):
-    """The columnar log of one record type."""
+    """Decodes the columnar log of one record type."""
 
     record: type[Record]
 

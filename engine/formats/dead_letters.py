@@ -1,4 +1,4 @@
-"""Dead letters: input that could not be used, with the reason and the place it came from."""
+"""Dead letters: input that could not be used, with the reason and its place in Kafka."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAYLOAD_BYTES, REASON_CHARACTERS = 1024, 1000
 
 
 def _short(reason: str) -> str:
-    """A reason that fits into a message whatever it quotes."""
+    """A reason cut to the length that a dead letter may have, whatever input it quotes."""
     return reason if len(reason) <= REASON_CHARACTERS else f"{reason[: REASON_CHARACTERS - 1]}…"
 
 
@@ -35,7 +35,7 @@ class DeadLetter(Record):
 
 
 def payload_text(raw: bytes | None) -> str:
-    r"""The first bytes of a message as text that any JSON reader takes.
+    r"""The first bytes of a message as text that any JSON reader accepts.
 
     >>> payload_text(b'{"a": \xff}')
     '{"a": \\xff}'

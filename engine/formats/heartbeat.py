@@ -1,4 +1,4 @@
-"""Heartbeats in the log: that nothing arrives is itself a record, so that a replay decides idleness alike."""
+"""Heartbeats: messages in the log that show that a partition is idle, so that a replay decides idleness alike."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Self
 from confluent_kafka import KafkaException, Producer
 
 HEARTBEAT = b"\0heartbeat"
-"""Value of a message that says nothing but that its partition is alive; no text, no JSON and no Arrow begins so."""
+"""Value of a heartbeat, which only says that its partition is alive; no text, JSON or Arrow stream begins like it."""
 
 
 class HeartbeatSender:
     """Sends a heartbeat to each partition of some topics at a steady pace, in a thread of its own; a context manager.
 
     Args:
-        bootstrap: Kafka's address.
-        topics: Those that exist.
-        every: Seconds between two.
+        bootstrap: ``host:port`` of a broker.
+        topics: Names of existing topics.
+        every: Seconds between two heartbeats.
     """
 
     def __init__(self, bootstrap: str, topics: Sequence[str], every: float = 2.5) -> None:
@@ -43,13 +43,13 @@ class HeartbeatSender:
         while not self.stopping.is_set():
             places = places or self._places()
             for topic, partition in places:
-                with suppress(BufferError):  # Kafka is away: the beats that wait already are as good
-                    self.producer.produce(topic, HEARTBEAT, HEARTBEAT, partition)  # compacted topics want keys
+                with suppress(BufferError):  # Kafka is away: the heartbeats that wait already are enough
+                    self.producer.produce(topic, HEARTBEAT, HEARTBEAT, partition)  # compacted topics need keys
             self.producer.poll(0)
             self.stopping.wait(self.every)
 
     def _places(self) -> list[tuple[str, int]]:
-        """Each partition of the topics; none while Kafka does not answer."""
+        """All partitions of the topics; an empty list while Kafka does not answer."""
         try:
             found = self.producer.list_topics(timeout=self.every).topics
             return [(topic, partition) for topic in self.topics for partition in sorted(found[topic].partitions)]

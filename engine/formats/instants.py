@@ -1,6 +1,7 @@
-"""Event times as text: ISO 8601, without an offset UTC; or digits, epoch milliseconds. What is finer is cut off.
+"""Reads event times from text: ISO 8601 (UTC if there is no offset), or digits, which are epoch milliseconds.
 
-By the column for the forms that agents write; one by one, and by the same meaning, for all that ISO 8601 allows.
+Digits beyond milliseconds are cut off. The forms that agents write are read by the column; all other forms of ISO 8601
+are read one by one, with the same meaning.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _UNZONED = rf"^({_MOMENT})$"
 
 
 def instants(texts: pl.Expr) -> pl.Expr:
-    """Epoch milliseconds of a column of text, as floats; null where `instant` has to look at it.
+    """Epoch milliseconds of a column of text, as floats; null where `instant` must read the text.
 
     >>> texts = pl.Series(["2026-11-21T01:00:00.5+01:00", "2026-11-21 00:00:00", "1795219200000", "soon"])
     >>> texts.to_frame("t").select(instants(pl.col("t"))).to_series().to_list()
@@ -36,7 +37,7 @@ def instant(text: str) -> int:
     """Epoch milliseconds of one text.
 
     Raises:
-        ValueError: It is no time.
+        ValueError: The text is no time.
 
     >>> instant("2026-11-21T01:00+01:00"), instant("1795219200000")
     (1795219200000, 1795219200000)

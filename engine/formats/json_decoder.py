@@ -1,4 +1,4 @@
-"""Our own JSON: one record a message, parsed by the column; only the few around a bad message one by one."""
+"""Decodes JSON with one record in each message; parsed by the column, and one by one only around bad messages."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ JSON_MALFORMED, FIELD_INVALID = "JSON_MALFORMED", "FIELD_INVALID"
 
 @dataclass(frozen=True)
 class JsonDecoder(Decoder):
-    """JSON objects by the aliases of a record type; fields that it does not know are ignored.
+    """Decodes JSON objects whose fields are named by the aliases of a record type; other fields are ignored.
 
-    A number is a JSON number: text and flags are refused. An instant may be text, see `engine.formats.instants`.
-    Record types with flags, lists, maps or records in them are read message by message, which is slower.
+    A number must be a JSON number: text and booleans are refused. Instants may be text, see `engine.formats.instants`.
+    Record types with booleans, lists, maps or records in them are read message by message, which is slower.
     """
 
     record: type[Record]
@@ -51,7 +51,7 @@ class JsonDecoder(Decoder):
         return Decoded(_arrow(records, self.record), refused)
 
     def _parsed(self, values: pa.Array, start: int) -> Iterator[tuple[int, pl.DataFrame, list[tuple[int, str, str]]]]:
-        """Pieces of the messages as columns, with their start; one that has a bad message is cut into smaller ones."""
+        """Yields pieces of the messages as columns, with their start; a piece with a bad message is split further."""
         frame = self._columns(values)
         if frame is not None:
             yield start, frame, []
@@ -63,10 +63,10 @@ class JsonDecoder(Decoder):
                 yield from self._parsed(values.slice(at, size), start + at)
 
     def _columns(self, chunk: pa.Array) -> pl.DataFrame | None:
-        """The chunk as columns, or ``None`` if any message in it may be bad.
+        """The messages of a chunk as columns, or ``None`` if any of them may be bad.
 
-        Polars parses the messages as the elements of one array, so each must look like one object, and there must be
-        as many objects as messages.
+        Polars parses the messages as the elements of one array. So each must look like one object, and there must be as
+        many objects as messages.
         """
         if chunk.null_count or not len(chunk):
             return None
@@ -98,7 +98,7 @@ class JsonDecoder(Decoder):
         return pl.DataFrame(rows, schema).with_columns(*_integers(self.record)), refused
 
     def _rows(self, chunk: pa.Array) -> tuple[list[dict[str, Any]], list[tuple[int, str, str]]]:
-        """The records of messages read one by one, and those that are refused."""
+        """Reads messages one by one; returns the records and the refused messages."""
         rows: list[dict[str, Any]] = []
         refused: list[tuple[int, str, str]] = []
         for row, value in enumerate(chunk.to_pylist()):
@@ -149,14 +149,14 @@ def _plain(info: Any) -> Any:
 
 @cache
 def _by_column(record: type[Record]) -> bool:
-    """Whether messages can be read by the column: fields that are numbers or text; not flags, lists, maps, records."""
+    """Whether messages can be read by the column: all fields are numbers or text."""
     kinds = [unwrap(info.annotation)[0] for info in record.model_fields.values()]
     return all(kind in _DTYPES or get_origin(kind) is Literal for kind in kinds)
 
 
 @cache
 def _json_type(record: type[Record], texts: bool) -> pl.Struct:
-    """The columns of the JSON; ``texts``: instants as they are written."""
+    """The types of the fields in JSON; ``texts``: instants are text."""
     kinds = {name: _DTYPES[_plain(info)] for name, info in record.model_fields.items()}
     kinds |= dict.fromkeys(_instants(record), pl.String) if texts else {}
     return pl.Struct({info.alias or name: kinds[name] for name, info in record.model_fields.items()})
@@ -171,17 +171,17 @@ def _instants(record: type[Record]) -> tuple[str, ...]:
 
 @cache
 def _text_instant(record: type[Record]) -> str:
-    """A pattern of an instant that is written as text."""
+    """A pattern that finds an instant written as text."""
     names = [record.model_fields[name].alias or name for name in _instants(record)]
     return rf'"(?:{"|".join(map(re.escape, names))})"\s*:\s*"'
 
 
 @cache
 def _suspicious(record: type[Record]) -> str:
-    """A pattern of all that Polars reads otherwise than a JSON parser does that sees one message at a time.
+    """A pattern that finds messages which Polars may read differently from a parser of single messages.
 
-    Escapes of lone surrogates, and of ASCII (which may hide a name below); ``},{`` (a message of two objects, by which
-    the count of objects still fits that of messages); a text field that holds no text.
+    These have escapes of lone surrogates, or of ASCII (which may hide a field name); or ``},{`` (a message with two
+    objects, which could make up for a missing one in the count); or a text field whose value is no text.
     """
     fields = [info.alias or name for name, info in record.model_fields.items() if _plain(info) is str]
     names = "|".join(map(re.escape, fields))
@@ -189,7 +189,7 @@ def _suspicious(record: type[Record]) -> str:
 
 
 def _doubtful(record: type[Record], frame: pl.DataFrame, lines: pl.Series) -> bool:
-    """Whether a message may hold a flag, which Polars reads as 0 or 1, or a misspelt name of a field that it lacks."""
+    """Whether a message may have a boolean, which Polars reads as 0 or 1, or a misspelt name of a missing field."""
     for name, info in record.model_fields.items():
         alias, column = info.alias or name, frame[name]
         rows, pattern = column.is_null(), rf'"{near(alias)}"\s*:'
@@ -204,7 +204,7 @@ def _doubtful(record: type[Record], frame: pl.DataFrame, lines: pl.Series) -> bo
 
 @cache
 def _strict(record: type[Record]) -> type[Record]:
-    """The record type as JSON has it: names in JSON alone, numbers that are numbers, unknown fields ignored."""
+    """The record type for single messages: fields only by their names in JSON, strict numbers, other fields ignored."""
     config = ConfigDict(extra="ignore", strict=True, populate_by_name=False)
     return type(record.__name__, (record,), {"model_config": config, "__module__": __name__})
 
@@ -219,7 +219,7 @@ def _integers(record: type[Record]) -> list[pl.Expr]:
 
 
 def _checks(record: type[Record]) -> list[pl.Expr]:
-    """Conditions under which a parsed row is surely valid; the others are left to pydantic."""
+    """Conditions under which a parsed row is certainly valid; pydantic checks the other rows."""
     checks = []
     for name, info in record.model_fields.items():
         column, kind = pl.col(name), unwrap(info.annotation)[0]

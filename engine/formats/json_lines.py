@@ -1,4 +1,4 @@
-"""Records as lines of JSON, by columns: what a record lacks is left out of its line."""
+"""Encodes records as lines of JSON, by columns; fields that a record lacks are left out of its line."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _ROW = "__row"
 
 
 def to_json_lines(records: pl.DataFrame, record: type[Record]) -> pl.Series:
-    """The JSON of each record, by alias and without nulls; records that lack the same columns are encoded at once.
+    """The JSON of each record, with aliases and without nulls; records that lack the same columns are encoded at once.
 
     Args:
         records: Columns of the record type. A map is a column of structs, whose nulls are left out too, or of lists of
-            structs ``key`` and ``value``.
-        record: The type.
+            structs with ``key`` and ``value``.
+        record: The record type.
 
     Returns:
-        Text, in the order of the records.
+        The lines, in the order of the records.
 
     >>> from pipelines.contracts.records import Telemetry
     >>> sample = {"time": 1, "entity": "a", "metric": "m", "value": 0.5, "kind": "gauge", "unit": None}
@@ -39,7 +39,7 @@ def to_json_lines(records: pl.DataFrame, record: type[Record]) -> pl.Series:
 
 
 def _patterns(frame: pl.DataFrame) -> list[pl.Series]:
-    """Numbers that are the same in records which lack the same columns, and fields of structs."""
+    """Columns of numbers that are equal for records which lack the same columns and fields of structs."""
     columns = []
     for column in frame:
         fields = column.struct.fields if isinstance(column.dtype, pl.Struct) else []
@@ -53,7 +53,7 @@ def _patterns(frame: pl.DataFrame) -> list[pl.Series]:
 
 
 def _line(part: pl.DataFrame, aliases: dict[str, str], maps: set[str]) -> pl.Series:
-    """The lines of records that all lack what the first one lacks."""
+    """The lines of records that all lack the same columns."""
     there = [column for column in part if column[0] is not None]
     lists = [column.name for column in there if column.name in maps and column.dtype == pl.List]
     plain = [_complete(column).alias(aliases[column.name]) for column in there if column.name not in lists]
@@ -65,7 +65,7 @@ def _line(part: pl.DataFrame, aliases: dict[str, str], maps: set[str]) -> pl.Ser
 
 
 def _complete(column: pl.Series) -> pl.Series:
-    """A struct without the fields that are null in all of it."""
+    """A struct without the fields that are null in all rows."""
     if not isinstance(column.dtype, pl.Struct):
         return column
     return pl.DataFrame([field for field in column.struct.unnest() if field[0] is not None]).to_struct()

@@ -1,4 +1,4 @@
-"""Names of fields that are nearly those of optional ones: the default in their place would be silently wrong."""
+"""Finds misspelt names of optional fields, whose default value would otherwise be used silently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.spec.record import Record
 
 @cache
 def near(name: str) -> str:
-    """A pattern of another case of a name, a letter left out, doubled or swapped with the next, or a plural.
+    """A pattern for misspellings of a name: another case, a letter left out, doubled or swapped, or a plural.
 
     >>> [bool(re.fullmatch(near("kind"), name)) for name in ("Kind", "knd", "kinds", "ikdn", "wind", "tags")]
     [True, True, True, False, False, False]
@@ -24,7 +24,7 @@ def near(name: str) -> str:
 
 
 def misspelt(given: Mapping[str, object], record: type[Record]) -> Iterator[str]:
-    """Names in a JSON object that are nearly the name of an optional field which is absent."""
+    """Yields names in a JSON object that are misspellings of an optional field which is missing."""
     needed = {info.alias or name: info.is_required() for name, info in record.model_fields.items()}
     absent = [name for name, required in needed.items() if not required and name not in given]
     for name in given:

@@ -1,4 +1,4 @@
-"""Why a message is no record, in words: what a dead letter and an error of a command say of a validation error."""
+"""Explains validation errors in words, for dead letters and for the errors of commands."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MOST, _LONGEST = 10, 60
 
 
 def explain(error: ValidationError, record: type[Record], given: Collection[str] = ()) -> str:
-    """The fields that are wrong, what is wrong with each, and what was given; at most ten.
+    """The wrong fields, what is wrong with each, and what was given; at most ten fields.
 
     Args:
-        error: Of a record that was not made.
-        record: Its type.
-        given: The names of all fields, where unknown ones are no error themselves.
+        error: The error of a record.
+        record: The type of the record.
+        given: The names of all given fields, if unknown fields are no error themselves.
 
     >>> from pipelines.contracts.records import Label
     >>> try:
@@ -63,14 +63,14 @@ def _why(wrong: ErrorDetails, record: type[Record]) -> str:
 
 
 def unknown(name: str, record: type[Record]) -> str:
-    """That a record has no field of this name, and which one was probably meant."""
+    """Says that a record has no field of this name, and which one was probably meant."""
     said = f"{name[:_LONGEST]!r} is not a field of {record.__name__.lower()}"
     meant = close(name, record)
     return f"{said}: did you mean {meant}?" if meant else said
 
 
 def close(name: str, record: type[Record]) -> str | None:
-    """The field, by its name in JSON, that a misspelt name is nearest to; ``None`` if it is near to none.
+    """The field, by its name in JSON, that is nearest to a misspelt name; ``None`` if none is near.
 
     >>> from pipelines.contracts.records import Telemetry
     >>> close("Host", Telemetry), close("knd", Telemetry), close("tags", Telemetry)

@@ -1,1 +1,1 @@
-"""Kafka: topics, what they hold and how far they reach, and transactions that write each micro-batch once."""
+"""Kafka: topics, their content and offsets, and transactions that write each micro-batch exactly once."""

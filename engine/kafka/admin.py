@@ -1,4 +1,4 @@
-"""Creates Kafka topics that are not there yet: brokers are not relied upon to create them by themselves."""
+"""Creates missing Kafka topics, since brokers may not create topics by themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from engine.spec.errors import NewnormalError
 
 _SLICE_SECONDS = 2.0
-"""Longest single wait: Ctrl-C is noticed after it."""
+"""Longest single wait, seconds; Ctrl-C is noticed after it."""
 
 
 def ensure_topics(
@@ -22,7 +22,7 @@ def ensure_topics(
     replication: int = 1,
     timeout: float = 30.0,
 ) -> list[str]:
-    """Creates those of ``topics`` that do not exist; those that do are left as they are.
+    """Creates the missing ones of ``topics``; existing topics are left as they are.
 
     Safe to call again and from several processes at once. Returns when all of them can be written to.
 
@@ -66,7 +66,7 @@ def ensure_topics(
 
 
 def partition_counts(bootstrap: str, topics: Collection[str], timeout: float = 30.0) -> dict[str, int]:
-    """Partitions of those of ``topics`` that exist.
+    """The number of partitions of each existing topic of ``topics``.
 
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``.

@@ -1,4 +1,4 @@
-"""Jobs and the topics that are really there: how many partitions each has, and which must be made."""
+"""Binds jobs to the topics of a broker: creates missing topics, and takes over their numbers of partitions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from engine.spec.output import Output
 from engine.spec.source import Source
 
 READ = {"message.timestamp.type": "LogAppendTime"}
-"""Configuration of topics that are made to be read: a writer's clock must not vouch for itself."""
+"""Configuration of created input topics: the broker sets the arrival time, as the clock of a writer may be wrong."""
 
 
 def make_topics(bootstrap: str, jobs: Iterable[Job], partitions: int, replication: int = 1) -> list[str]:
-    """Makes the topics that some jobs read and write, where they are not there yet; returns those it made.
+    """Creates the missing topics that some jobs read and write; returns the created ones.
 
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE`` or ``TOPIC_NOT_CREATED``.
@@ -28,9 +28,10 @@ def make_topics(bootstrap: str, jobs: Iterable[Job], partitions: int, replicatio
 
 
 def bound(job: Job, bootstrap: str) -> Job:
-    """The job with the partitions that its topics have: all of the input's are waited for, all of the output's used.
+    """The job with the numbers of partitions that its topics have.
 
-    What the job itself says of the partitions that it expects is left as it is.
+    The watermark then waits for all partitions of the input, and all partitions of the output are used. Partitions that
+    the job itself expects are left as they are.
 
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``.
@@ -48,9 +49,9 @@ def bound(job: Job, bootstrap: str) -> Job:
 
 
 def beating(job: Job) -> list[str]:
-    """The topics that need heartbeats: those whose writer does not tell its watermark in the messages.
+    """The topics that need heartbeats: those whose messages do not carry their writer's watermark.
 
-    Where a job works on arrival or processing time, heartbeats move its clock.
+    If a job works on ingestion or processing time, heartbeats advance its clock.
     """
     silent = [source for source in job.inputs if not source.columnar or source.clock != "event"]
     return [topic for source in silent for topic in source.formats]

@@ -1,4 +1,4 @@
-"""What a topic holds now: all committed messages up to the end that it has when the reading begins."""
+"""Reads what a topic holds now: all committed messages up to its end at the start of reading."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _PASSING = (
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TIMED_OUT,
 )
-"""What a partition that was just made, or a broker that was just started, answers for a moment."""
+"""Passing errors of a partition that was just created, or of a broker that was just started."""
 
 
 def content(bootstrap: str, topic: str) -> Iterator[Message]:
     """All committed messages of a topic, in order within each partition.
 
-    The end of a partition is fixed when the reading begins, ahead of transactions that are open then: neither a topic
-    that grows nor an open transaction keeps it from ending.
+    The end of each partition is fixed when reading begins, before transactions that are open then. So reading ends even
+    if the topic grows or a transaction stays open.
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        topic: Its full name.
+        topic: Full name of the topic.
 
     Raises:
         NewnormalError: ``TOPIC_UNKNOWN``, or ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
@@ -61,7 +61,7 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
     reader.assign([TopicPartition(topic, p, spans[p][0]) for p in ends])
     heard = time.monotonic()
     while ends:
-        messages = reader.consume(10_000, 0.1)  # waits for so many, or so long
+        messages = reader.consume(10_000, 0.1)  # returns after so many messages, or so many seconds
         heard = time.monotonic() if any(not message.error() for message in messages) else heard
         if time.monotonic() > heard + _SILENCE_SECONDS:
             raise _failed(bootstrap, f"{topic}: no message within {_SILENCE_SECONDS:g} s")
@@ -83,7 +83,7 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
 
 
 def bounds(reader: Consumer, place: TopicPartition) -> tuple[int, int]:
-    """First and next offset; a partition that was just made has no leader for a moment."""
+    """First and next offset of a partition; waits while a partition that was just created has no leader."""
     deadline = time.monotonic() + _SILENCE_SECONDS
     while True:
         try:

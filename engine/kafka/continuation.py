@@ -1,9 +1,9 @@
-"""Whether a job's checkpoint and its output belong together: asked ahead of a start.
+"""Checks before a start that the checkpoint of a job and its output belong together.
 
-A checkpoint numbers the micro-batches of its job, and the ledger in Kafka tells which of them are in the output
+A checkpoint numbers the micro-batches of its job, and the ledger in Kafka says which of them are in the output
 (see `engine.kafka.ledger`). A job whose checkpoint is gone would read its input again and write all output a
-second time. One whose checkpoint is older than its output would skip micro-batches whose numbers were written, though
-they hold other records now. Neither is started unless the user asks for it.
+second time. A job whose checkpoint is older than its output would skip micro-batches whose numbers are in the ledger,
+although they hold other records now. Neither is started unless the user asks for it.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def check(
     outputs: Mapping[str, Collection[str]],
     write_again: bool = False,
 ) -> None:
-    """Refuses to start jobs whose checkpoint does not know of output that is there.
+    """Refuses to start jobs that have output which their checkpoint does not know of.
 
     Args:
         bootstrap: ``host:port`` of a broker.
         namespace: Prefix of the ledgers' groups.
         ledger: The ledger's topic.
         checkpoints: Directory of the jobs' checkpoints.
-        outputs: The jobs that are to be started, and the topics that each writes its results to.
-        write_again: The user wants that output a second time: nothing is refused, and the ledger goes back to where an
-            older checkpoint ends.
+        outputs: The jobs to start, and the topics to which each writes its results.
+        write_again: True if the user wants that output a second time: nothing is refused, and the ledger is set back to
+            the end of an older checkpoint.
 
     Raises:
         NewnormalError: ``CHECKPOINT_MISSING``, ``CHECKPOINT_BEHIND``, ``KAFKA_UNREACHABLE``.
@@ -77,7 +77,7 @@ def check(
 
 
 def identity(checkpoint: Path) -> str | None:
-    """The identity that Spark gave a checkpoint when it was made; ``None`` if there is none."""
+    """The identity that Spark gave a checkpoint when it created it; ``None`` if there is no checkpoint."""
     try:
         return str(json.loads((checkpoint / "metadata").read_text())["id"])
     except FileNotFoundError:
@@ -85,7 +85,7 @@ def identity(checkpoint: Path) -> str | None:
 
 
 def last_batch(checkpoint: Path) -> int:
-    """Number of the last micro-batch that a checkpoint has planned, done or not; -1 without any."""
+    """Number of the last micro-batch that a checkpoint has planned, whether completed or not; -1 without any."""
     try:
         return max((int(file.name) for file in (checkpoint / "offsets").iterdir() if file.name.isdigit()), default=-1)
     except FileNotFoundError:
@@ -93,17 +93,17 @@ def last_batch(checkpoint: Path) -> int:
 
 
 def _loading(error: BaseException) -> bool:
-    """Whether a broker that has just started cannot say yet what was committed; seconds later it can."""
+    """Whether a broker still loads its groups after its start, and cannot yet say what was committed."""
     codes = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
     return isinstance(error, KafkaException) and error.args[0].code() in codes
 
 
 @retry(retry=retry_if_exception(_loading), stop=stop_after_delay(_LOADING_SECONDS), wait=wait_fixed(0.5), reraise=True)
 def _answer(ask: Callable[[], T]) -> T:
-    """What a broker answers; it is asked again while it loads its groups.
+    """The answer of a broker; the question is repeated while the broker loads its groups.
 
     Raises:
-        KafkaException: If the broker refuses, or still loads them after `_LOADING_SECONDS`.
+        KafkaException: If the broker refuses, or still loads its groups after `_LOADING_SECONDS`.
         TimeoutError: If it does not answer.
     """
     return ask()
@@ -119,7 +119,7 @@ def _groups(client: AdminClient) -> list[str]:
 
 
 class _Kafka:
-    """What a broker knows of ledgers and outputs."""
+    """Questions to a broker about ledgers and outputs."""
 
     def __init__(self, bootstrap: str, ledger: str) -> None:
         quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
@@ -128,7 +128,7 @@ class _Kafka:
         self.groups = self._told(partial(_groups, self.client))
 
     def written(self, prefix: str) -> dict[str, int]:
-        """Number of the last micro-batch in the output, by the checkpoint that numbered it."""
+        """The number of the last micro-batch in the output, for each checkpoint that has written."""
         return dict(self._committed(prefix))
 
     def _committed(self, prefix: str) -> Iterator[tuple[str, int]]:
@@ -140,7 +140,7 @@ class _Kafka:
                     yield group.removeprefix(prefix), slot.offset - 1
 
     def any_records(self, topics: Collection[str]) -> bool:
-        """Whether one of some topics holds anything."""
+        """Whether any of the topics has messages."""
         known = self.client.list_topics(timeout=_ANSWER_SECONDS).topics
         places = [TopicPartition(name, p) for name in topics if name in known for p in known[name].partitions]
         specs: Any = OffsetSpec
@@ -152,7 +152,7 @@ class _Kafka:
         return [self._told(partial(futures[place].result, _ANSWER_SECONDS + 1)).offset for place in places]
 
     def set_back(self, group: str, last: int) -> None:
-        """Makes ``last`` the number of the last micro-batch that counts as written."""
+        """Sets the ledger of a group back: ``last`` becomes the number of the last written micro-batch."""
         slot = TopicPartition(self.slot.topic, self.slot.partition, last + 1)
         asked = [ConsumerGroupTopicPartitions(group, [slot])]
         self._of_group(partial(self.client.alter_consumer_group_offsets, asked))

@@ -1,14 +1,14 @@
 """Exactly-once writes to Kafka: one transaction a micro-batch, with the batch's number committed inside it.
 
-The order, so that a crash at any point neither loses nor doubles:
+With this order a crash at any point neither loses nor doubles output:
   1. Read the ledger: the number of the last batch whose transaction committed (a consumer-group offset).
   2. A batch whose number is not higher was written before: skip it.
   3. Begin a transaction, produce all messages of the batch, add the batch's number as the group's offset, commit.
   4. Spark commits the batch to its checkpoint. A crash before this makes Spark repeat the batch: step 2 skips it.
 A writer that was thought dead is fenced by the shared transactional id (KIP-98, KIP-890).
 
-When Kafka does not answer, the connections are given up and all steps are done again over new ones, for as long as it
-takes: the new connection's first request ends the old transaction, one way or the other, and step 1 then tells which.
+When Kafka does not answer, the connections are given up and all steps are repeated over new ones, for as long as it
+takes. The first request of the new connection commits or aborts the old transaction, and step 1 then says which.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ _ABSENT = (
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.CONCURRENT_TRANSACTIONS,
 )
-"""What a broker that is away, hangs or has just started makes of a request: the same may succeed later."""
+"""Errors of a broker that is away, hangs or has just started: the same request may succeed later."""
 T = TypeVar("T")
 log = structlog.get_logger()
 
 
 class TransactionalWriter:
-    """Writes micro-batches of one job; connects at the first.
+    """Writes the micro-batches of one job; connects with the first one.
 
     Args:
-        bootstrap: Kafka's address.
-        job: Name that the transactional id and the ledger's group are made of.
-        ledger: Topic that the batch numbers are committed for; it holds no messages.
-        epoch: Identity of the checkpoint that the batches are numbered in: a new checkpoint counts from 0 again.
-        stop: Ends all waiting for Kafka.
+        bootstrap: ``host:port`` of a broker.
+        job: Name from which the transactional id and the group of the ledger are formed.
+        ledger: Topic for which the batch numbers are committed; it has no messages.
+        epoch: Identity of the checkpoint that numbers the batches: a new checkpoint counts from 0 again.
+        stop: Event that ends all waiting for Kafka.
     """
 
     def __init__(
@@ -74,17 +74,17 @@ class TransactionalWriter:
         self._old = threading.Event()
 
     def renew(self) -> None:
-        """Has the next batch go over new connections: older ones may never answer after an outage. Thread-safe."""
+        """Makes the next batch use new connections, as older ones may never answer after an outage. Thread-safe."""
         self._old.set()
 
     def write(self, batch_id: int, messages: Iterable[Outgoing]) -> bool:
         """Writes a batch unless it was written before; returns whether this call wrote it.
 
-        Waits for Kafka for as long as it does not answer.
+        Waits as long as Kafka does not answer.
 
         Raises:
             NewnormalError: ``JOB_FENCED`` if another process has begun to write as this job.
-            StoppedError: Told to stop while Kafka did not answer; the batch is repeated at the next start.
+            StoppedError: ``stop`` was set while Kafka did not answer; the batch is repeated at the next start.
             KafkaException: Kafka refused something; the transaction was aborted.
         """
         batch, began, tried = list(messages), time.monotonic(), 0
@@ -124,7 +124,7 @@ class TransactionalWriter:
         return True
 
     def _refused(self, error: KafkaError) -> None:
-        """Raises what waiting does not change."""
+        """Raises errors that waiting does not mend."""
         if error.code() in _FENCED:
             self.close()
             what = f"another process has begun to write as {self.job}: {error.str()}"
@@ -138,14 +138,14 @@ class TransactionalWriter:
             raise KafkaException(error)
 
     def close(self) -> None:
-        """Lets go of the connections; does not wait for them."""
+        """Gives up the connections without waiting for them."""
         if self._connection:
             self._connection.close()
             self._connection = None
 
 
 class _Connection:
-    """A producer whose transactions are ours alone, and what the ledger said when it had become that."""
+    """A producer that has fenced all others of the job, and the last batch number in the ledger at that time."""
 
     def __init__(self, writer: TransactionalWriter) -> None:
         self.stop, bootstrap = writer.stop, writer.bootstrap
@@ -186,19 +186,19 @@ class _Connection:
         self.committed = batch_id
 
     def abort(self) -> None:
-        """Aborts the transaction where possible; the next connection does it otherwise."""
+        """Aborts the transaction if possible; otherwise the next connection does."""
         try:
             self._call("the abort", lambda: self.producer.abort_transaction(_ANSWER_SECONDS))
         except Exception as error:
             log.warning("abort failed; the next writer or the broker ends the transaction", error=str(error))
 
     def close(self) -> None:
-        """Ends both clients; where a call of theirs never returns, leaves them to a thread after a while.
+        """Ends both clients; if a call of theirs does not return, a thread is left to wait for it.
 
-        A producer that still tried to begin transactions would fence the one that comes after it.
+        A producer that still tried to begin transactions would fence its successor.
         """
         held: list[Any] = [self.producer, self.consumer]
-        self.producer = self.consumer = None  # the last references: without them the clients end
+        self.producer = self.consumer = None  # these are the last references: without them the clients end
         with suppress(NoAnswerError, StoppedError):
             within(_CLOSE_SECONDS, held.clear, self.stop, "the end of a connection")
 
@@ -223,7 +223,7 @@ class _Connection:
                     self._flush(to=500_000)
 
     def _flush(self, to: int = 0) -> None:
-        """Waits until at most so many messages are under way; fails when none arrives for a while."""
+        """Waits until at most ``to`` messages are under way; fails if none is acknowledged for a while."""
         left, moved = len(self.producer), time.monotonic()
         while left > to:
             if self.stop.is_set():

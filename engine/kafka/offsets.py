@@ -1,4 +1,4 @@
-"""How far topics reach, asked of the broker itself: what a job has not read yet is known even while it stands still."""
+"""The end offsets of topics, asked of the broker, so that the lag of a job is known even while it stands still."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Offsets = Mapping[tuple[str, int], int]
 
 
 class KafkaOffsets:
-    """Asks for the ends of some topics.
+    """Asks a broker for the end offsets of some topics.
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        topics: Those that exist.
-        timeout: Seconds that an answer may take.
+        topics: Names of existing topics.
+        timeout: Longest time for an answer, seconds.
     """
 
     def __init__(self, bootstrap: str, topics: Sequence[str], timeout: float = 4.0) -> None:
@@ -37,7 +37,7 @@ class KafkaOffsets:
         try:
             return self._ends(self._client or self._connected())
         except BaseException:
-            self._client = None  # what it remembers of the partitions may be older than a broker that came back
+            self._client = None  # its knowledge of the partitions may be outdated when a broker comes back
             raise
 
     def _ends(self, client: AdminClient) -> Offsets:
@@ -61,7 +61,7 @@ class KafkaOffsets:
 
 
 def behind(ends: Offsets, read: Mapping[str, Mapping[str, int]]) -> int:
-    """Messages between what was read, by topic and partition as Spark tells it, and the ends of the same partitions.
+    """Number of messages between the offsets read, in the form that Spark reports, and the ends of the partitions.
 
     >>> behind({("a", 0): 10, ("a", 1): 3}, {"a": {"0": 4, "1": 5}})
     6

@@ -1,7 +1,7 @@
-"""Calls that wait for a server, bounded from outside: a library's own timeout is not relied upon.
+"""Bounds calls that wait for a server from outside, because the timeout of a library may not work.
 
 librdkafka ignores the timeout of `send_offsets_to_transaction` when the group's coordinator went away (its issues 5456
-and 5511): the call then never returns. Knows nothing of what is called.
+and 5511): the call then never returns. This module knows nothing of what is called.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ _SLICE_SECONDS = 0.2
 
 
 class NoAnswerError(Exception):
-    """A call did not return in time; its thread is left to itself."""
+    """A call did not return in time; its thread is left alone."""
 
 
 class StoppedError(Exception):
-    """The wait was ended because the process is to stop; what was asked for may or may not have happened."""
+    """The wait was ended because the process is to stop; the request may or may not have been carried out."""
 
 
 def within(seconds: float, call: Callable[[], T], stop: threading.Event, what: str) -> T:
     """The result of ``call``, made in a thread of its own that is left alone when it does not return.
 
     Args:
-        seconds: How long it may take.
-        call: Must be safe to abandon.
-        stop: Ends the wait early.
-        what: Names the call in errors.
+        seconds: Longest time to wait.
+        call: The call, which must be safe to abandon.
+        stop: Event that ends the wait early.
+        what: Name of the call in errors.
 
     Raises:
-        NoAnswerError: It did not return in time.
+        NoAnswerError: The call did not return in time.
         StoppedError: ``stop`` was set meanwhile.
 
     >>> within(1.0, lambda: 2 + 2, threading.Event(), "sum")

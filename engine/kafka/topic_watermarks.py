@@ -1,4 +1,4 @@
-"""How far a columnar topic has come: the watermark that the last messages of each partition carry."""
+"""Reads the watermarks of a columnar topic, which the last messages of each partition carry."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FEW = 16
 
 
 def watermarks(bootstrap: str, topic: str) -> dict[int, int]:
-    """The watermark of each partition of a columnar topic; `NEVER` where none has been told yet.
+    """The watermark of each partition of a columnar topic; `NEVER` for a partition that has none yet.
 
-    Only the last messages are read: as many as it takes to find one that tells a watermark.
+    Only as many of the last messages are read as it takes to find one with a watermark.
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        topic: Its full name.
+        topic: Full name of the topic.
 
     Returns:
         Epoch milliseconds by partition; empty if there is no such topic.
@@ -55,13 +55,13 @@ def _newest(reader: Consumer, topic: str, partition: int) -> int:
 
 
 def _between(reader: Consumer, place: TopicPartition, end: int) -> list[bytes]:
-    """The values of a partition's messages ahead of an offset, from a place on."""
+    """The values of the messages of a partition, from a position up to an offset."""
     found: list[bytes] = []
     reader.assign([place])
     deadline = time.monotonic() + _SECONDS
     try:
         while time.monotonic() < deadline:
-            for message in reader.consume(1_000, 0.1):  # waits for so many, or so long
+            for message in reader.consume(1_000, 0.1):  # returns after so many messages, or so many seconds
                 error = message.error()
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
                     continue  # librdkafka tries again

@@ -1,6 +1,6 @@
 """The meaning of every aggregate but `Rate`, in plain Python, over the records of one window in event-time order.
 
-The results of sketches (`Quantile`, `Distinct`, `TopK` beyond its capacity) lie within their stated error of those here.
+The results of sketches (`Quantile`, `Distinct`, `TopK` beyond its capacity) lie within their stated errors of these.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Node:
         return [held or part.ready(view, moment, since) for held, part in parts]
 
     def looked_at(self, view: View, moment: Moment, since: Since, fired: bool) -> None:
-        """Updates the state after a moment; counts of the end of an `OrFinally` do not restart when the window fires."""
+        """Updates the state after a moment; counts of the end of an `OrFinally` go on when the window fires."""
         if isinstance(self.trigger, AfterAll):
             held = self._were_or_are_ready(view, moment, since)
             self.held = [not fired and ready for ready in held]
