@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import types
 from collections.abc import Iterable
@@ -62,7 +63,7 @@ def _record(record: type[Record]) -> str:
         rows.append([*names, _type(info), _need(info), f"`{_elastic(info)}`", info.description or ""])
     identity = ", ".join(f"`{name}`" for name in record.identity)
     table = _table(["column", "JSON name", "type", "required", "Elasticsearch", "description"], rows)
-    return f"## {record.__name__}\n\n{(record.__doc__ or '').strip()}\n\nIdentity: {identity}.\n\n{table}"
+    return f"## {record.__name__}\n\n{inspect.getdoc(record)}\n\nIdentity: {identity}.\n\n{table}"
 
 
 def settings_page(settings: type[BaseModel] = Settings) -> str:
