@@ -1,4 +1,4 @@
-"""What a job will do, in its user's terms, before it runs and with what it cost when it ran."""
+"""Explains jobs: what a job does, in its user's terms, and what it cost when it ran."""
 
 from engine.explain.plan import Plan, describe, explain
 

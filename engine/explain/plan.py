@@ -1,6 +1,6 @@
-"""A job's plan in its user's terms: what is read, how time is told, what is computed, kept and written, and the cost.
+"""The plan of a job in its user's terms: input, time, computation, state, outputs, and cost.
 
-Everything is taken from the declared job; the cost is what a driver measured, if it did.
+Everything but the cost is taken from the declared job. The cost is what a driver measured, if the job has run.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from engine.vectorized.windows.sliced import SlicedWindows
 
 Lines = list[tuple[str, str]]
 Measured = Mapping[str, Any]
-"""What a driver measured of a job, see `pipelines.runtime.job_metrics`."""
+"""The measurements of a driver, see `pipelines.runtime.job_metrics`."""
 UNMEASURED = "not measured yet"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What `explain` returns: sections of lines; text by ``str``, a tree for rich.
+    """The result of `explain`: sections of lines. ``str`` gives text, rich shows a tree.
 
     Attributes:
-        job: The job's name.
-        sections: Title and lines (term, meaning) of each.
-        shards: What each shard did lately; empty if not measured.
+        job: Name of the job.
+        sections: Title and lines (term, meaning) of each section.
+        shards: Recent measurements of each shard; empty if there are none.
         hot: Keys that dominate, and their share of the records.
     """
 
@@ -76,8 +76,8 @@ def explain(job: Job, measured: Measured | None = None, shards: int = 2) -> Plan
 
     Args:
         job: The job.
-        measured: What a driver measured of it.
-        shards: Number of its shards.
+        measured: The measurements of a driver, if there are any.
+        shards: Number of shards.
     """
     computes = tuple(describe(job.processor))
     sections = [
@@ -94,9 +94,9 @@ def explain(job: Job, measured: Measured | None = None, shards: int = 2) -> Plan
 
 @singledispatch
 def describe(config: Operator) -> Lines:
-    """What an operator does and keeps, in its user's terms: what its class says of itself, and its settings.
+    """Describes what an operator does and keeps: the summary of its class, and its settings.
 
-    ``describe.register(MyOperator, function)`` gives one's own operator other words.
+    ``describe.register(MyOperator, function)`` sets the description of a user's own operator.
     """
     told = (type(config).__doc__ or "").strip().splitlines()
     lines = [("operator", f"{type(config).__name__}: {told[0]}" if told else type(config).__name__)]
@@ -108,14 +108,14 @@ def describe(config: Operator) -> Lines:
 
 @describe.register
 def _chain(config: Chain) -> Lines:
-    """Operators one after the other, numbered."""
+    """The descriptions of a chain of operators, numbered."""
     numbered = ((number, describe(part)) for number, part in enumerate(config.parts, 1))
     return [(f"{number}. {term}", meaning) for number, lines in numbered for term, meaning in lines]
 
 
 @describe.register
 def _windows(config: WindowAggregate) -> Lines:
-    """Windowed aggregation."""
+    """The description of a windowed aggregation."""
     lateness = config.allowed_lateness
     if config.shared:
         kept = _length(SlicedWindows(config).retention)

@@ -1,6 +1,6 @@
-r"""Text of others on a terminal: shown as it is, never as markup, and never as a command to the terminal.
+r"""Shows foreign text on a terminal as it is, never as markup and never as a command to the terminal.
 
-Names of machines, messages and log lines come from whoever may write to a topic. Whatever prints them does it by way of
+Anybody who may write to a topic can choose names of machines, messages and log lines. All code that prints them uses
 this module.
 """
 
@@ -14,9 +14,9 @@ _PRINTABLE = re.compile(r"[ -~]*")
 
 
 def visible(value: object) -> str:
-    r"""Text whose control characters, line breaks and invisible marks stand as JSON writes them.
+    r"""Escapes control characters, line breaks and invisible marks as JSON does.
 
-    Within a text of JSON that has no line breaks between its parts the result is JSON of the same meaning.
+    For a JSON text on a single line, the result is JSON with the same meaning.
 
     >>> print(visible("a\x1b[2J\n[red]\u202eb"))
     a\u001b[2J\u000a[red]\u202eb
@@ -38,7 +38,7 @@ def visible_lines(text: str) -> str:
 
 
 def cell(value: object, style: str = "") -> Text:
-    """A cell or line for rich that shows a text as it is: its markup is no markup.
+    """A cell or line for rich that shows a text as it is, without interpreting markup.
 
     >>> cell("[red]x").plain
     '[red]x'

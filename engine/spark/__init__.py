@@ -1,1 +1,1 @@
-"""Spark as the distributed, checkpointed runtime of the sharded operator; it moves opaque blobs."""
+"""Spark as the distributed, checkpointed runtime of the sharded operator. Spark only moves opaque blobs."""

@@ -1,4 +1,4 @@
-"""Messages on their way through the JVM: a row a topic and partition, since a row costs more than what is in it."""
+"""Bundles messages for the way through the JVM: one row for each topic and partition, because rows are expensive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def bundled(messages: Sequence[Outgoing]) -> pd.DataFrame:
-    """Rows of `OUTPUT`; messages of one partition keep their order.
+    """Bundles messages to rows of `OUTPUT`; messages of one partition keep their order.
 
     >>> rows = bundled([Outgoing.of("a", 0, [b"1"]), Outgoing.of("a", 0, [b"2"]), Outgoing.of("b", 1, [b"3"])])
     >>> len(rows), [message.value for some in unbundled(pa.Table.from_pandas(rows)) for message in some]

@@ -1,7 +1,7 @@
-"""What the state of a job was made with, kept beside its checkpoint: a start that does not fit is refused.
+"""Keeps what the state of a job was made with beside its checkpoint, and refuses a start that does not fit.
 
-With another number of shards a key would change its shard and lose its state. With another key or other windows the
-state would be of windows that the job no longer has.
+With another number of shards a key would change its shard and lose its state. With another key or other windows, the
+state would belong to windows that the job no longer has.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 
 STATE_FORMAT = 4
-"""Raised when state of older checkpoints cannot be read any more."""
+"""Version of the state; it is raised when the state of older checkpoints cannot be read any more."""
 _LAYOUT, _DEFINITION = "layout.json", "job.json"
 _NOW = "nothing was started"
 
 
 def check_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting: str) -> None:
-    """Refuses a number of shards, or a version of the state, that is not the one of the jobs' checkpoints; keeps both.
+    """Refuses a number of shards or a version of the state that differs from those of the checkpoints; stores both.
 
     Args:
         checkpoints: Directory of the jobs' checkpoints.
-        jobs: Names of those that are to be started.
-        shards: Shards of each.
-        setting: What the user calls that number.
+        jobs: Names of the jobs to start.
+        shards: Number of shards of each job.
+        setting: Name of the setting with that number.
 
     Raises:
         NewnormalError: ``STATE_FORMAT``, ``SHARDS_FIXED``.
@@ -54,7 +54,7 @@ def check_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting: s
 
 
 def check_definitions(checkpoints: Path, jobs: Iterable[Job]) -> None:
-    """Refuses jobs whose key, operators or windows are not those that their state was made with; keeps these.
+    """Refuses jobs whose key, operators or windows differ from those of their stored state; stores these.
 
     Raises:
         NewnormalError: ``JOB_CHANGED``.
@@ -71,12 +71,12 @@ def check_definitions(checkpoints: Path, jobs: Iterable[Job]) -> None:
 
 
 def _begun(checkpoint: Path) -> bool:
-    """Whether Spark has made a checkpoint."""
+    """Whether Spark has created the checkpoint."""
     return (checkpoint / "metadata").exists()
 
 
 def _kept(file: Path) -> Any:
-    """What a start before this one has kept in a file; ``None`` if it is not there or cannot be read."""
+    """The content of a file of an earlier start; ``None`` if it does not exist or cannot be read."""
     try:
         return json.loads(file.read_text())
     except (OSError, ValueError):
@@ -89,7 +89,7 @@ def _keep(file: Path, value: object) -> None:
 
 
 def _definition(job: Job) -> dict[str, list[str]]:
-    """What the state of a job depends on: its key, its operators, its windows."""
+    """The parts of a job on which its state depends: its key, its operators, its windows."""
     parts = job.processor.parts if isinstance(job.processor, Chain) else (job.processor,)
     return {"key": list(job.key), "operators": [_operator(part) for part in parts]}
 

@@ -1,4 +1,4 @@
-"""One process a checkpoint: a lock on a file beside it, which the kernel releases however the process ends.
+"""Lets only one process use a checkpoint: a lock on a file beside it, which the kernel releases when the process ends.
 
 `engine.run` and `newnormal run` take the same lock.
 """
@@ -19,16 +19,16 @@ from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
 
 NO_NAMESPACE = "default"
-"""Folder, among the checkpoints of all namespaces, of the jobs that have none."""
+"""Folder of the checkpoints of jobs without a namespace."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that has a checkpoint.
+    """The process that uses a checkpoint.
 
     Attributes:
-        pid: Its number; 0 if the lock's file says nothing.
-        started: When it began, epoch seconds: tells it from a later process of the same number.
+        pid: Its process id; 0 if it is not known.
+        started: Its start, epoch seconds, which distinguishes it from a later process with the same id.
     """
 
     pid: int = 0
@@ -36,7 +36,7 @@ class Holder:
 
 
 def take(checkpoints: Path, job: str) -> IO[str] | None:
-    """Takes the lock of a job's checkpoint; the file returned holds it until closed. ``None`` if somebody has it."""
+    """Takes the lock of a job's checkpoint, until the returned file is closed; ``None`` if another process has it."""
     held = try_lock(_path(checkpoints, job))
     if held is not None:
         held.truncate(0)
@@ -46,7 +46,7 @@ def take(checkpoints: Path, job: str) -> IO[str] | None:
 
 
 def holder(checkpoints: Path, job: str) -> Holder:
-    """Who has the lock of a job's checkpoint, or had it last."""
+    """The process that has the lock of a job's checkpoint, or had it last."""
     try:
         written = json.loads(_path(checkpoints, job).read_text())
         return Holder(int(written["pid"]), float(written["started"]))
@@ -56,10 +56,10 @@ def holder(checkpoints: Path, job: str) -> Holder:
 
 @contextmanager
 def taken(checkpoints: Path, jobs: Sequence[str]) -> Iterator[None]:
-    """Holds the locks of some jobs' checkpoints for the length of a block.
+    """Context manager that holds the locks of some jobs' checkpoints.
 
     Raises:
-        NewnormalError: ``ALREADY_RUNNING`` with the number of the process that has one of them.
+        NewnormalError: ``ALREADY_RUNNING`` with the id of the process that has one of them.
     """
     with ExitStack() as held:
         for job in jobs:

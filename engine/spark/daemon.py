@@ -1,7 +1,8 @@
-"""Spark's Python daemon with the libraries already imported: a forked worker is ready at once, not after seconds.
+"""Spark's Python daemon with the libraries already imported, so that a forked worker is ready at once.
 
-Named by ``spark.python.daemon.module``. Imports only: nothing that starts a thread may run before the fork. What is
-imported is frozen: Spark collects garbage after each task, which would walk through all of it, 50 ms a task.
+The setting ``spark.python.daemon.module`` names this module. It only imports: nothing that starts a thread may run
+before the fork. Imported objects are frozen, since Spark collects garbage after each task, which would otherwise take
+50 ms a task for walking through them.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""Why a query failed, in one line: the root cause's own words, not the plan that Spark prints around them."""
+"""Says in one line why a query failed: the message of the root cause, without the plan that Spark prints."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _PYTHON = "Traceback (most recent call last)"
 
 
 def reason(query: StreamingQuery) -> str:
-    """What ended a query; ``stopped`` if nothing did."""
+    """The reason why a query ended; ``stopped`` if it did not fail."""
     failure = query._jsq.exception()
     return _stated([]) if failure.isEmpty() else _stated(_chain(failure.get()))
 
 
 def slow_start(why: str) -> bool:
-    """Whether a reason is only that a Python worker took longer to start than Spark waits, as on a loaded machine.
+    """Whether the only reason is that a Python worker started too slowly for Spark, as on a loaded machine.
 
     >>> slow_start("SparkException: Python worker failed to connect back.")
     True
@@ -27,7 +27,7 @@ def slow_start(why: str) -> bool:
 
 
 def _chain(error: Any) -> list[str]:
-    """The text of an exception of the JVM and of each of its causes, the outermost first."""
+    """The texts of an exception of the JVM and of all its causes, the outermost first."""
     texts: list[str] = []
     while error is not None and len(texts) < 50:
         texts.append(f"{error.getClass().getSimpleName()}: {error.getMessage() or ''}")
@@ -36,7 +36,7 @@ def _chain(error: Any) -> list[str]:
 
 
 def _stated(texts: list[str]) -> str:
-    r"""The line to show of a chain of causes.
+    r"""The one line to show for a chain of causes.
 
     >>> _stated(["StreamingQueryException: Job aborted\n=== Streaming Query ===\n+- LocalRelation <empty>",
     ...          "SparkException: Python worker failed to connect back.", "SocketTimeoutException: Timed out"])
@@ -61,7 +61,7 @@ def _first_line(text: str) -> str:
 
 
 def _last_words(text: str) -> str:
-    """The line of the last Python traceback in a text that names the error: the first that is not indented."""
+    """The line with the error in the last Python traceback of a text: its first line that is not indented."""
     lines = text[text.rindex(_PYTHON) :].splitlines()[1:]
     named = [line for line in lines if line and not line[0].isspace()]
     return (named or ["stopped"])[0].strip()[:_LONGEST]

@@ -30,17 +30,17 @@ class Runtime:
     """Where and how queries run.
 
     Args:
-        bootstrap: Kafka's address.
-        checkpoints: Directory of the jobs' checkpoints.
-        shards: Shards of each job; fixed at its first batch.
+        bootstrap: ``host:port`` of a broker.
+        checkpoints: Directory of the checkpoints of all jobs.
+        shards: Number of shards of each job; fixed at its first micro-batch.
         trigger: Shortest time between micro-batches.
-        max_records: Messages of one columnar micro-batch at the most.
-        max_messages: Messages of one micro-batch of other topics at the most.
-        max_documents: Messages of one micro-batch that goes elsewhere than to Kafka.
-        ledger: The ledger's topic.
+        max_records: Largest number of messages in a micro-batch of columnar topics.
+        max_messages: Largest number of messages in a micro-batch of other topics.
+        max_documents: Largest number of messages in a micro-batch that is not written to Kafka.
+        ledger: Topic of the ledger.
         namespace: Prefix of the transactional ids.
-        stopping: Set when the jobs are to stop: ends their waiting for Kafka.
-        writers: The last writer of each job.
+        stopping: Event that is set when the jobs are to stop; it ends their waiting for Kafka.
+        writers: The latest writer of each job.
     """
 
     bootstrap: str
@@ -58,10 +58,10 @@ class Runtime:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What one micro-batch did, over all shards.
+    """Report on one micro-batch of a job, over all shards.
 
     Attributes:
-        seconds: Wall time from the plan to the committed transaction.
+        seconds: Wall time from planning to the committed transaction.
     """
 
     job: str
@@ -74,7 +74,7 @@ Listener = Callable[[BatchReport], None]
 
 
 def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | None = None) -> StreamingQuery:
-    """Starts a job, or goes on where its checkpoint ends."""
+    """Starts the query of a job; it goes on where the checkpoint ends."""
     writer: list[TransactionalWriter] = []
 
     def write(frame: DataFrame, batch_id: int) -> None:
@@ -93,27 +93,27 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
 
 
 def operated(rows: DataFrame, job: Job, shards: int) -> DataFrame:
-    """The plan of a job from Kafka rows (see `read`) to messages: map side or direct routing, then the shards."""
+    """The plan of a job, from Kafka rows (see `read`) to messages: map side or direct routing, then the shards."""
     rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
     inputs = _by_partition(rows, job, shards) if job.direct(shards) else _blobs(rows, job, shards)
     return inputs.groupBy("slot").transformWithStateInPandas(ShardProcessor(job, shards), OUTPUT, "update", "None")
 
 
 def collected(frame: DataFrame) -> list[Outgoing]:
-    """The messages of one micro-batch, in the driver."""
+    """Collects the messages of one micro-batch in the driver."""
     return list(unbundled(frame.toArrow()))
 
 
 def drain(
     spark: SparkSession, name: str, topic: str, runtime: Runtime, write: Callable[[pa.Table, int], None]
 ) -> StreamingQuery:
-    """Hands each micro-batch of a topic to ``write``, at least once and in order; it is repeated after a crash.
+    """Hands each micro-batch of a topic to ``write``, at least once and in order: it is repeated after a crash.
 
     Args:
         spark: The session.
-        name: The job's name.
-        topic: What to read.
-        runtime: How.
+        name: Name of the job.
+        topic: The topic to read.
+        runtime: Where and how the query runs.
         write: Takes Kafka rows (value, topic, partition, offset, arrived) and the number of the micro-batch.
     """
     rows = read(spark, [topic], runtime, runtime.max_documents).coalesce(1)
@@ -133,7 +133,7 @@ def _start(frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataF
 
 
 def writer_of(name: str, runtime: Runtime) -> TransactionalWriter:
-    """A new writer of a job whose checkpoint has been made; the one before it, of a query that failed, is closed."""
+    """A new writer for a job whose checkpoint exists; the writer of an earlier query that failed is closed."""
     if name in runtime.writers:
         runtime.writers.pop(name).close()
     job, epoch = runtime.namespace + name, checkpoint_id(runtime, name)
@@ -142,7 +142,7 @@ def writer_of(name: str, runtime: Runtime) -> TransactionalWriter:
 
 
 def checkpoint_id(runtime: Runtime, name: str) -> str:
-    """The identity that Spark gave a job's checkpoint when it was made."""
+    """The identity that Spark gave the checkpoint of a job when it created it."""
     return str(json.loads((runtime.checkpoints / name / "metadata").read_text())["id"])
 
 
@@ -158,7 +158,7 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) ->
         "kafka.max.partition.fetch.bytes": str(16 << 20),
         "kafka.fetch.max.bytes": str(64 << 20),
         "kafka.max.poll.records": "20000",
-        # a range ends in a transaction's marker, no record: each partition's reader would wait so long for one
+        # a range may end in a transaction marker, which is no record: each reader would wait so long for one
         "kafka.fetch.max.wait.ms": "10",
     }
     return (
@@ -170,7 +170,7 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) ->
 
 
 def _by_partition(rows: DataFrame, job: Job, shards: int) -> DataFrame:
-    """Kafka rows as they are, each with its shard; those of broadcast topics once for each shard."""
+    """Kafka rows as they are, each with its shard; rows of broadcast topics once for each shard."""
     labels = F.array(*(F.lit(label) for label in shard_labels(rows.sparkSession, shards)))
     rows = rows.coalesce(shards).withColumn("shard", F.col("partition") % shards)
     if job.broadcast:
@@ -187,7 +187,7 @@ def _blobs(rows: DataFrame, job: Job, shards: int) -> DataFrame:
 
 
 def map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Kafka rows to one row a blob, with the slot that the shard's label is, and one that tells how long it took."""
+    """From Kafka rows to one row for each blob, with the label of its shard as slot; a last row has the wall time."""
     schema = pa.schema([("shard", pa.int32()), ("slot", pa.int32()), ("kind", pa.string()), ("value", pa.binary())])
     began = time.perf_counter()
     tables = (pa.Table.from_batches([batch]) for batch in batches)
@@ -200,7 +200,7 @@ def map_side(job: Job, shards: int, labels: list[int], batches: Iterator[pa.Reco
 
 @cache
 def shard_labels(spark: SparkSession, shards: int) -> list[int]:
-    """A number for each shard that Spark's hash sends to a partition of its own, so that shards run side by side."""
+    """For each shard a number that Spark's hash sends to a partition of its own, so that shards run in parallel."""
     labels: dict[int, int] = {}
     for row in spark.range(shards * 64).select("id", F.expr(f"pmod(hash(cast(id as int)), {shards}) as p")).collect():
         labels.setdefault(row.p, row.id)

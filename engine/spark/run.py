@@ -1,7 +1,7 @@
 """Runs jobs from Python: ``engine.run(job, kafka="localhost:9092", state="state")``, also under ``spark-submit``.
 
-This is the plain way to run jobs where Spark is one's own. `newnormal run FILE` does more: it starts servers, shows
-what happens, starts a failed job again and sees to it that each job runs once.
+This is the plain way to run jobs in a Spark of one's own. `newnormal run FILE` does more: it starts servers, shows a
+live view, and restarts failed jobs.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def run(
     Args:
         jobs: The jobs, each with a name of its own.
         kafka: ``host:port`` of a broker.
-        state: Directory of the jobs' checkpoints, as that of `newnormal run`; on a cluster one that all machines see.
-        jars: Spark's Kafka connector, where this call starts Spark. Where a session is active, or under
-            ``spark-submit``, Spark has been told of it already: ``--jars`` or ``--packages``.
-        shards: Parallel parts of each job; fixed when its checkpoint is made.
-        partitions: Partitions of the topics that are made.
-        replication: Replicas of the topics that are made.
-        until: Asked every second; true ends the jobs.
-        listener: Is told of each micro-batch.
+        state: Directory of the checkpoints, as for `newnormal run`; on a cluster one that all machines see.
+        jars: Spark's Kafka connector, if this call starts Spark. An active session, or ``spark-submit``, has the
+            connector from ``--jars`` or ``--packages``.
+        shards: Number of parallel parts of each job; fixed when its checkpoint is created.
+        partitions: Number of partitions of created topics.
+        replication: Number of replicas of created topics.
+        until: Condition that is checked every second; true ends the jobs.
+        listener: Function that is called with the report of each micro-batch.
 
     Raises:
         NewnormalError: ``JOB_TWICE`` if two jobs have one name; ``ALREADY_RUNNING`` if another process runs one of
@@ -112,9 +112,9 @@ def _run(
 
 @contextmanager
 def _session(jars: Sequence[Path], state: Path, cores: int) -> Iterator[SparkSession]:
-    """The session that is active; else one as ``spark-submit`` was told; else one of this process alone.
+    """The active session; otherwise that of ``spark-submit``; otherwise a local one of this process.
 
-    A session that is made here is ended with the block.
+    A session that is created here ends with the block.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -135,6 +135,6 @@ def _session(jars: Sequence[Path], state: Path, cores: int) -> Iterator[SparkSes
 
 
 def _local(jars: Sequence[Path], state: Path, cores: int) -> SparkSession:
-    """A session of this process, whose workers find the modules that this process finds."""
+    """A local session, whose Python workers find the same modules as this process."""
     share_module_path()
     return spark_session(jars, None, max(2, cores), state / "spark", log=state / "logs" / "spark.log")

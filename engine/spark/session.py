@@ -24,7 +24,7 @@ NEEDED = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
 }
-"""Settings without which the jobs do not run, in whosever session they are."""
+"""Settings that the jobs need in any session."""
 TUNED = {
     **NEEDED,
     "spark.python.worker.reuse": "true",
@@ -36,7 +36,7 @@ TUNED = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
 }
-"""Settings with which small micro-batches are fast, for a session that is made for the jobs."""
+"""Settings that make small micro-batches fast, for a session that is created for the jobs."""
 _STOP_SECONDS = 4.0
 _CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
@@ -45,7 +45,7 @@ _BARE = "hadoop-bare-naked-local-fs"
 
 @contextmanager
 def _output_to(log: Path | None) -> Iterator[None]:
-    """Lets processes started meanwhile inherit a file as their output."""
+    """Context manager: processes that are started in it inherit a file as their output."""
     if log is None:
         yield
         return
@@ -75,13 +75,13 @@ def spark_session(
     """Starts Spark in this process.
 
     Args:
-        jars: Spark's Kafka connector and what it needs; without them no topics can be read.
-        java_home: A Java ≥ 17; ``None``: the one that is found in the environment.
-        cores: Threads; more than the machine's cores let small jobs overtake large ones.
+        jars: Spark's Kafka connector and its dependencies; without them no topics can be read.
+        java_home: Directory of a Java ≥ 17; ``None``: the one in the environment.
+        cores: Number of threads; with more than the machine's cores, small jobs can overtake large ones.
         work_dir: Scratch space.
-        driver_memory: Heap of the one JVM.
-        preload: Modules of the jobs, imported once for all Python workers.
-        log: File for what Spark and its Python workers print, so that the terminal stays ours.
+        driver_memory: Heap of the JVM.
+        preload: Modules of the jobs, which are imported once for all Python workers.
+        log: File for the output of Spark and its Python workers, which keeps it off the terminal.
     """
     if java_home:
         os.environ["JAVA_HOME"] = str(java_home)
@@ -93,7 +93,7 @@ def spark_session(
     builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
     for name, value in _configuration(jars, work_dir, driver_memory).items():
         builder = builder.config(name, value)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # why a query failed is told by whoever started it
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # whoever started a query reports why it failed
     with _output_to(log):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -101,7 +101,7 @@ def spark_session(
 
 
 def _configuration(jars: Sequence[Path], work_dir: Path, driver_memory: str) -> dict[str, str]:
-    """The settings of Spark for a session of this process, by their names in Spark's documentation."""
+    """The settings of Spark for a session of this process."""
     conf = {
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.driver.memory": driver_memory,
@@ -127,7 +127,7 @@ def _configuration(jars: Sequence[Path], work_dir: Path, driver_memory: str) -> 
 
 
 def submitted_session() -> SparkSession:
-    """A session in the JVM that ``spark-submit`` has started: what its ``--conf`` says goes before our own tuning."""
+    """A session in the JVM that ``spark-submit`` has started; its ``--conf`` overrides our own tuning."""
     SparkContext._ensure_initialized()
     told, builder = SparkConf(), SparkSession.builder
     for name, value in TUNED.items():
@@ -141,9 +141,9 @@ def end(session: SparkSession, at_once: bool = False) -> None:
 
     Args:
         session: The session.
-        at_once: Kills the JVM, where something in it waits for a server that is away. Checkpoints are made for that.
+        at_once: Kills the JVM, for when it waits for a server that is away. Checkpoints survive that.
     """
-    logging.disable(logging.CRITICAL)  # that connections to a JVM that ends are cut is no news
+    logging.disable(logging.CRITICAL)  # broken connections to a JVM that ends are expected
     try:
         _end(session, at_once)
     finally:
@@ -161,7 +161,8 @@ def _end(session: SparkSession, at_once: bool) -> None:
         return
     if at_once:
         kill_spark()
-    closing = Thread(target=_quietly, args=(gateway.shutdown,), daemon=True)  # it may wait for a call that is under way
+    # in a thread, since the shutdown may wait for a call that has not returned
+    closing = Thread(target=_quietly, args=(gateway.shutdown,), daemon=True)
     closing.start()
     closing.join(_CLOSE_SECONDS)
     with suppress(OSError):
@@ -177,7 +178,7 @@ def _end(session: SparkSession, at_once: bool) -> None:
 
 
 def kill_spark() -> None:
-    """Kills this process's JVM, if there is one, at once; what threads then say of cut connections is not shown."""
+    """Kills the JVM of this process at once, if there is one; messages about broken connections are suppressed."""
     gateway, context = SparkContext._gateway, SparkContext._active_spark_context
     if gateway is None:
         return

@@ -1,4 +1,4 @@
-"""The sharded operator as one Spark stateful processor: a shard is a key, its segments are one map state."""
+"""The sharded operator as a Spark stateful processor: each shard is a key, and its segments are a map state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VALUE = StructType([StructField("value", BinaryType())])
 
 
 class SparkSegments(Segments):
-    """Segments in Spark's map state; each call is a round trip to the JVM, so values are read and written once."""
+    """Segments in Spark's map state. Each call is a round trip to the JVM, so values are read and written once."""
 
     def __init__(self, state: MapState) -> None:
         self.state = state
@@ -41,13 +41,13 @@ class SparkSegments(Segments):
 
 
 class ShardProcessor(StatefulProcessor):
-    """Runs the `ShardOperator` of a job; all state lies in Spark's state store."""
+    """Runs the `ShardOperator` of a job; all state is in Spark's state store."""
 
     def __init__(self, job: Job, shards: int) -> None:
         self.job, self.shards = job, shards
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called by Spark once a task."""
+        """Called by Spark once for each task."""
         self.segments = handle.getMapState("segments", SEGMENT, VALUE)
 
     def handleInputRows(  # type: ignore[override]  # noqa: N802
@@ -75,4 +75,4 @@ class ShardProcessor(StatefulProcessor):
         yield bundled(messages)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Called by Spark at the end; there is nothing to close."""

@@ -1,10 +1,10 @@
-"""The public test kit: what a job does with records, watermarks and clocks, in milliseconds, without Spark or Kafka.
+"""The public test kit: runs a job on records, watermarks and clocks in milliseconds, without Spark or Kafka.
 
     stream = TestStream(T0).add(record, ABORT, record).advance_watermark("10s").advance_clock("5s").add(late)
     assert run(job, stream, on="operator").rows == run(job, stream, on="reference").rows
 
-`ABORT` between two records kills the job before the micro-batch so far is committed: what it wrote is lost and it is
-repeated. `RESTART` stops and restores it. Neither changes any result.
+`ABORT` between two records kills the job before the current micro-batch is committed: its output is lost, and it is
+repeated. `RESTART` stops and restores the job. Neither changes any result.
 """
 
 from engine.testing.bounded import bounded

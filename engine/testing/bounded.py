@@ -1,4 +1,4 @@
-"""A job over input that has ended: the same processors, records in event-time order, then the end of time."""
+"""Runs a job over input that has ended, with records in event-time order, followed by the end of time."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Row = dict[str, Any]
 def bounded(
     job: Job, records: Iterable[Row] | Mapping[str, Iterable[Row]], shards: int = 1, pieces: int = 1
 ) -> tuple[list[Row], list[Row]]:
-    """Runs a job over all records, in some pieces.
+    """Runs a job over all records, in several micro-batches.
 
-    The watermark follows the records of each shard, goes to the last one of all, and then to the end of time.
+    The watermark follows the records of each shard, then goes to the last record of all, and then to the end of time.
 
     Args:
         job: The job.
-        records: Of its first topic; or by topic.
+        records: The records of its first topic, or a mapping by topic.
         shards: Number of shards.
-        pieces: How many batches each shard takes them in, about.
+        pieces: Approximate number of micro-batches for each shard.
 
     Returns:
-        Results, and records that came too late: none, as they come in order.
+        Results, and late records, of which there are none, since records come in order.
     """
     by_topic = records if isinstance(records, Mapping) else {job.topics[0]: records}
     frame = frames.frame(job.inputs, {topic: list(some) for topic, some in by_topic.items()})

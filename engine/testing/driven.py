@@ -22,7 +22,7 @@ from engine.testing.written import History, Written
 
 @dataclass
 class Driven(History):
-    """One job in some shards; what each micro-batch has written so far."""
+    """One job in several shards, and what each micro-batch has written so far."""
 
     job: Job
     shards: int = 1
@@ -34,7 +34,7 @@ class Driven(History):
         self.states = self.states or [DictSegments() for _ in range(self.shards)]
 
     def run(self, batches: Iterable[Sequence[Arrival | Watermark | Heartbeat]]) -> Driven:
-        """Takes in micro-batches; each partition of each is a map task."""
+        """Runs micro-batches; each partition of each micro-batch is a map task."""
         for batch in batches:
             tasks = kafka_rows(self.job, batch, self.offset)
             self.offset += sum(task.num_rows for task in tasks)
@@ -42,7 +42,7 @@ class Driven(History):
         return self
 
     def kafka(self, tasks: Iterable[pa.Table]) -> Driven:
-        """Takes in one micro-batch of Kafka messages, a table a map task."""
+        """Runs one micro-batch of Kafka messages; each table is a map task."""
         made: list[tuple[int, Message]] = []
         for shard, (intake, state) in enumerate(zip(self._intakes(list(tasks)), self.states, strict=True)):
             runs = ShardOperator(self.job, shard, self.shards).run(intake, state)

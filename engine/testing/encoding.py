@@ -1,4 +1,4 @@
-"""Entries of a stream as the Kafka rows that a job would read."""
+"""Encodes the entries of a stream as the Kafka rows that a job would read."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def fed_columns(job: Job) -> Job:
 
 
 def kafka_rows(job: Job, entries: Iterable[Entry], offset: int) -> list[pa.Table]:
-    """The rows of one micro-batch, a table a source partition.
+    """The rows of one micro-batch, a table for each source partition.
 
     Args:
-        job: What reads them.
-        entries: In order of arrival; records that arrive together are one message.
-        offset: Of the first message.
+        job: The job that reads them.
+        entries: The entries in order of arrival; records that arrive together are one message.
+        offset: Offset of the first message.
     """
     by_partition: dict[tuple[str, int], list[Entry]] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Decoded records of several topics as the columns that a job sees."""
+"""Turns decoded records of several topics into the columns of a job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.spec.steps import apply
 
 
 def frame(inputs: Sequence[Source], records: Mapping[str, Sequence[dict[str, Any]]]) -> pl.DataFrame:
-    """Records of the job, with the columns of `schema`, from decoded ones by topic."""
+    """The records of the job, with the columns of `schema`, from decoded records by topic."""
     columns, tables = schema(inputs), []
     for number, source in enumerate(inputs):
         for topic in source.formats:

@@ -1,4 +1,4 @@
-"""Several jobs in one Spark query: planning one costs seconds, so scenarios share it. The stages are those of one."""
+"""Several jobs in one Spark query, with the stages of a single job, because planning a query takes seconds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BLOBS = "shard int, slot int, kind string, value binary"
 
 
 def plan(rows: DataFrame, jobs: Sequence[Job], shards: int) -> DataFrame:
-    """From Kafka rows with the column `JOB` to messages, whose topics begin with the job's number."""
+    """The plan from Kafka rows with the column `JOB` to messages, whose topics begin with the number of the job."""
     if len(jobs) == 1:
         return operated(rows.drop(JOB), jobs[0], shards)
     rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
@@ -34,7 +34,7 @@ def plan(rows: DataFrame, jobs: Sequence[Job], shards: int) -> DataFrame:
 
 
 def told_apart(frame: DataFrame, jobs: int) -> list[list[Message]]:
-    """The messages of one micro-batch, by job."""
+    """Splits the messages of one micro-batch by job."""
     messages = [message for some in collected(frame) for message in some]
     if jobs == 1:
         return [messages]
@@ -55,13 +55,13 @@ def _map_sides(jobs: Sequence[Job], shards: int, batches: Iterator[pa.RecordBatc
 
 
 class _Processors(StatefulProcessor):
-    """The processor of each job; Spark keeps the state of each slot, which is a shard of a job, apart."""
+    """The processors of all jobs; Spark keeps separate state for each slot, which is a shard of a job."""
 
     def __init__(self, jobs: Sequence[Job], shards: int) -> None:
         self.shards, self.processors = shards, [ShardProcessor(job, shards) for job in jobs]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called by Spark once a task."""
+        """Called by Spark once for each task."""
         self.processors[0].init(handle)
         for processor in self.processors:
             processor.segments = self.processors[0].segments
@@ -78,4 +78,4 @@ class _Processors(StatefulProcessor):
             yield made.assign(topic=f"{number}/" + made["topic"])
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Called by Spark at the end; there is nothing to close."""

@@ -22,13 +22,13 @@ Cases = Sequence[tuple[Job, TestStream]]
 
 
 class Run(History):
-    """What a job made of a stream: `rows`, `late`, `dead`, `watermarks`, and `written` by each micro-batch.
+    """The output of a job for a stream: `rows`, `late`, `dead`, `watermarks`, and `written` for each micro-batch.
 
     The reference writes no dead letters; a bounded run is one micro-batch.
     """
 
     def final(self, key: tuple[str, ...]) -> dict[tuple[Any, ...], Row]:
-        """The last row of each window by key, start and end; not those taken back."""
+        """The last row of each window, by key, start and end; without windows that were retracted."""
         last: dict[tuple[Any, ...], Row] = {}
         for row in self.rows:
             name = (*(row[k] for k in key), row["window_start"], row["window_end"])
@@ -43,7 +43,7 @@ def run(job: Job, stream: TestStream, on: str = "operator", shards: int = 1) -> 
     """Runs a job.
 
     Args:
-        job: The job; its inputs' ``formats`` have the stream's topics.
+        job: The job; the ``formats`` of its inputs must have the topics of the stream.
         stream: The input.
         on: ``"reference"``: the specification; ``"operator"``: the sharded operator with its codecs, state and
             partitions, as on Spark; ``"spark"``: the same in a Spark query with its checkpoints; ``"bounded"``: all
@@ -67,7 +67,7 @@ def _reference(cases: Cases, shards: int) -> list[list[Written]]:
 
 
 def _told(job: Job, rows: list[Row], late: list[Row], watermark: int) -> Written:
-    """Results told apart by the outputs that they go to; a condition is looked at for one result at a time."""
+    """Splits results by the outputs to which they go; conditions are evaluated for one result at a time."""
     main = [{k: v for k, v in row.items() if k != SIDE} for row in rows if row.get(SIDE) is None]
     side: dict[str, list[Row]] = {}
     for each in job.side:
@@ -109,12 +109,12 @@ def _bounded(cases: Cases, shards: int) -> list[list[Written]]:
 
 
 def _stamped(job: Job, arrival: Arrival) -> Row:
-    """A record with the time that the job works on; in a bounded run a shard's clock is at its arrival."""
+    """A record with the time that the job works on; in a bounded run the clock of a shard is at its arrival."""
     return arrival.record if job.clock == "event" else arrival.record | {job.time: arrival.arrived}
 
 
 def _copy(state: DictSegments) -> DictSegments:
-    """Copies a state as bytes, which is all that is left when the process that held it is gone."""
+    """Copies a state as bytes, as only these are left when the process is gone."""
     copy = DictSegments()
     copy.values = {name: bytes(value) for name, value in state.values.items()}
     return copy

@@ -1,4 +1,4 @@
-"""Several streams as one sequence of micro-batches in which they are killed and restarted together."""
+"""Combines several streams into one sequence of micro-batches, in which they are killed and restarted together."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class ScheduledBatch:
     """One micro-batch of the query.
 
     Attributes:
-        parts: The batch of each stream that has one, by the stream's number.
-        then: What happens at its end.
+        parts: The batches of the streams that have one, by number of the stream.
+        then: The crashes at its end.
     """
 
     parts: dict[int, Batch] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class ScheduledBatch:
 
 
 def schedule(streams: Sequence[TestStream]) -> list[ScheduledBatch]:
-    """Each stream keeps its order; the n-th crash of all streams is in one step, and no stream crashes more often.
+    """Combines streams: each keeps its order, and the n-th crashes of all streams are in one step.
 
     >>> from engine.testing.scripted_stream import ABORT
     >>> a = TestStream().add({"x": 1}, ABORT, {"x": 2})
@@ -45,7 +45,7 @@ def schedule(streams: Sequence[TestStream]) -> list[ScheduledBatch]:
 
 
 def _cut(batches: Sequence[Batch]) -> list[list[Batch]]:
-    """Pieces, each but the last of which ends in a crash."""
+    """Splits batches into pieces, each of which but the last ends in a crash."""
     pieces: list[list[Batch]] = [[]]
     for batch in batches:
         pieces[-1].append(batch)

@@ -21,7 +21,7 @@ class Sentinel(Enum):
 
 
 ABORT, RESTART = Sentinel.ABORT, Sentinel.RESTART
-"""Kill the job before the micro-batch so far is committed, and start it again; stop it after that, and start it."""
+"""`ABORT` kills the job before the micro-batch is committed, `RESTART` stops it after that; both start it again."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class TestStream:
-    """Input of a job, step by step; each step is a micro-batch. Each call returns a new value.
+    """The input of a job, step by step; each step is a micro-batch. Each call returns a new value.
 
-    The watermark moves only where `advance_watermark` says so.
+    Only `advance_watermark` moves the watermark.
 
     Args:
-        start: Where event time is counted from, epoch milliseconds; the clock begins there too.
+        start: Start of event time and of processing time, epoch milliseconds.
         topics: The topics that records come from.
         partitions: How many partitions each topic has.
         batches: The micro-batches so far.
@@ -60,12 +60,12 @@ class TestStream:
         return self.start if self.clock is None else self.clock
 
     def add(self, *items: dict[str, Any] | Sentinel, partition: int = 0, topic: str | None = None) -> TestStream:
-        """Records of one partition arrive together; a sentinel among them ends a micro-batch.
+        """Adds records of one partition that arrive together; a sentinel among them ends a micro-batch.
 
         Args:
             items: Records and sentinels.
-            partition: Where they arrive.
-            topic: Where they arrive; ``None``: in the first one.
+            partition: The partition.
+            topic: The topic; ``None``: the first one.
         """
         stream = self._begun()
         entries: list[Entry] = []
@@ -78,38 +78,38 @@ class TestStream:
         return stream._batch(tuple(entries)) if entries else stream
 
     def advance_watermark(self, to: str | int, partition: int | None = None, topic: str | None = None) -> TestStream:
-        """No record older than this comes any more.
+        """Advances the watermark: no older record is expected.
 
         Args:
-            to: A duration after ``start``, or milliseconds after it.
-            partition: Which partition says so; ``None``: all.
-            topic: Of which topic; ``None``: of all.
+            to: The watermark, as a duration or milliseconds after ``start``.
+            partition: The partition whose watermark advances; ``None``: all.
+            topic: The topic of the partition; ``None``: all.
         """
         when = self.start + duration_ms(to)
         told = [(t, p) for t, p in self.places() if topic in (None, t) and partition in (None, p)]
         return self._begun()._batch(tuple(Watermark(t, p, self.now, when) for t, p in told))
 
     def advance_clock(self, by: str | int, partition: int | None = None) -> TestStream:
-        """Processing time goes on by a duration: heartbeats in one partition of each topic, or in all."""
+        """Advances processing time by a duration, by heartbeats in one partition of each topic, or in all."""
         stream = replace(self._begun(), clock=self.now + duration_ms(by))
         beats = (Heartbeat(t, p, stream.now) for t, p in self.places() if partition in (None, p))
         return stream._batch(tuple(beats))
 
     def as_one_batch(self, last: int) -> TestStream:
-        """Makes one micro-batch of the last few."""
+        """Makes one micro-batch of the last ``last`` ones."""
         joined = tuple(e for batch in self.batches[-last:] for e in batch.entries)
         return replace(self, batches=(*self.batches[:-last], Batch(joined, self.batches[-1].then)))
 
     def abort(self) -> TestStream:
-        """The last micro-batch is lost once and repeated."""
+        """Kills the job in the last micro-batch, which is repeated."""
         return self._then(ABORT)
 
     def restart(self) -> TestStream:
-        """The job is stopped after the last micro-batch, and restored."""
+        """Stops the job after the last micro-batch, and restores it."""
         return self._then(RESTART)
 
     def crashing(self, at: Mapping[int, Sentinel]) -> TestStream:
-        """The same input with other crashes: at the end of the micro-batches of these numbers, from 0."""
+        """The same input with other crashes: at the end of the micro-batches with these numbers, counted from 0."""
         batches = (replace(batch, then=at.get(number)) for number, batch in enumerate(self.batches))
         return replace(self, batches=tuple(batches))
 
@@ -118,7 +118,7 @@ class TestStream:
         return (e.record for batch in self.batches for e in batch.entries if isinstance(e, Arrival))
 
     def entries(self) -> list[tuple[Entry, ...]]:
-        """What each micro-batch brings."""
+        """The entries of each micro-batch."""
         return [batch.entries for batch in self.batches]
 
     def by_topic(self) -> dict[str, list[Arrival]]:
@@ -131,7 +131,7 @@ class TestStream:
         return [(topic, partition) for topic in self.topics for partition in range(self.partitions)]
 
     def _begun(self) -> TestStream:
-        """Begins with a micro-batch in which no partition has a watermark yet: so records move none."""
+        """Begins with a micro-batch in which writers have no watermark yet, so that records move none."""
         if self.batches:
             return self
         return self._batch(tuple(Watermark(t, p, self.now, NEVER) for t, p in self.places()))

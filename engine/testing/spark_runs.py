@@ -1,7 +1,8 @@
-"""Runs jobs over `TestStream`s as a Spark query: map side, stateful stage and checkpoints are those of production.
+"""Runs jobs over `TestStream`s as a Spark query, with the map side, stateful stage and checkpoints of production.
 
-Instead of Kafka the query reads files with the same columns, one a shard and micro-batch. A crash is one: the query
-fails after the shards have written their state and before the micro-batch is committed, and a new one repeats it.
+Instead of Kafka the query reads files with the same columns, one for each shard and micro-batch. A crash is real: the
+query fails after the shards have written their state and before the micro-batch is committed, and a new query repeats
+it.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ class KilledError(Exception):
 
 
 def run_on_spark(cases: Sequence[tuple[Job, TestStream]], shards: int) -> list[list[Written]]:
-    """What each micro-batch of each case wrote; of one that was repeated, what it wrote the last time.
+    """The output of each micro-batch of each case; for a repeated micro-batch, its last output.
 
-    Jobs with a map side share a query; one whose messages go to their shards as they are has its own.
+    Jobs with a map side share a query; a job whose messages go to their shards undecoded has its own.
     """
     mapped = [number for number, (job, _) in enumerate(cases) if not job.direct(shards)]
     groups = [*([mapped] if mapped else []), *([n] for n in range(len(cases)) if n not in mapped)]
@@ -56,7 +57,7 @@ def run_on_spark(cases: Sequence[tuple[Job, TestStream]], shards: int) -> list[l
 
 
 class _Query:
-    """A checkpoint, and the queries that go on with it one after the other."""
+    """A checkpoint, and the queries that use it one after the other."""
 
     def __init__(self, jobs: Sequence[Job], shards: int, directory: Path) -> None:
         self.jobs, self.shards, self.directory = jobs, shards, directory
@@ -64,7 +65,7 @@ class _Query:
         self.offset = 0
 
     def run(self, streams: Sequence[TestStream]) -> list[list[Written]]:
-        """Takes in the streams together."""
+        """Runs the streams together."""
         (self.directory / "input").mkdir()
         steps = schedule(streams)
         for number, step in enumerate(steps):
@@ -96,7 +97,7 @@ class _Query:
             os.utime(file, (1_000_000 + number, 1_000_000 + number))
 
     def _go_on(self, dies_in: int | None = None) -> None:
-        """Starts a query, and waits until it has taken all files, or has died in a micro-batch."""
+        """Starts a query, and waits until it has read all files or has died in a micro-batch."""
 
         def write(frame: DataFrame, number: int) -> None:
             messages = told_apart(frame, len(self.jobs))
@@ -121,7 +122,7 @@ class _Query:
 
 
 def session() -> SparkSession:
-    """The active session, or a local one; Python workers find the modules that this process finds."""
+    """The active session, or a local one, whose Python workers find the same modules as this process."""
     active = SparkSession.getActiveSession()
     if active is not None:
         return active

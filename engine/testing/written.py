@@ -1,4 +1,4 @@
-"""What a job wrote in one micro-batch, decoded from its messages."""
+"""The output of a job, decoded from its messages."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Row = dict[str, Any]
 
 @dataclass
 class Written:
-    """What one micro-batch wrote.
+    """The output of one micro-batch.
 
     Attributes:
         rows: Results, in the order they were written.
-        late: Records that came too late.
+        late: Late records.
         dead: Dead letters.
-        watermark: The watermark after it.
-        stats: What each shard that ran reported.
-        side: What went to each side output, by its name.
+        watermark: The watermark after the micro-batch.
+        stats: The statistics of each shard that ran.
+        side: The results in each side output, by its name.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Written:
 
     @classmethod
     def of(cls, job: Job, messages: Iterable[Message]) -> Written:
-        """Decodes the messages of all shards; the watermark is the first shard's."""
+        """Decodes the messages of all shards; the watermark is that of the first shard."""
         written = cls()
         for message in messages:
             if message.topic == STATS:
@@ -68,10 +68,10 @@ def _rows(output: Output, value: bytes) -> list[Row]:
 
 @dataclass
 class History:
-    """What a job has written so far.
+    """The output of a job so far.
 
     Attributes:
-        written: By each micro-batch.
+        written: The output of each micro-batch.
     """
 
     written: list[Written] = field(default_factory=list, kw_only=True)
@@ -83,7 +83,7 @@ class History:
 
     @property
     def late(self) -> list[Row]:
-        """All records that came too late."""
+        """All late records."""
         return [row for written in self.written for row in written.late]
 
     @property
@@ -93,7 +93,7 @@ class History:
 
     @property
     def side(self) -> dict[str, list[Row]]:
-        """All that went to each side output, by its name."""
+        """All results in each side output, by its name."""
         found: dict[str, list[Row]] = {}
         for written in self.written:
             for name, rows in written.side.items():
