@@ -7,6 +7,8 @@ import pytest
 
 from models.arrays import Rows
 from models.calibration import TailCalibration
+from models.config import DetectorConfig
+from models.detector import Detector
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.machine import Multivariate
 from models.templates.config import TemplateConfig
@@ -72,3 +74,17 @@ def test_the_edge_of_the_tail_falls_to_half_of_where_it_began_and_no_further() -
     for _ in range(3000):
         calibration.learn(view, calibration.evidence(view, np.zeros(1))[1], np.array([True]))
     assert state["edge"][0] == pytest.approx(2.0)
+
+
+def test_at_most_2_percent_of_what_is_known_are_forgotten_a_window_however_unusual_the_last_windows_were() -> None:
+    """Beside the 4,000th that is forgotten of any series; and a window counts once at most."""
+    config = DetectorConfig()
+    assert (config.hurry, config.level_forget) == (0.02, 1 / 4000)
+    rng, detector = np.random.default_rng(0), Detector(config)
+    state = detector.new_state(1)
+    for i, value in enumerate(rng.normal(100, 5, 300)):
+        detector.learn(state, ROW, np.array([i * STEP]), np.array([value]))
+    for mean_evidence in (11.0, 100.0):
+        state["window.mean"][0], before = mean_evidence, float(state["level.count"][0])
+        detector.learn(state, ROW, np.array([300 * STEP]), np.array([150.0]))
+        assert state["level.count"][0] == pytest.approx(before * (1 - 0.02 - 1 / 4000) + 1, rel=1e-4)

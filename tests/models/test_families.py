@@ -107,3 +107,25 @@ def test_peers_do_not_depend_on_series_of_other_groups() -> None:
     )
     for name in ("mean", "between", "within", "likeness"):
         assert getattr(both, name)[0] == getattr(alone, name)[0]
+
+
+def test_series_that_never_moved_teach_a_new_one_nothing() -> None:
+    """In the second group one has moved: that is enough."""
+    group, n = np.array([0, 0, 1, 1]), np.full(4, 50.0)
+    peers = Peers.of(group, 2, n, np.array([5.0, 6.0, 5.0, 6.0]), np.array([0.0, 0.0, 0.0, 20.0]))
+    assert peers.known(group).tolist() == [False, False, True, True]
+    assert peers.within[0] == 0
+
+
+def test_half_of_the_reserve_lies_below_the_lowest_value_and_half_above_the_highest() -> None:
+    predictive = _learned(np.tile([[3.0], [4.0], [5.0]], (4, 1)), 0.0).predictive()
+    half = 0.5 * float(predictive.reserve[0])
+    assert half > 0.01
+    step = float(predictive.step[0])
+    for chance, wanted in (
+        (0.99 * half, 3 - step),
+        (1.01 * half, 3.0),
+        (1 - 1.01 * half, 5.0),
+        (1 - 0.99 * half, 5 + step),
+    ):
+        assert predictive.quantile(ndtri(np.array([[chance]])))[0] == wanted, chance

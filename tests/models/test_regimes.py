@@ -81,6 +81,22 @@ def test_the_regime_not_seen_for_longest_makes_place() -> None:
     assert sorted(state["shift"][0].tolist()) == [2.0, 3.0, 4.0, 5.0]
 
 
+def test_a_regime_known_from_before_may_lie_a_tenth_of_its_distance_beside_where_it_was() -> None:
+    """A value at its very place speaks the less for it the further away it is: ln sqrt(1 + (0.1 distance / scale)²)."""
+    kept, row, one = Kept(50.0, 0.1), np.array([0]), np.ones(1)
+    for scale, distance in ((0.5, 3.0), (2.0, 40.0)):
+        gains = []
+        for away in (0.0, distance):
+            state = kept.new_state(1)
+            view = Rows(state, row, "")
+            known = kept.read(view)
+            kept.switch(view, known, kept.place_for_new(known), np.array([away]), 100.0 * one, row == 0)
+            known = kept.read(view)
+            kept.switch(view, known, np.array([0]), np.zeros(1), 200.0 * one, row == 0)
+            gains.append(kept.gain(kept.read(view), away * one, scale * one, 0 * one).sum())
+        assert gains[0] - gains[1] == pytest.approx(0.5 * np.log(1 + (0.1 * distance / scale) ** 2))
+
+
 def _due(times: list[int], bar: float = 10.0) -> int:
     silence, rows = Silence(10.0, 1 / 5000, bar), np.array([0])
     state = silence.new_state(1)
