@@ -1,4 +1,4 @@
-"""Error codes of the console. A line each: name, what it means, what to do."""
+"""Error codes of the console: name, what it means, what to do."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a running pipeline tells of itself: filled by its driver, shown by the live view, the console and `/metrics`.
+"""The status of a running pipeline, which its driver fills and the live view, the console and `/metrics` show.
 
-Knows nothing of Spark, Kafka or Elasticsearch. All instants are UTC epoch milliseconds.
+This module knows nothing of Spark, Kafka or Elasticsearch. All instants are UTC epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class JobStatus:
         lag: Kafka messages not read yet, over all input partitions; ``None`` if unknown.
         watermark: Event time up to which input is taken to be complete; ``None`` before the first.
         state_bytes: Size of the keyed state.
-        keys: Keys (series, machines) in the state; ``None`` if the job does not tell, as with the next two.
+        keys: Keys (series, machines) in the state; this and the next two are ``None`` if the job does not count them.
         open_windows: Windows that have not ended.
         timers: Timers that have not fired.
         busiest_share: Share of the last micro-batch's records that went to the shard with most of them, 0 to 1.
         batch_ms: How long the last micro-batch took.
-        last_error: Why it last had to be started again; ``None`` if it never had.
+        last_error: Reason of its last restart after a failure; ``None`` if there was none.
     """
 
     name: str

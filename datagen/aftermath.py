@@ -1,4 +1,4 @@
-"""What a running pipeline made of samples that were sent: taken in, too late, or refused; read from its own topics."""
+"""Counts what a running pipeline did with the samples sent to it: taken in, late or refused. Reads its topics."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings
 
 _SECONDS = 10.0
-"""Seconds without news after which the pipeline is not waited for any longer."""
+"""Seconds without new messages after which waiting for the pipeline ends."""
 _QUIET = 4.0
-"""The same, once the extractor has read all samples: late ones show up with its next transaction."""
+"""The same, once the extractor has read all samples: late samples appear with its next transaction."""
 
 
 @dataclass
@@ -31,8 +31,8 @@ class SampleCounts:
     """Numbers of samples.
 
     Attributes:
-        taken: Taken in by the normalizer.
-        late: Of those, the ones that came too late for their windows.
+        taken: Samples that the normalizer took in.
+        late: Those of them that came too late for their windows.
         refused: Dead letters, by code.
     """
 
@@ -41,7 +41,7 @@ class SampleCounts:
     refused: Counter[str] = field(default_factory=Counter)
 
     def text(self, sent: int, settings: Settings) -> str:
-        """In words, of so many that were sent."""
+        """These counts in words, for ``sent`` samples."""
         late = settings.topic(topics.FEATURES_LATE)
         if not self.taken + self.refused.total():
             return f"no pipeline has taken them in yet; what is too late will go to the topic {late}"
@@ -53,11 +53,11 @@ class SampleCounts:
 
 
 class Aftermath:
-    """Follows the pipeline's topics for the length of a block, in which the samples are sent.
+    """Context manager that follows the topics of the pipeline while the samples are sent.
 
     Args:
-        settings: With the broker's address.
-        frame: The samples: columns ``time`` and ``entity``.
+        settings: The settings, with the address of the broker.
+        frame: The samples, with columns ``time`` and ``entity``.
 
     Raises:
         NewnormalError: ``KAFKA_READ_FAILED`` if the broker does not answer.
@@ -102,9 +102,9 @@ class Aftermath:
         """Waits until the pipeline has dealt with all samples, or does not go on.
 
         Args:
-            sent: Samples that were sent.
-            late: How many of them are expected to be too late.
-            stop: Ends the waiting.
+            sent: Number of samples that were sent.
+            late: How many of them are expected to be late.
+            stop: Event that ends the wait.
         """
         self._heard = time.monotonic()
         while not stop.is_set():
@@ -116,7 +116,7 @@ class Aftermath:
         return self.counts
 
     def _read(self) -> bool:
-        """Whether the extractor has read the samples: its watermark is that of the messages in which they are."""
+        """Whether the extractor has read the samples: its watermark has reached that of the messages with them."""
         return all(watermark >= self._told for watermark in self._extracted.values())
 
     def _follow(self) -> None:
@@ -137,7 +137,7 @@ class Aftermath:
                 return
             table, watermark = columnar.decode(value, Telemetry.arrow_schema())
         except NewnormalError:
-            return  # somebody else's
+            return  # a sample of another sender
         frame = pl.DataFrame(table.select(["time", "entity"]))
         ours = pl.col("entity").cast(pl.String).is_in(self._entities)
         number = frame.filter(ours & pl.col("time").is_between(self._first, self._last)).height
@@ -149,7 +149,7 @@ class Aftermath:
             self._told = max(self._told, watermark or NEVER) if number else self._told
 
     def _extract(self, partition: int, watermark: int) -> None:
-        """Takes in how far the extractor has come in a partition of its output."""
+        """Takes in the watermark of the extractor in one partition of its output."""
         if watermark > self._extracted.get(partition, NEVER):
             self._extracted[partition] = watermark
             self._heard = time.monotonic()

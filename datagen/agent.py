@@ -21,7 +21,7 @@ class Agent:
     """Reads all metrics of this machine.
 
     Args:
-        entity: Name of the machine in the records; its host name if empty.
+        entity: Name of the machine in the records; empty: its host name.
     """
 
     def __init__(self, entity: str = "") -> None:
@@ -50,7 +50,7 @@ def run_agent(
 ) -> int:
     """Samples every ``every`` ms until ``stop`` is set or the clock reaches ``until`` (epoch ms).
 
-    A reading that takes too long makes the next one late; none is made up.
+    A reading that takes too long makes the next one late; missed readings are not repeated.
 
     Returns:
         Records sent.
@@ -105,7 +105,7 @@ def _disks() -> Samples:
         try:
             usage = psutil.disk_usage(path)
         except OSError:
-            continue  # not ours to look at, or gone
+            continue  # it may not be read, or is gone
         out += [
             (f"disk.used{{path={path}}}", usage.used, "gauge"),
             (f"disk.used_ratio{{path={path}}}", usage.percent / 100, "ratio"),

@@ -1,6 +1,7 @@
 """A queue of messages on disk, bounded by size and age: what Kafka has not acknowledged yet survives its writer.
 
-SQLite keeps it: a row is some messages of one topic, in order, under a name of its own. Knows nothing of Kafka.
+It is an SQLite database: a row has some messages of one topic, in order, and a unique name. This module does not know
+Kafka.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from datagen.outage import Dropped
 from engine.spec.errors import NewnormalError
 
 _ROW = 1_000
-"""Messages of a row at the most."""
+"""Largest number of messages in a row."""
 _TABLE = """\
 CREATE TABLE IF NOT EXISTS waiting (
   number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, topic TEXT NOT NULL, taken INTEGER NOT NULL,
@@ -32,15 +33,15 @@ _INSERT = "INSERT INTO waiting (name, topic, taken, messages, body) VALUES (?, ?
 
 @dataclass(frozen=True)
 class Parcel:
-    """Messages of one topic that were taken in together.
+    """Messages of one topic that were put into the buffer together.
 
     Args:
-        number: Their place in the queue.
-        name: Unique, among all buffers too: a message is known by it and by its index.
-        topic: Where to.
-        taken: When they were taken in, epoch ms.
-        keys: Of each message.
-        values: Of each message; ``None`` where it was delivered already.
+        number: Position in the queue.
+        name: Unique name, also among all buffers; name and index identify a message.
+        topic: The topic of the messages.
+        taken: When they were put into the buffer, epoch ms.
+        keys: The key of each message.
+        values: The value of each message; ``None`` for a message that has been delivered.
     """
 
     number: int
@@ -52,21 +53,21 @@ class Parcel:
 
     @property
     def left(self) -> list[int]:
-        """Indices of the messages that wait."""
+        """Indices of the messages that have not been delivered."""
         return [index for index, value in enumerate(self.values) if value is not None]
 
 
 class DiskBuffer:
     """A buffer in one file, for one process; its methods may be called from several threads.
 
-    Messages that were handed over are no longer given up: whether Kafka takes them is not known.
+    Messages that were handed over are not dropped any more, as Kafka may have taken them.
 
     Args:
-        path: The file; made if it is not there.
-        size: Bytes that it may hold; what is oldest is given up first.
-        age: Milliseconds after which messages are given up.
-        dropped: Is told of what was given up.
-        now: Epoch milliseconds.
+        path: The file; it is created if it does not exist.
+        size: Largest number of bytes; the oldest messages are dropped first.
+        age: Milliseconds after which messages are dropped.
+        dropped: Function that is called with what was dropped.
+        now: Function that returns the time, epoch milliseconds.
 
     Raises:
         NewnormalError: ``BUFFER_UNUSABLE`` if the file cannot be written, is no buffer, or another process has it.
@@ -110,7 +111,7 @@ class DiskBuffer:
             return self._number("SELECT coalesce(max(number), 0) FROM waiting")
 
     def append(self, topic: str, keys: Sequence[str], values: Sequence[str]) -> None:
-        """Takes messages in, and gives up what is then too much or too old."""
+        """Adds messages, and drops those beyond the bounds of size and age."""
         now, rows = self._now(), []
         for first in range(0, len(values), _ROW):
             some = list(keys[first : first + _ROW]), list(values[first : first + _ROW])
@@ -125,21 +126,21 @@ class DiskBuffer:
                 self._dropped(Dropped(len(values), now, now, f"the buffer {self.path} cannot be written: {error}"))
 
     def head(self, messages: int) -> list[Parcel]:
-        """The oldest messages: as many as asked for, or one row if that is more."""
+        """The oldest messages: as many as asked for, or one row if that has more."""
         return self._take(0, messages)
 
     def hand_over(self, messages: int) -> list[Parcel]:
-        """The next ones, likewise."""
+        """Hands over the next messages: as many as asked for, or one row if that has more."""
         parcels = self._take(self._handed, messages)
         self._handed = parcels[-1].number if parcels else self._handed
         return parcels
 
     def take_back(self) -> None:
-        """What was handed over and is still here is to be handed over again."""
+        """Makes `hand_over` return again the messages that were handed over but not removed."""
         self._handed = 0
 
     def done(self, parcels: Iterable[int]) -> None:
-        """Removes rows, by number, whose messages were delivered."""
+        """Removes rows whose messages were all delivered, by their numbers."""
         numbers = [(number,) for number in parcels]
         with self._lock, self._transaction():
             gone = sum(self._messages(number) for (number,) in numbers)
@@ -147,7 +148,7 @@ class DiskBuffer:
         self._waiting -= gone
 
     def shrink(self, parcel: Parcel) -> None:
-        """Replaces a row by what is left of it."""
+        """Replaces a row by its messages that are left."""
         if not parcel.left:
             self.done([parcel.number])
             return
@@ -157,7 +158,7 @@ class DiskBuffer:
             self._base.execute("UPDATE waiting SET messages = ?, body = ? WHERE number = ?", row)
 
     def close(self) -> None:
-        """Lets go of the file; what waits stays in it."""
+        """Closes the file; waiting messages stay in it."""
         with self._lock:
             self._base.close()
 
@@ -174,7 +175,7 @@ class DiskBuffer:
         return parcels
 
     def _give_up(self, now: int) -> None:
-        """Removes what is too old, then the oldest until the rest is small enough."""
+        """Drops messages that are too old, then the oldest ones until the rest is small enough."""
         old = "taken < ? AND number > ?", (now - self._age, self._handed)
         self._evict(*old, f"they waited for more than {self._age / 3_600_000:g} h (setting buffer.age)")
         why = f"the buffer holds no more than {self._size / 2**20:g} MB (setting buffer.size)"
@@ -192,7 +193,7 @@ class DiskBuffer:
         return bool(count)
 
     def _used(self) -> int:
-        """Bytes of the file that hold something."""
+        """Number of bytes of the file that are in use."""
         pages = self._number("PRAGMA page_count") - self._number("PRAGMA freelist_count")
         return pages * self._number("PRAGMA page_size")
 

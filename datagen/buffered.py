@@ -1,8 +1,8 @@
 """Writes texts to Kafka through a buffer on disk: for sources that cannot wait, such as an agent.
 
 All messages go to the buffer first. A thread hands them to an idempotent producer, in order, some thousand at a time,
-and removes them when Kafka has acknowledged them. A new producer does not know what the one before it delivered (after
-a kill, or after an error that a producer does not survive): it looks into the topic first, see `readback`.
+and removes them when Kafka has acknowledged them. After a kill, or after a fatal error of a producer, the next producer
+does not know what the one before it delivered: it looks into the topic first, see `readback`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pipelines.contracts.setting_types import megabytes
 from pipelines.contracts.settings import Settings
 
 _WINDOW = 5_000
-"""Messages with the producer at a time, and so those at the most that the next one has to look for."""
+"""Largest number of messages that a producer has at a time, for which its successor may have to look."""
 _REFUSED = (
     KafkaError.MSG_SIZE_TOO_LARGE,
     KafkaError.INVALID_MSG_SIZE,
@@ -37,20 +37,20 @@ _REFUSED = (
     KafkaError.INVALID_RECORD,
 )
 _SETTLE = 1.0
-"""Seconds that a broker has to finish what our forerunner sent it, before we look."""
+"""Seconds to wait before looking into the topic, so that the broker can finish what the former producer sent."""
 _RETRY = 1.0
 _ANSWER = 3.0
-"""Seconds that a broker has to say which topics it has."""
+"""Longest time for a broker to say which topics it has, seconds."""
 
 
 class BufferedWriter:
-    """A writer that never waits for Kafka; a context manager. What is not delivered at its end stays in the buffer.
+    """A writer that never waits for Kafka; a context manager. Messages not delivered at its end stay in the buffer.
 
     Args:
-        address: Gives ``host:port`` of a broker, or raises a `NewnormalError` that says why there is none yet.
-        buffer: Where messages wait; closed at the end.
-        outage: Is told how the writer stands.
-        prepare: Is called with the address before anything is sent there: to make the topics.
+        address: Returns ``host:port`` of a broker, or raises a `NewnormalError` that says why there is none yet.
+        buffer: Where messages wait; it is closed at the end.
+        outage: Reports outages; it is updated with the state of the writer.
+        prepare: Called with the address before anything is sent there, to create the topics.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class BufferedWriter:
         self.buffer.close()
 
     def write(self, topic: str, values: Sequence[str], keys: Sequence[str]) -> None:
-        """Takes texts, each with its key."""
+        """Adds texts to the buffer, each with its key."""
         self.buffer.append(topic, keys, values)
         self._fresh.set()
 
     def flush(self) -> None:
-        """Waits until all is delivered, or until Kafka has not answered for 5 seconds."""
+        """Waits until all messages are delivered, or until Kafka has not answered for 5 seconds."""
         begun = time.monotonic()
         while self.buffer.waiting and min(time.monotonic() - begun, self.outage.silence) < GRACE:
             self._closing.wait(0.05)
@@ -95,7 +95,7 @@ class BufferedWriter:
             self._closing.wait(_RETRY)
 
     def _attempt(self) -> str:
-        """Sends until that ends; returns why it did, where that is more than silence."""
+        """Sends messages until sending fails; returns the reason if it is more than a missing answer."""
         try:
             bootstrap = self._address()
         except NewnormalError as error:
@@ -104,12 +104,12 @@ class BufferedWriter:
             self._send(bootstrap)
         except NewnormalError as error:
             return "" if error.code == "KAFKA_UNREACHABLE" else error.what
-        except Exception as error:  # whatever it is: this thread goes on, and says why it does not get on
+        except Exception as error:  # this thread must go on after any error, and reports it
             return f"{type(error).__name__}: {error}"
         return self._failure
 
     def _send(self, bootstrap: str) -> None:
-        """Sends what comes, until the end or until a producer is no more of use."""
+        """Sends messages as they come, until the end or until the producer cannot be used any more."""
         self._prepare(bootstrap)
         self._look_back(bootstrap)
         self._pending, self._failure = {}, ""
@@ -130,7 +130,7 @@ class BufferedWriter:
             producer.poll(0)
 
     def _look_back(self, bootstrap: str) -> None:
-        """Removes from the buffer what former producers have delivered."""
+        """Removes from the buffer the messages that former producers have delivered."""
         doubtful = [parcel for parcel in self.buffer.head(2 * _WINDOW) if parcel.number <= self._doubtful]
         if not doubtful:
             return
@@ -176,13 +176,13 @@ class BufferedWriter:
             self._pending = {number: left for number, left in self._pending.items() if left}
 
     def _moved(self, bootstrap: str) -> bool:
-        """Whether Kafka, which does not answer, now runs at another address."""
+        """Whether Kafka, which does not answer, has moved to another address."""
         if self.outage.silence < GRACE:
             return False
         try:
             return self._address() != bootstrap
         except NewnormalError:
-            return False  # not there: it may come back where it was
+            return False  # it is away, and may come back at the old address
 
 
 @contextmanager
@@ -191,9 +191,9 @@ def buffered(settings: Settings, name: str, address: Callable[[], str], tell: Te
 
     Args:
         settings: The settings.
-        name: Of the source; a buffer belongs to one source at a time.
-        address: As of `BufferedWriter`.
-        tell: Is told of outages, of what was dropped, and at the end of what stays.
+        name: Name of the source; a buffer belongs to one source at a time.
+        address: See `BufferedWriter`.
+        tell: Function that is called with sentences about outages, dropped messages, and messages that stay.
 
     Raises:
         NewnormalError: ``BUFFER_UNUSABLE``.

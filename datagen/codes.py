@@ -1,4 +1,4 @@
-"""Error codes of what feeds the pipeline. A line each: name, what it means, what to do."""
+"""Error codes of the sources that feed the pipeline: name, what it means, what to do."""
 
 from __future__ import annotations
 

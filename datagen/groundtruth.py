@@ -1,4 +1,4 @@
-"""The ground truth: what was injected, one row for each machine that it touches."""
+"""The ground truth: the injected incidents, one row for each machine that an incident affects."""
 
 from __future__ import annotations
 

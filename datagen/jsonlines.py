@@ -1,4 +1,4 @@
-"""Columns to JSON, one text a row, named by the record's aliases. Vectorised: no Python per record."""
+"""Encodes columns as JSON, one text for each row, with the names of the record type; without a loop over records."""
 
 from __future__ import annotations
 

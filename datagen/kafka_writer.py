@@ -1,8 +1,8 @@
-"""Writes texts to Kafka fast: whole batches to one producer, bounded in memory, no delivery error unnoticed.
+"""Writes texts to Kafka fast, for sources that can wait: in batches, with bounded memory, and no error unnoticed.
 
-For sources that can wait: while Kafka does not answer, a write waits, and nothing is lost or doubled. The producer is
-idempotent and never gives a message up, so it sends what was under way again, under the same sequence number: Kafka
-knows a message that it has taken already, also after a restart.
+While Kafka does not answer, a write waits, and nothing is lost or doubled. The producer is idempotent and never gives
+up a message: it sends it again under the same sequence number, by which Kafka recognises messages that it has taken
+already, also after a restart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.spec.errors import NewnormalError
 _QUEUE = 400_000
 _BATCH = 50_000
 GRACE = 5.0
-"""Seconds without an answer after which the end of a source is no longer held up."""
+"""Seconds without an answer after which the end of a source does not wait for Kafka any more."""
 log = structlog.get_logger()
 
 
@@ -33,32 +33,32 @@ class Writer(Protocol):
         """Takes texts of one topic."""
 
     def flush(self) -> None:
-        """Returns when all that was taken is safe."""
+        """Returns when all texts are safe."""
 
 
 def producer_settings(bootstrap: str) -> dict[str, Any]:
-    """What all our sources ask of librdkafka: each message once, in order, however long Kafka is away."""
+    """The settings of librdkafka for all our sources: each message once, in order, however long Kafka is away."""
     return {
         "bootstrap.servers": bootstrap,
         "linger.ms": 20,
         "compression.type": "lz4",
         "acks": "all",
         "enable.idempotence": True,
-        "message.timeout.ms": 0,  # for ever: a message that was given up may have been taken, and nobody would know
+        "message.timeout.ms": 0,  # no limit: a message that is given up may have been taken by Kafka
         "reconnect.backoff.max.ms": 1_000,
-        "partitioner": "murmur2_random",  # as the JVM clients do: a key's partition is the same whoever writes it
+        "partitioner": "murmur2_random",  # as the JVM clients do, so that all writers agree on the partition of a key
         "log_level": 0,
-        "error_cb": lambda _error: None,  # an outage is told by `Outage`
+        "error_cb": lambda _error: None,  # `Outage` reports outages
     }
 
 
 class KafkaWriter:
-    """A producer of texts, for the length of a block; at its end all of them have been delivered.
+    """A producer of texts; a context manager. At its end all texts have been delivered.
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        stop: When it is set, it is waited for only as long as Kafka answers.
-        tell: Is told of outages.
+        stop: Event; after it is set, the writer waits only as long as Kafka answers.
+        tell: Function that is called with sentences about outages.
         extra: Further librdkafka settings.
     """
 
@@ -78,7 +78,7 @@ class KafkaWriter:
             "queue.buffering.max.messages": _QUEUE,
             "queue.buffering.max.kbytes": 512 * 1024,
             "batch.size": 1024 * 1024,
-            "delivery.report.only.error": True,  # or a Python call a message
+            "delivery.report.only.error": True,  # otherwise each message costs a Python call
         }
         self._producer = Producer({**producer_settings(bootstrap), **settings, **(extra or {})})
 
@@ -100,7 +100,7 @@ class KafkaWriter:
         """Queues texts, each with its key; waits while the queue is full.
 
         Raises:
-            NewnormalError: ``DELIVERY_FAILED`` if Kafka refused a message, now or earlier; or if it was to stop while
+            NewnormalError: ``DELIVERY_FAILED`` if Kafka refused a message, now or earlier, or if ``stop`` was set while
                 Kafka did not answer.
         """
         for first in range(0, len(values), _BATCH):
@@ -116,7 +116,7 @@ class KafkaWriter:
                 self._check()
 
     def flush(self) -> None:
-        """Waits until all is delivered.
+        """Waits until all texts are delivered.
 
         Raises:
             NewnormalError: ``DELIVERY_FAILED``.
@@ -126,7 +126,7 @@ class KafkaWriter:
         self._check()
 
     def _wait(self) -> None:
-        """Waits a moment for Kafka; not for ever when it is to stop."""
+        """Waits a moment for Kafka; raises if ``stop`` is set and Kafka has not answered for `GRACE` seconds."""
         self._producer.poll(0.05)
         self._check()
         if not self._stop.is_set():
@@ -143,7 +143,7 @@ class KafkaWriter:
         return Standing(waiting, self._written - self._failed - waiting)
 
     def _again(self, message: dict[str, Any]) -> dict[str, Any]:
-        """A message to try once more, if all that was wrong was a full queue."""
+        """Returns the message, to be tried once more; raises if its error was more than a full queue."""
         error = message.pop("_error")
         if isinstance(error, KafkaError) and error.code() != KafkaError._QUEUE_FULL:
             self._failed, self._reason = self._failed + 1, error.str()

@@ -1,4 +1,4 @@
-"""Says what an outage of Kafka means for those who send: while it lasts, when it is over, and what was dropped."""
+"""Reports outages of Kafka to the user of a source: while one lasts, when it is over, and what was dropped."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from engine.spec.duration import iso
 
 Tell = Callable[[str], None]
-"""Takes a sentence for the person at the terminal."""
+"""Function that shows a sentence to the user."""
 
 _SILENCE = 5.0
-"""Seconds without an answer from which on there is an outage to tell of."""
+"""Seconds without an answer after which an outage is reported."""
 _AGAIN = 10.0
-"""Seconds between two sentences about the same outage."""
+"""Seconds between two reports of the same outage."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a writer stands.
+    """The state of a writer.
 
     Args:
-        waiting: Records that Kafka has not acknowledged.
-        delivered: Records that it has.
+        waiting: Number of records that Kafka has not acknowledged.
+        delivered: Number of records that Kafka has acknowledged.
     """
 
     waiting: int
@@ -34,13 +34,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class Dropped:
-    """Records that were given up.
+    """Records that were dropped.
 
     Args:
         records: Their number.
         first: When the first of them was taken in, epoch ms.
-        last: When the last of them was.
-        reason: Why, as the end of a sentence.
+        last: When the last of them was taken in, epoch ms.
+        reason: The reason, as the end of a sentence.
     """
 
     records: int
@@ -58,14 +58,14 @@ class Dropped:
 
 
 class Outage:
-    """Notices from a writer's standing that Kafka does not answer, and tells of it.
+    """Notices from the state of a writer that Kafka does not answer, and reports it.
 
-    Kafka does not answer when records wait and none has been acknowledged for 5 seconds.
+    Kafka does not answer if records wait and none has been acknowledged for 5 seconds.
 
     Args:
-        tell: Is given each sentence.
+        tell: Function that is called with each sentence.
         where: Where the records wait, as part of a sentence.
-        clock: Seconds that only grow.
+        clock: Monotonic clock, seconds.
 
     >>> at = [0.0]
     >>> outage = Outage(print, "in the buffer", lambda: at[0])
@@ -76,7 +76,7 @@ class Outage:
     """
 
     def __init__(self, tell: Tell, where: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.reason = ""  # what is known of the cause
+        self.reason = ""  # the cause, if it is known
         self._tell, self._where, self._clock = tell, where, clock
         self._answered, self._told = clock(), 0.0
         self._last = Standing(0, 0)
@@ -93,7 +93,7 @@ class Outage:
         return self._clock() - self._answered
 
     def update(self, standing: Standing) -> None:
-        """Takes in how the writer stands now; tells what is new."""
+        """Takes in the state of the writer now, and reports what is new."""
         now, before = self._clock(), self._last
         self._last = standing
         if not standing.waiting or standing.delivered > before.delivered:
@@ -119,28 +119,28 @@ class Outage:
             self.tell_drops()
 
     def drop(self, dropped: Dropped) -> None:
-        """Takes in that records were given up: told soon, and at the end."""
+        """Takes in that records were dropped, which is reported soon, and at the end."""
         with self._lock:
             for kept in (self._dropped, self._news):
                 known = kept.get(dropped.reason)
                 kept[dropped.reason] = known + dropped if known else dropped
 
     def tell_drops(self) -> None:
-        """Tells of what was dropped and has not been told of."""
+        """Reports the dropped records that have not been reported yet."""
         with self._lock:
             news, self._news, self._drops_told = self._news, {}, self._clock()
         for dropped in news.values():
             self._tell(str(dropped))
 
     def dropped(self) -> list[Dropped]:
-        """All that was dropped, by reason."""
+        """All dropped records, by reason."""
         with self._lock:
             return list(self._dropped.values())
 
 
 @contextmanager
 def watched(outage: Outage, standing: Callable[[], Standing], every: float = 0.5) -> Iterator[None]:
-    """Keeps an outage up to date with a writer for the length of a block, also while nobody writes."""
+    """Context manager that updates an outage with the state of a writer, also while nobody writes."""
     ended = threading.Event()
 
     def watch() -> None:

@@ -34,11 +34,11 @@ def load(files: Sequence[str | Path], reading: Reading = USUAL) -> tuple[pl.Data
 
 @dataclass(frozen=True)
 class Programme:
-    """What is to be played, in order.
+    """The samples to play, in order.
 
     Args:
-        frame: The samples, with the times that they will be sent with.
-        due: When each is sent, epoch ms.
+        frame: The samples, with the event times that they will have.
+        due: When each sample is sent, epoch ms.
     """
 
     frame: pl.DataFrame
@@ -46,14 +46,14 @@ class Programme:
 
 
 def programme(frame: pl.DataFrame, speed: float, shift_to_now: bool, now: int) -> Programme:
-    """When each sample is sent, and with what time.
+    """Decides when each sample is sent, and with which event time.
 
     Args:
-        frame: As of `load`.
-        speed: Event time a wall-clock time; 0: as fast as possible.
-        shift_to_now: Move all event times by the same amount, such that the series begins now; at more than real time,
-            such that it ends at the moment at which the playing ends.
-        now: Epoch ms at which the playing begins.
+        frame: The samples, from `load`.
+        speed: Event time per wall-clock time; 0: as fast as possible.
+        shift_to_now: Whether to move all event times by the same amount, so that the series begins now. If it is played
+            faster than real time, it ends at the moment at which playing ends.
+        now: The start of playing, epoch ms.
 
     Raises:
         NewnormalError: ``SPEED_INVALID``.
@@ -81,10 +81,10 @@ def send(
 
     Args:
         what: The programme.
-        sink: Where to.
-        stop: Ends it early.
-        clock: The wall clock, if nothing else is given.
-        progress: Is told the records sent and the records in all.
+        sink: Where the samples are sent.
+        stop: Event that ends playing early.
+        clock: The clock; ``None``: the wall clock.
+        progress: Called with the number of records sent and the number of all records.
 
     Returns:
         Records sent.

@@ -1,4 +1,4 @@
-"""What a running pipeline will make of recorded samples, told before they are sent: judged, too late, or refused."""
+"""Predicts, before recorded samples are sent, what a running pipeline will do with them: judge, drop or refuse."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pipelines.contracts.topics import TELEMETRY
 
 @dataclass(frozen=True)
 class Prospects:
-    """Numbers of samples by what will become of them.
+    """Numbers of samples by what the pipeline will do with them.
 
     Args:
-        samples: All of them.
-        late: Those whose windows have closed for good: they go to the topic `features.late`.
-        ahead: Those so far ahead of the clock that they are dead letters.
-        early: Those of times so long past that they are dead letters.
-        watermark: The least watermark by which one is too late, epoch ms; `NEVER` if none is.
+        samples: All samples.
+        late: Samples whose windows have closed for good: they go to the topic `features.late`.
+        ahead: Samples so far ahead of the clock that they are dead letters.
+        early: Samples so long past that they are dead letters.
+        watermark: The smallest watermark by which a sample is too late, epoch ms; `NEVER` if none is.
     """
 
     samples: int
@@ -36,11 +36,11 @@ class Prospects:
 
     @property
     def judged(self) -> int:
-        """The others: samples of windows that are judged, or judged again."""
+        """The number of all other samples, whose windows are judged, or judged again."""
         return self.samples - self.late - self.ahead - self.early
 
     def lines(self, settings: Settings) -> list[str]:
-        """What will become of them, in words; nothing if all will be judged."""
+        """These numbers in words; empty if all samples will be judged."""
         what, limits, found = f"of {self.samples:,} samples", settings.watermark, list[str]()
         if self.late:
             found.append(
@@ -61,7 +61,7 @@ class Prospects:
         return found
 
     def refusal(self, settings: Settings, accepted: Sequence[str]) -> NewnormalError:
-        """The error that none of them could be judged."""
+        """The error that no sample could be judged."""
         return NewnormalError(
             "NOTHING_TO_JUDGE",
             "; ".join(self.lines(settings)),
@@ -72,12 +72,12 @@ class Prospects:
 
 
 def prospects(what: Programme, watermarks: Mapping[int, int], settings: Settings) -> Prospects:
-    """What the pipeline would make of samples if it stayed where it stands now.
+    """Predicts what the pipeline would do with samples if its watermarks stayed as they are now.
 
     Args:
         what: The samples, and when they are sent.
-        watermarks: Of each partition of the topic `telemetry`.
-        settings: Those of the pipeline.
+        watermarks: The watermark of each partition of the topic `telemetry`.
+        settings: The settings of the pipeline.
     """
     times = what.frame["time"].to_numpy()
     early = times < epoch_ms(settings.watermark.earliest)

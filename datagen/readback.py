@@ -1,7 +1,7 @@
-"""Which messages of a buffer a topic holds already: asked by a writer that does not know what its forerunner delivered.
+"""Finds the messages of a buffer that a topic has already.
 
 Each message of a buffer carries its name as a header. A writer that was killed, or a producer that was given up, may
-have delivered messages that the buffer still holds. They can stand in the topic no earlier than they were taken in.
+have delivered messages that the buffer still has. These cannot be in the topic from before they were taken in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.spec.errors import NewnormalError
 
 HEADER = "newnormal.message"
 _CLOCKS_DIFFER_MS = 300_000
-"""How far the broker's clock may lie behind ours: records of a clock that is a minute ahead are not believed anyway."""
+"""How far the broker's clock may be behind ours, milliseconds."""
 _SECONDS = 10.0
 
 
@@ -27,7 +27,7 @@ def name(parcel: Parcel, index: int) -> bytes:
 
 
 def delivered(bootstrap: str, parcels: Iterable[Parcel]) -> set[bytes]:
-    """The names of those messages that their topics hold.
+    """The names of the messages that are in their topics.
 
     Raises:
         NewnormalError: ``KAFKA_READ_FAILED`` if the broker falls silent.
@@ -46,7 +46,7 @@ def delivered(bootstrap: str, parcels: Iterable[Parcel]) -> set[bytes]:
 
 
 def _since(bootstrap: str, topic: str, instant: int) -> Iterator[Message]:
-    """The messages that a topic got from an instant on, up to its present end."""
+    """The messages in a topic from an instant on, up to its present end."""
     options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.readback", "log_level": 0}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "error_cb": lambda _error: None}
     reader = Consumer(options)

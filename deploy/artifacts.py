@@ -1,7 +1,7 @@
 """The JVM side of Newnormal: Spark's Kafka connector, a Kafka broker, an Elasticsearch node.
 
-Versions are pinned here, the bytes of each file by ``deploy.checksums``: another version needs another line there. Each
-set is downloaded once into the user's cache; from then on nothing here needs a network or starts Ivy.
+Versions are pinned here, and the bytes of each file in ``deploy.checksums``: another version needs another line there.
+Each set is downloaded once into the user's cache; after that nothing here needs a network or starts Ivy.
 ``python -m deploy.artifacts`` downloads all.
 """
 
@@ -37,7 +37,7 @@ class ArtifactSet:
 
     @property
     def directory(self) -> Path:
-        """Where the set lies when it is complete; it appears there at once or not at all."""
+        """The directory of the complete set; it appears there at once or not at all."""
         return cache_dir() / "jvm" / f"{self.name}-{self.version}"
 
 
@@ -50,7 +50,8 @@ SPARK = ArtifactSet(
         Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
         Artifact("org.apache.kafka", "kafka-clients", "3.9.1"),
         Artifact("org.apache.commons", "commons-pool2", "2.12.1"),
-        Artifact("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0"),  # or each checkpoint file forks a process
+        # without this one each checkpoint file forks a process
+        Artifact("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0"),
     ),
 )
 KAFKA = ArtifactSet(
@@ -59,7 +60,7 @@ KAFKA = ArtifactSet(
     44_200_000,
     (
         Artifact("org.apache.kafka", "kafka_2.13", "4.1.0", transitive=True),
-        Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),  # or the broker logs nothing
+        Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),  # else the broker logs nothing
     ),
 )
 ELASTICSEARCH = ArtifactSet(
@@ -75,7 +76,7 @@ def spark_jars() -> list[Path]:
     """The jars to hand to Spark as ``spark.jars``: its Kafka source, and a local file system that forks no processes.
 
     Raises:
-        NewnormalError: ``DOWNLOAD_FAILED`` if they are not here and cannot be had, ``DOWNLOAD_ALTERED`` if they are
+        NewnormalError: ``DOWNLOAD_FAILED`` if they cannot be downloaded, ``DOWNLOAD_ALTERED`` if they are
             not the pinned ones; the same for the functions below.
     """
     return sorted(ensure(SPARK).glob("*.jar"))

@@ -1,4 +1,4 @@
-"""Whether downloaded files are the pinned ones, byte for byte.
+"""Checks that downloaded files are the pinned ones, byte for byte.
 
 ``checksums.sha512`` beside this file is what ``sha512sum`` writes in the directory of the sets, so that ``sha512sum
 --check`` reads it: a line a file, `<set>-<version>/<file>`.

@@ -1,4 +1,4 @@
-"""Error codes of the embedded servers, Java and downloads. A line each: name, what it means, what to do."""
+"""Error codes of the embedded servers, Java and downloads: name, what it means, what to do."""
 
 from __future__ import annotations
 

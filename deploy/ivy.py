@@ -1,7 +1,7 @@
-"""Retrieves jars with the Ivy that PySpark brings along, so that Java is all that is needed.
+"""Downloads jars with the Ivy that comes with PySpark, so that only Java is needed.
 
-Knows nothing of which jars: those are in ``deploy.artifacts``. ``NEWNORMAL_IVY_SETTINGS`` may name an Ivy settings
-file of one's own (a company's mirror, say); else Ivy's default Maven repository is used.
+The list of jars is in ``deploy.artifacts``. ``NEWNORMAL_IVY_SETTINGS`` may name an Ivy settings file, for example for a
+company's mirror; without it Ivy's default Maven repository is used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SETTINGS = """<ivysettings>
 
 @dataclass(frozen=True)
 class Artifact:
-    """One pinned artifact; its dependencies come along only if it is ``transitive``."""
+    """One pinned artifact; its dependencies are included only if it is ``transitive``."""
 
     organisation: str
     name: str
@@ -49,9 +49,9 @@ def retrieve(artifacts: Sequence[Artifact], target: Path, work: Path, on_bytes: 
     """Downloads ``artifacts`` into ``target`` as ``name-version.ext``.
 
     Args:
-        artifacts: What to get.
+        artifacts: The artifacts.
         target: An existing directory.
-        work: Ivy's own cache; what it holds already is not downloaded again.
+        work: Ivy's cache; files in it are not downloaded again.
         on_bytes: Called a few times a second with the bytes downloaded so far.
 
     Raises:

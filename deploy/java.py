@@ -1,7 +1,7 @@
-"""Finds a Java that Spark, Kafka and Elasticsearch run on; installs one only where that is asked for.
+"""Finds a Java for Spark, Kafka and Elasticsearch; installs one only if that is asked for.
 
 ``python -m deploy.java`` prints its home; ``python -m deploy.java install`` installs one first if there is none.
-Trimmed Javas do not do: Spark's launcher needs ``jdk.incubator.vector``.
+A trimmed Java does not suffice: Spark's launcher needs ``jdk.incubator.vector``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cache_dir() -> Path:
 def java_home(minimum: int = 17) -> Path:
     """The home of a complete Java of at least version ``minimum``; installs nothing.
 
-    Looked for in ``JAVA_HOME``, on ``PATH``, in the system's usual places and in our own cache, in that order.
+    Searches ``JAVA_HOME``, ``PATH``, the usual places of the system and our own cache, in that order.
 
     Raises:
         NewnormalError: ``JAVA_MISSING`` if there is none.
@@ -41,9 +41,9 @@ def java_home(minimum: int = 17) -> Path:
 
 
 def install(minimum: int = 17) -> Path:
-    """As `java_home`, but a Java that is missing is installed from the system's packages where we may (root, apt).
+    """Like `java_home`, but installs a missing Java from the packages of the system if possible (as root, with apt).
 
-    Nothing is downloaded past the system's package manager: its packages are signed, a bare archive is not.
+    Only the package manager of the system is used, because its packages are signed and a bare archive is not.
 
     Raises:
         NewnormalError: ``JAVA_MISSING`` if none could be installed.
@@ -53,7 +53,7 @@ def install(minimum: int = 17) -> Path:
 
 
 def find(minimum: int = 17, homes: Iterable[Path] | None = None) -> Path | None:
-    """The first of ``homes`` (default: all the usual places) that will do, or ``None``; installs nothing."""
+    """The first suitable one of ``homes`` (default: all usual places), or ``None``; installs nothing."""
     return next((home for home in homes or candidates(os.environ) if _will_do(home, minimum)), None)
 
 

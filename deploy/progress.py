@@ -1,4 +1,4 @@
-"""Says what a slow step is doing, on stderr: a live line on a terminal, plain lines elsewhere."""
+"""Shows the progress of a slow step on stderr: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Say = Callable[[str], None]
 
 
 def silent(_text: str) -> None:
-    """Says nothing: for callers that show progress in a way of their own."""
+    """Shows nothing, for callers that show progress themselves."""
 
 
 @contextmanager
 def saying(task: str, console: Console | None = None) -> Iterator[Say]:
-    """Yields a function to be called with the state of ``task``, as often as one likes; ends with the time it took."""
+    """Yields a function that shows the state of ``task``; at the end the time it took is shown."""
     console = console or Console(stderr=True)
     began = time.monotonic()
     if console.is_terminal:

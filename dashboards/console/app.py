@@ -1,4 +1,4 @@
-"""The console's HTTP interface. Everything it returns is data; all escaping is the page's, which writes text only."""
+"""The HTTP interface of the console. It returns data only; the page escapes it by writing text nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-"""A hostile name that got past the page's escaping still could not run: no inline script is allowed."""
+"""No inline script is allowed, so that a hostile name could not run even if the page did not escape it."""
 
 
 def create_app(

@@ -1,4 +1,4 @@
-"""Which names the console answers to: a page elsewhere must not reach it by a name of its own (DNS rebinding)."""
+"""The host names to which the console answers; others are refused as a protection against DNS rebinding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADER = re.compile(r"[\w.:\[\]-]{1,300}", re.ASCII)
 def allowed(header: str, listening: str = "127.0.0.1", more: Collection[str] = ()) -> bool:
     """Whether a request with this Host header is answered.
 
-    Of a console that listens everywhere each address is one of its own: a browser that sends an address as the host was
+    A console that listens everywhere answers to every IP address, since a browser that sends an address as the host was
     not led here by a name.
 
     Args:

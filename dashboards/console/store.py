@@ -1,4 +1,4 @@
-"""What the console asks Elasticsearch. Reads through the alias only; knows no HTTP and no page."""
+"""The queries of the console to Elasticsearch, which read through the alias only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.spec.errors import NewnormalError
 Document = dict[str, Any]
 
 POINTS = 1_500
-"""Points of one plot; a longer series is summarised to about as many."""
+"""Number of points in a plot; a longer series is summarised to about this number."""
 
 REFUSED = "ELASTICSEARCH_QUERY_REFUSED"
 

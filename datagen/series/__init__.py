@@ -1,8 +1,8 @@
 """Reads recorded series from CSV files: what `newnormal play`, `score` and `evaluate` take in.
 
 Accepts what the public data sets use (NAB's ``timestamp,value``, Microsoft's ``TimeStamp,Value,Label``), wide files
-with a metric a column, long files with columns of machines and metrics, and the forms of numbers and dates that
-spreadsheets write. Knows nothing of Kafka, nor of what the values are used for.
+with one metric in each column, long files with columns of machines and metrics, and the forms of numbers and dates that
+spreadsheets write. It knows nothing of Kafka or of the use of the values.
 """
 
 from datagen.series.csv_format import USUAL, Reading

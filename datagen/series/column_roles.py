@@ -1,4 +1,4 @@
-"""Which column of a file means what: told by the user, else by the usual names."""
+"""Finds the meaning of the columns of a file: as the user says, otherwise by the usual names."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class ColumnRoles:
     """Names of columns.
 
     Args:
-        time: That of times.
-        values: Those of values, or that may be.
-        entity: That of machines, if there is one.
-        metric: That of metrics, if there is one.
-        label: That of labels, if there is one.
+        time: The column of times.
+        values: The columns that have values, or may have values.
+        entity: The column of machines, if there is one.
+        metric: The column of metrics, if there is one.
+        label: The column of labels, if there is one.
         chosen: Whether the user named the columns of values.
     """
 
@@ -35,10 +35,10 @@ class ColumnRoles:
 
 
 def find_columns(table: CsvTable, reading: Reading) -> ColumnRoles:
-    """What the columns of a file mean.
+    """Finds the meaning of the columns of a file.
 
     Raises:
-        NewnormalError: ``SERIES_UNREADABLE`` if a column that the user named is absent, or that of times.
+        NewnormalError: ``SERIES_UNREADABLE`` if a column that the user named, or the column of times, is missing.
     """
     given = reading.value_columns
     time = _column(table, reading.time_column, TIMES, "--time-column", given)

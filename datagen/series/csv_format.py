@@ -12,15 +12,15 @@ _TAB = {"tab": "\t", "\\t": "\t"}
 
 @dataclass(frozen=True)
 class Reading:
-    """What a user says of the files; what is not said is recognised file by file.
+    """What a user says about the format of CSV files; everything else is recognised file by file.
 
     Args:
         time_column: Name of the column of times.
         value_columns: Names of the columns of values; all columns of numbers if empty.
         entity_column: Name of the column that names the machine of a row.
         metric_column: Name of the column that names the metric of a row.
-        entity: The machine of all files that have no column of machines; else each file is a machine of its own.
-        separator: What separates columns: one character, or ``tab``.
+        entity: The machine of all files without a column of machines; if empty, each file is a machine of its own.
+        separator: The separator of columns: one character, or ``tab``.
         decimal: The decimal mark, ``.`` or ``,``; the other one may group thousands.
         timezone: IANA name of the time zone of times without an offset.
         day_first: Whether in 01/11/2026 the day comes first.
@@ -59,4 +59,4 @@ def _invalid(value: str | None, where: str, accepted: str) -> NewnormalError:
 
 
 USUAL = Reading()
-"""Everything is recognised."""
+"""A format of which everything is recognised."""

@@ -1,4 +1,4 @@
-"""A CSV file as columns of text: its encoding and separator recognised, each row with its line."""
+"""Reads a CSV file as columns of text: recognises encoding and separator, and keeps the line of each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import polars as pl
 from engine.spec.errors import NewnormalError
 
 LINE = "\0line"
-"""Column of a row's line; the header of a file is line 1."""
+"""Column with the line number of each row; the header of a file is line 1."""
 
 _SEPARATORS = (";", "\t", ",", "|")
 _SAMPLE = 50
@@ -24,13 +24,13 @@ _REST = "\0rest"
 
 @dataclass(frozen=True)
 class CsvTable:
-    """What stands in a file.
+    """The content of a file.
 
     Args:
         path: The file.
         frame: Its columns as text without spaces around it, empty text as null; and `LINE`. Blank lines are left out.
-        ragged: Rows with more columns than the header: `LINE` and what was too much. They are not in ``frame``.
-        separator: What separates its columns.
+        ragged: Rows with more fields than the header, which are not in ``frame``: `LINE` and the surplus fields.
+        separator: The separator of columns.
     """
 
     path: Path
@@ -54,7 +54,7 @@ def read_table(path: Path, separator: str | None = None) -> CsvTable:
 
     Args:
         path: A text file in UTF-8, UTF-16 with its mark, or Windows-1252; maybe compressed by gzip.
-        separator: What separates columns; else that one of ``; tab , |`` is taken that makes the most of the lines.
+        separator: The separator of columns; ``None``: the one of ``; tab , |`` that divides most lines like the header.
 
     Raises:
         NewnormalError: ``SERIES_UNREADABLE``.
@@ -118,7 +118,7 @@ def _text(path: Path) -> str:
 
 
 def _recognised(text: str) -> str:
-    """The separator that divides most lines as the first, in more than one column."""
+    """The separator that divides most lines into as many columns as the first, and into more than one."""
     lines = list(islice((line for line in text[:1_000_000].splitlines() if line.strip()), _SAMPLE))
 
     def merit(separator: str) -> tuple[bool, float, int]:
@@ -142,7 +142,7 @@ def _names(header: list[str]) -> list[str]:
 
 
 def _lines(raw: pl.DataFrame, above: int, quoted: bool) -> pl.Series:
-    """The line at which each row begins: quoted fields may hold line breaks."""
+    """The number of the line at which each row begins; quoted fields may contain line breaks."""
     if not quoted:
         return pl.int_range(1 + above, 1 + above + raw.height, eager=True)
     breaks = raw.select(pl.sum_horizontal(pl.all().str.count_matches("\n").fill_null(0)).cast(pl.Int64)).to_series()

@@ -1,4 +1,4 @@
-"""Several files and folders as series: each file a machine, unless it names its machines or the user names one."""
+"""Reads several files and folders as series: each file is a machine, unless it or the user names machines."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def read_files(
 ) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
     """The values of all files, in order of time.
 
-    A file without a column of machines is a machine, named as the file; where names alone would not tell files apart,
-    with the folders before them. If the user named one machine (`Reading.entity`) it is that of all such files, and of
-    several files the file's name becomes the metric's, or its beginning where a file has several columns of values.
-    Of several files one that is of no use is skipped, and its report says why.
+    A file without a column of machines is a machine with the name of the file, with folders before it where the name
+    alone is not unique. If the user named one machine (`Reading.entity`), all such files belong to it. If there are
+    several of them, the name of a file becomes the name of its metric, or its beginning if the file has several columns
+    of values. If there are several files, a file that cannot be used is skipped, and its report says why.
 
     Args:
         paths: CSV files; folders stand for all ``.csv`` and ``.tsv`` files in and below them, also with ``.gz``.
-        reading: As of `read_series`.
-        keep_missing: As of `read_series`.
+        reading: See `read_series`.
+        keep_missing: See `read_series`.
 
     Returns:
         Columns ``time``, ``entity``, ``metric`` and ``value`` as of `read_series`, no entity null; and a report of each
         file.
 
     Raises:
-        NewnormalError: As `read_series`, if a path is not there or no file is of any use.
+        NewnormalError: As `read_series`, if a path does not exist or no file can be used.
     """
     files = files_of(paths)
     names = names_of(files)

@@ -1,4 +1,4 @@
-"""What a user should know of a file: lines that were skipped, decisions that were made, or that it is of no use."""
+"""What a user should know about a file: skipped lines, decisions that were made, or that it cannot be used."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _NO_NUMBER = "values that are no numbers"
 
 @dataclass(frozen=True)
 class Parsed:
-    """A file whose times and numbers were read.
+    """A file whose times and numbers have been read.
 
     Args:
         table: Its text.
-        columns: What its columns mean.
+        columns: The meaning of its columns.
         texts: The columns of values as text, null where a value is missing.
         rows: `LINE`, `TIME`, `ENTITY`, `METRIC` and the columns of values as numbers, all null where unusable.
         used: The columns of values that are used.
-        notes: What was decided in reading times and numbers.
+        notes: The decisions made when reading times and numbers.
     """
 
     table: CsvTable
@@ -44,7 +44,7 @@ class Parsed:
 
     @property
     def timed(self) -> pl.Expr:
-        """Whether a row has a time, and a machine and a metric where columns name them."""
+        """Whether a row has a time, and a machine and a metric if there are columns for them."""
         asked = [TIME, *[ENTITY] * (self.columns.entity is not None), *[METRIC] * (self.columns.metric is not None)]
         return pl.all_horizontal(pl.col(name).is_not_null() for name in asked)
 
@@ -58,7 +58,7 @@ def check_usable(parsed: Parsed) -> None:
     """Checks that some line has a time and a number.
 
     Raises:
-        NewnormalError: ``SERIES_EMPTY``, with the first line that cannot be used and what stands there.
+        NewnormalError: ``SERIES_EMPTY``, with the first line that cannot be used and its content.
     """
     table, columns = parsed.table, parsed.columns
     if table.frame.is_empty() and table.ragged.is_empty():
@@ -76,7 +76,7 @@ def check_usable(parsed: Parsed) -> None:
 
 
 def report(parsed: Parsed, missing: int) -> SeriesReport:
-    """The report of a file of which something can be used."""
+    """The report of a file that can be used, at least in part."""
     table, rows, kept = parsed.table, parsed.rows, parsed.kept
     same = pl.struct(ENTITY, METRIC)
     steps = kept.select(pl.col(TIME).unique().sort().diff().drop_nulls().over(same, mapping_strategy="explode"))[TIME]
@@ -143,4 +143,4 @@ def _notes(parsed: Parsed) -> Iterator[str]:
     great = [name for name in parsed.used if (kept[name].abs() > GREATEST).any()]
     if great:
         first = kept.filter(pl.any_horizontal(pl.col(great).abs() > GREATEST))[LINE][0]
-        yield f"values beyond ±{GREATEST:g} are judged as that, the first in line {first}"
+        yield f"values beyond ±{GREATEST:g} are judged as ±{GREATEST:g}, the first in line {first}"

@@ -34,7 +34,7 @@ _GROUPED = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 
 ACCEPTED = "numbers such as 1.5, 1,5, 1 234.5 or 53.1 %; see --value-column, --decimal and --separator"
 GREATEST = 1e150
-"""Greater magnitudes are judged as this one, see docs/model.md."""
+"""Values with a greater magnitude are judged as this magnitude, see docs/model.md."""
 
 
 def cleaned(column: str) -> pl.Expr:
@@ -55,7 +55,7 @@ def decimal_mark(texts: pl.DataFrame, lines: pl.Series, path: Path) -> str:
         path: The file.
 
     Raises:
-        NewnormalError: ``SERIES_UNREADABLE`` if 1,234 may be either and nothing tells which.
+        NewnormalError: ``SERIES_UNREADABLE`` if 1,234 may be either and nothing in the file decides it.
     """
     proofs = {".": 0, ",": 0}
     for name in texts.columns:
@@ -75,7 +75,7 @@ def decimal_mark(texts: pl.DataFrame, lines: pl.Series, path: Path) -> str:
 
 
 def value(column: str, mark: str) -> pl.Expr:
-    """The finite numbers of a column of `cleaned` text; null where there is none."""
+    """The finite numbers of a column of `cleaned` text; null where there is no such number."""
     text = pl.when(pl.col(column).str.contains(_USABLE[mark])).then(pl.col(column))
     plain = text.str.replace_all(r"[,' ]" if mark == "." else r"[.' ]", "").str.replace(",", ".", literal=True)
     number = plain.cast(pl.Float64, strict=False)

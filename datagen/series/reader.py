@@ -1,4 +1,4 @@
-"""One CSV file as series: its machines, metrics, times and values, and what was remarkable about it."""
+"""Reads one CSV file as series: its machines, metrics, times and values, and a report."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def read_series(
 
     Args:
         path: A CSV file with a header; `read_table`, `read_times` and `numbers.value` say what is accepted.
-        reading: What the user said of it; the rest is recognised.
-        keep_missing: Whether a value that is missing is a row with null; else it is left out.
+        reading: What the user says about its format; everything else is recognised.
+        keep_missing: Whether a missing value is a row with null; otherwise it is left out.
 
     Returns:
         Columns ``time`` (int64, epoch milliseconds), ``entity`` (the machine; null if the file names none), ``metric``

@@ -1,4 +1,4 @@
-"""What was remarkable about a file that was read: what was skipped and where, and what was decided."""
+"""The report on a file that was read: what was skipped and where, and what was decided."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.explain.printing import visible
 
 NAMED = 5
-"""So many lines are named of each reason."""
+"""How many lines are named for each reason."""
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,9 @@ class Skipped:
 
     Args:
         what: The reason, as a phrase: ``values that are no numbers``.
-        count: How many.
-        lines: The first lines concerned, one more than are shown; the header is line 1.
-        example: What stands there, in the first of them.
+        count: Number of lines or values.
+        lines: Numbers of the first such lines, one more than are shown; the header is line 1.
+        example: The content of the first of them.
     """
 
     what: str
@@ -34,21 +34,21 @@ class Skipped:
 
 @dataclass(frozen=True)
 class SeriesReport:
-    """What was remarkable about a file.
+    """The report on a file.
 
     Args:
         path: The file.
-        rows: Rows below the header; blank lines are none.
+        rows: Number of rows below the header, without blank lines.
         bad_times: Rows skipped because their time is missing or no time.
         missing: Values without a number: empty, NaN, infinite, or no number at all.
-        unsorted: Rows whose time lies before that of the row above, of the same series.
-        duplicates: Rows whose time was there already, of the same series.
+        unsorted: Rows whose time is before that of the row above, in the same series.
+        duplicates: Rows whose time occurred before, in the same series.
         irregular: Steps between neighbouring times that differ from the usual one.
-        step_ms: The usual step: the median; 0 of fewer than two times.
+        step_ms: The usual step, which is the median; 0 if there are fewer than two times.
         machines: The machines that the file names, sorted; empty if it names none.
-        skipped: What could not be used, reason by reason; empty values are none of it.
-        notes: What was decided in reading: marks, order of dates, columns left out.
-        failure: Why nothing of the file could be used, where other files could; empty else.
+        skipped: Lines and values that could not be used, for each reason; missing values are not among them.
+        notes: The decisions made in reading: marks, order of dates, columns left out.
+        failure: Why the file could not be used at all, if it was one of several; otherwise empty.
     """
 
     path: str
@@ -66,7 +66,7 @@ class SeriesReport:
 
     @property
     def whole(self) -> bool:
-        """Whether everything that stands in the file was used."""
+        """Whether all content of the file was used."""
         return not self.skipped and not self.failure
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Times as they stand in files: ISO 8601, dates of several countries, Unix epochs; to epoch milliseconds."""
+"""Reads times in files: ISO 8601, dates of several countries, Unix epochs; results are epoch milliseconds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_times(text: pl.Series, reading: Reading) -> tuple[pl.Series, tuple[str,
 
     Numbers are Unix epochs, in the unit that their median suggests; if all are of eight or fourteen digits that make a
     date they are dates. In dates such as 01.11.2026 the day comes first, in 11/01/2026 the month, unless a number above
-    12 tells otherwise or the user does. A local time that the clocks skipped is none; one that came twice is the first.
+    12 or the user says otherwise. A local time that the clocks skipped is no time; one that came twice is the first.
     """
     if text.str.contains(rf"^{_DAY}(?:\d{{6}})?$").all() and text.len() > text.null_count():
         days = text.str.replace(r"^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$", "$1-$2-$3 $4:$5:$6")
@@ -64,14 +64,14 @@ def _dates(text: pl.Series, reading: Reading) -> tuple[pl.Series, tuple[str, ...
 
 
 def _hour() -> pl.Expr:
-    """The hour from 0 on, of a clock of 24 hours or of twice 12."""
+    """The hour from 0 to 23, from a 24-hour or a 12-hour clock."""
     hour = pl.col("hour").cast(pl.Int64).fill_null(0)
     of_half = hour % 12 + pl.when(pl.col("half").str.to_lowercase() == "p").then(12).otherwise(0)
     return pl.when(pl.col("half").is_null()).then(hour).when(hour.is_between(1, 12)).then(of_half)
 
 
 def _order(dates: pl.DataFrame, told: bool | None) -> tuple[bool, list[str]]:
-    """Whether in dates such as 01.11.2026 the day comes first, and that in words; none if there are no such dates."""
+    """Whether the day comes first in dates such as 01.11.2026, and this in words, if there are such dates."""
     if dates.is_empty():
         return True, []
     example = dates["mark"][0].join(dates.select("a", "b", "c").row(0))

@@ -1,4 +1,7 @@
-"""A telco site of hosts and VMs: correlated metrics, logs, incidents with ground truth; a function of its config."""
+"""Simulates a telco site of hosts and VMs: correlated metrics, logs, and incidents with ground truth.
+
+The output is a pure function of the config.
+"""
 
 from datagen.simulator.config import SimulatorConfig, demo, resolve
 from datagen.simulator.incidents import InjectedIncident

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Of each machine and step, shape (machines, steps): event time and arrival (epoch ms), whether it arrives."""
+    """For each machine and step, shape (machines, steps): event time and arrival (epoch ms), and whether it arrives."""
 
     time: Ints
     arrival: Ints
@@ -23,7 +23,7 @@ class Arrivals:
 
 
 class Delivery:
-    """What lies between the machines and us."""
+    """The simulated way from the machines to Kafka."""
 
     def __init__(self, config: SimulatorConfig) -> None:
         assert config.start is not None
@@ -35,12 +35,12 @@ class Delivery:
         self._skew = np.where(wrong, by * config.skew, 0).astype(np.int64)
 
     def carry(self, steps: Ints, stream: str, phased: bool = True) -> Arrivals:
-        """The arrivals of what is read at ``steps``.
+        """The arrivals of data that are read at ``steps``.
 
         Args:
             steps: The steps.
-            stream: Its name (metrics, logs); each has its own luck.
-            phased: Whether each machine reads at its own instant within the step; else at the step's beginning.
+            stream: Name of the stream (metrics, logs), which has random numbers of its own.
+            phased: Whether each machine reads at its own instant within the step; otherwise at its beginning.
         """
         config, uniform = self._config, self._noise.uniform
         read = self._start + steps * config.step + (self._phase if phased else np.zeros_like(self._phase))

@@ -16,7 +16,7 @@ from pipelines.contracts.records.telemetry import MetricKind
 
 
 class Role(IntEnum):
-    """What a machine is."""
+    """The kind of a machine."""
 
     HOST = 0
     VM = 1
@@ -27,13 +27,13 @@ class Metric:
     """One metric.
 
     Args:
-        name: As in the record.
-        kind: As in the record; of a counter, ``value`` gives the increase a second.
+        name: Name in the record.
+        kind: Kind in the record; for a counter, ``value`` gives the increase per second.
         value: Function of load (n, t), standard normal noise (n, t) and scale (n, 1), around 1.
-        digits: Decimals that are kept.
-        released: Factor that a release puts on it.
-        follows_load: Whether a change of load can be seen in it.
-        integrated: Whether noise and value are per second and to be multiplied by the step (counts).
+        digits: Number of decimals.
+        released: Factor that a release multiplies it by.
+        follows_load: Whether it shows a change of load.
+        integrated: Whether the value is per second and is multiplied by the step (counts).
     """
 
     name: str

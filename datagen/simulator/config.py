@@ -1,4 +1,4 @@
-"""What site is simulated, from when, how long and how fast. Values only; reads no clock."""
+"""The config of a simulation: which site, from when, how long and how fast. It has only values and reads no clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 
 AHEAD_MS = 60_000
-"""How far the pipeline lets an event time run ahead of its arrival before it takes the clock for broken."""
+"""How far an event time may lie after its arrival before the pipeline refuses it, milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class SimulatorConfig:
     """A site, and what happens there. The same config gives the same bytes.
 
     Args:
-        seed: Of all randomness.
+        seed: Seed of all random numbers.
         hosts: Physical machines.
         vms: Virtual machines, spread evenly over the hosts.
         spare: Further VMs that exist only once a `vms_added` incident brings them up.
@@ -31,8 +31,8 @@ class SimulatorConfig:
         incident_rate: Random incidents a machine and day.
         quiet: Milliseconds from the start without random incidents.
         settle: Milliseconds for which a change of state counts as news.
-        incidents: Incidents that happen for certain, besides the random ones.
-        missing: Share of scrapes that are lost; a tenth of that, of single samples.
+        incidents: Incidents that happen in addition to the random ones.
+        missing: Share of scrapes that are lost; of single samples, a tenth of that share.
         delayed: Share of scrapes that arrive some seconds late, out of order.
         late: Share of scrapes that arrive up to ``late_by`` milliseconds late.
         late_by: See ``late``.
@@ -116,9 +116,9 @@ class SimulatorConfig:
 
 
 def resolve(config: SimulatorConfig, now: int) -> SimulatorConfig:
-    """The config with its start fixed, such that event time never runs ahead of the wall clock.
+    """The config with a fixed start, such that event time never runs ahead of the wall clock.
 
-    Up to real time, the backfill ends now; a faster run ends at the moment at which it ends.
+    Up to real time, the backfill ends now. A faster run ends with the event time at which it is done.
 
     Raises:
         NewnormalError: ``START_AHEAD`` if the start that was given cannot be kept; ``SIMULATOR_INVALID`` for a run
@@ -143,12 +143,12 @@ def resolve(config: SimulatorConfig, now: int) -> SimulatorConfig:
 def demo(now: int, seed: int = 1) -> SimulatorConfig:
     """Eight hosts, sixteen VMs, seven metrics each: 45 minutes of history that end now, then live.
 
-    In the last third of the history one of each clear kind of incident; 20 s and 40 s into the live part a surge of
-    load and an outage.
+    The last third of the history has one incident of each clear kind. A surge of load follows 20 s into the live part,
+    an outage 40 s into it.
 
     Args:
-        now: Epoch ms at which the live part begins; best the moment at which `simulate` is called.
-        seed: Of all randomness.
+        now: Start of the live part, epoch ms; best the moment at which `simulate` is called.
+        seed: Seed of all random numbers.
     """
     step, backfill = 10_000, 2_700_000
     start = (now - backfill) // step * step

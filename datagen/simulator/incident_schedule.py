@@ -1,4 +1,4 @@
-"""When what happens: the incidents of the config, and random ones, drawn hour by hour as far as is asked for."""
+"""The schedule of incidents: those of the config, and random ones, which are drawn hour by hour as needed."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _KINDS: tuple[tuple[IncidentType, float, tuple[int, int], tuple[float, float], b
 
 
 class Schedule:
-    """The incidents of a config, known as far as `until` was asked; the same however far at a time.
+    """The incidents of a config, drawn as far as `until` needs; the steps in which it is called do not matter.
 
-    At most one incident a machine and its neighbours at a time, so that the ground truth is unambiguous.
+    A machine and its neighbours have at most one incident at a time, so that the ground truth is unambiguous.
     """
 
     def __init__(self, config: SimulatorConfig, topology: Topology) -> None:

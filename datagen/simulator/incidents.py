@@ -1,4 +1,4 @@
-"""What can happen at a site, and which machines and metrics it touches."""
+"""The incidents of a site, and the machines and metrics that each affects."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from datagen.simulator.catalogue import LATENCY, MEMORY, METRICS, Role
 from datagen.simulator.topology import Topology
 
 VISIBLE = 0.15
-"""A host counts as touched by what its VM does from this relative change of its own load on."""
+"""Relative change of a host's load from which on an incident of its VM also counts as one of the host."""
 
 
 @dataclass(frozen=True)
 class InjectedIncident:
-    """One thing that happens, by indices into the topology.
+    """One incident; machines are indices into the topology.
 
     Args:
-        type: What it is.
-        entity: Index of the machine it happens to (migration: the VM; vms_added: the host).
+        type: The type of incident.
+        entity: Index of the affected machine (migration: the VM; vms_added: the host).
         start: Event time in epoch ms.
         end: Event time in epoch ms; of a state change: until when it is news (it lasts).
         size: Factor on the load (spike, load_shift) or the latency (latency); growth of the memory (leak); lines a step

@@ -20,7 +20,7 @@ _SLOW, _FAST = 1_800_000, 60_000
 
 
 class Load:
-    """Load of all machines at any steps; around 0.35, 1 is a lot."""
+    """The load of all machines at any steps; usual values are around 0.35, and 1 is a high load."""
 
     def __init__(self, config: SimulatorConfig, topology: Topology) -> None:
         assert config.start is not None
@@ -41,7 +41,7 @@ class Load:
         self._placed = csr_matrix((share, (topology.home[placed], placed)), shape=shape)
 
     def at(self, steps: NDArray[np.int64], incidents: Sequence[InjectedIncident]) -> Floats:
-        """Load at consecutive steps, shape (machines, steps); 0 of what does not exist or is down."""
+        """Load at consecutive steps, shape (machines, steps); 0 for machines that do not exist or are down."""
         time = self._start + steps * self._step
         hosts = self._topology.hosts
         vms = self._vms(steps, time)
@@ -65,7 +65,7 @@ class Load:
         return np.concatenate([host, vms])
 
     def _vms(self, steps: NDArray[np.int64], time: NDArray[np.int64]) -> Floats:
-        """Load of the VMs if nothing ever happened."""
+        """Load of the VMs without incidents."""
         angle = 2 * np.pi * (time % _DAY) / _DAY
         daily = np.sin(angle) * np.cos(self._phase) + np.cos(angle) * np.sin(self._phase)
         daily += 0.25 * (np.sin(2 * angle) * np.cos(self._phase2) + np.cos(2 * angle) * np.sin(self._phase2))

@@ -1,4 +1,4 @@
-"""The log lines of all machines: how many, which template, which parameters; incidents bring errors or new messages."""
+"""The log lines of all machines: their number, templates and parameters. Incidents add errors and new messages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from datagen.simulator.noise import Floats, Noise
 from datagen.simulator.topology import Topology
 
 _MOST = 400
-"""Lines of one machine in one step at the most."""
+"""Largest number of lines of one machine in one step."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """A kind of message; ``{a}``, ``{b}``, ``{ip}`` and ``{ms}`` are filled in. ``weight`` is how often it comes."""
+    """A kind of message, with the parameters ``{a}``, ``{b}``, ``{ip}`` and ``{ms}``; ``weight``: its frequency."""
 
     program: str
     severity: int
@@ -44,7 +44,7 @@ TEMPLATES = (
     Template("app", 3, "request {b} failed: upstream timed out after {ms} ms", 0.2),
     Template("kernel", 6, "eth0: link is up, {a} Gbps full duplex", 0.05),
     Template("kernel", 4, "CPU{a}: Core temperature above threshold, cpu clock throttled", 0.05),
-    # below: only through incidents
+    # the following come only with incidents
     Template("app", 3, "connection to database lost, retry {a} in {ms} ms"),
     Template("kernel", 3, "EXT4-fs error (device vda{a}): ext4_find_entry: reading directory lblock {b}"),
 )
@@ -70,7 +70,8 @@ class LogLines:
         """The lines written during ``steps``.
 
         Returns:
-            Machine, index into ``steps``, and shape (lines, 4): ms into the step, template, two uniform parameters.
+            For each line its machine and the index of its step; and, with shape (lines, 4), the milliseconds into the
+            step, the template, and two uniform parameters.
         """
         each = np.arange(self._topology.size)[:, None]
         mean = self._config.log_rate * (0.4 + 1.7 * load)
@@ -106,7 +107,7 @@ class LogLines:
 
     @staticmethod
     def _poisson(luck: Floats, mean: Floats) -> Ints:
-        """Poisson counts by inversion for small means, by the normal law for large ones."""
+        """Poisson counts, by inversion for small means, by the normal distribution for large ones."""
         chance = np.exp(-mean)
         below, number = chance.copy(), np.zeros(mean.shape, dtype=np.int64)
         for k in range(1, 25):

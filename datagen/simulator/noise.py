@@ -1,7 +1,7 @@
-"""Randomness as a pure function of (seed, stream, entity, step): the same whatever is asked for, and in what order.
+"""Random numbers as a pure function of (seed, stream, entity, step), whatever is drawn and in which order.
 
-A counter-based generator (the finaliser of SplitMix64 over a keyed counter), vectorised. This is what makes the
-simulator's output independent of how it is cut into chunks.
+The generator is counter-based (the finaliser of SplitMix64 over a keyed counter) and vectorised. It makes the output of
+the simulator independent of the chunks in which it is computed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The metrics' values of all machines, step by step: from load to values, with what incidents do to single metrics."""
+"""The values of the metrics of all machines, step by step, from load and from the incidents of single metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REBOOTS_A_DAY = 0.05
 
 
 class Samples:
-    """Values of consecutive steps; counters and stuck sensors go on from where the steps before ended."""
+    """Values of consecutive steps; counters and stuck sensors go on from the values of the steps before."""
 
     def __init__(self, config: SimulatorConfig, topology: Topology) -> None:
         assert config.start is not None
@@ -33,9 +33,9 @@ class Samples:
         """The values.
 
         Args:
-            steps: Steps that follow upon those of the last call.
+            steps: The steps directly after those of the last call.
             load: Load at these steps, shape (machines, steps).
-            incidents: Those that started before the end of these steps, by start.
+            incidents: The incidents that started before the end of these steps, by start.
 
         Returns:
             Shape (machines, steps, metrics); NaN where a sample is missing.

@@ -36,13 +36,13 @@ cluster.routing.allocation.disk.threshold_enabled: false
 path.data: {data}
 path.logs: {logs}
 """
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy knows nothing of our loopback
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy cannot reach our loopback address
 _UNWANTED_OPTIONS = ("-Xlog", "-XX:+HeapDump", "-XX:ErrorFile")
 
 
 @dataclass(frozen=True)
 class Elasticsearch:
-    """An embedded node; what it needs to know is decided before the supervisor starts."""
+    """An embedded node; all its settings but the ports are decided before the supervisor starts."""
 
     name: ClassVar[str] = "elasticsearch"
     preferred: ClassVar[dict[str, int]] = {"port": 9200}
@@ -53,7 +53,7 @@ class Elasticsearch:
 
     @property
     def node_name(self) -> str:
-        """No other node on this machine has this name, since no two share a directory."""
+        """A name that is unique on this machine, since no two nodes share a directory."""
         return _name(Path(self.data))
 
     def launch(self, ports: dict[str, int]) -> Launch:
@@ -65,7 +65,7 @@ class Elasticsearch:
         if root:
             home, java = _readable(home, base), _readable(java, base)
         config = base / "config"
-        for written in (config, base / "tmp"):  # made anew: who ran as nobody may have left links in them
+        for written in (config, base / "tmp"):  # created anew, as processes of nobody may have left links in them
             shutil.rmtree(written, ignore_errors=True)
         for directory in (config, base / "data", base / "logs", base / "tmp"):
             directory.mkdir(exist_ok=True)
@@ -105,7 +105,7 @@ class Elasticsearch:
     def is_ready(self, ports: dict[str, int]) -> bool:
         """Whether this node answers and its cluster is at least yellow: every index can be read and written.
 
-        Another node may have taken the port since it was chosen: that one's answer says nothing of this one.
+        Another node may have taken the port since it was chosen; the answer of that node does not count.
         """
         try:
             (answering,) = _get(f"{self.address(ports)}/_nodes/_local/http?filter_path=nodes.*.name")["nodes"].values()
@@ -126,7 +126,7 @@ def _name(data: Path) -> str:
 
 
 def runtime_dir(data: Path) -> Path:
-    """Where the node's files really lie: ``data``, or for root a directory that other users can enter."""
+    """The real directory of the node's files: ``data``, or for root a directory that other users can enter."""
     if os.geteuid() != 0:
         return data
     return Path("/var/tmp") / _name(data)
@@ -147,10 +147,10 @@ def _prepare(data: Path, root: bool) -> Path:
 
 
 def _make_ours(base: Path) -> None:
-    """Makes a directory in a place that all users can write to, or takes the one that is there if it is root's.
+    """Creates a directory in a place that all users can write to, or uses an existing one if root owns it.
 
-    Nothing is changed before it is known whose it is, and what was looked at is what is changed: not its name, which
-    may come to mean something else.
+    Nothing is changed before its owner is known. The directory that was checked is changed by its handle and not by its
+    name, which could meanwhile refer to something else.
     """
     with suppress(FileExistsError):
         base.mkdir(mode=0o755)

@@ -1,4 +1,4 @@
-"""Where the servers can be reached: all that a client of them needs to know."""
+"""The addresses of the servers, which is all that a client needs to know."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipelines.contracts.settings import Settings
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Addresses of the servers; empty where none was asked for.
+    """Addresses of the servers; empty for a server that was not asked for.
 
     Args:
         bootstrap: ``host:port`` of a Kafka broker.

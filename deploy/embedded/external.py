@@ -1,4 +1,4 @@
-"""Servers that someone else runs: makes sure that they answer before anything is built on them."""
+"""Checks that servers which someone else runs answer, before they are used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from deploy.embedded.kafka import answers
 from engine.spec.errors import NewnormalError
 
 TIMEOUT = 10.0
-"""Seconds within which an answer must come."""
+"""Longest time for an answer, seconds."""
 
 
 def check_kafka(bootstrap: str) -> None:

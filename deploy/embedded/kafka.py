@@ -60,7 +60,7 @@ exec "$JAVA" -Xmx"$HEAP" -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExitOnOutOfMe
 
 @dataclass(frozen=True)
 class Kafka:
-    """An embedded broker; what it needs to know is decided before the supervisor starts."""
+    """An embedded broker; all its settings but the ports are decided before the supervisor starts."""
 
     name: ClassVar[str] = "kafka"
     preferred: ClassVar[dict[str, int]] = {"port": 9092, "controller": 9093}

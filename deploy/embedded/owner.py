@@ -1,4 +1,4 @@
-"""The owner's side of a supervisor: starts it, listens to it, lets it go."""
+"""The owner's side of a supervisor: starts it, reads its messages, stops or detaches it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Owned:
             )
 
     def wait(self, say: Say) -> state_file.Running | None:
-        """Waits until all is up; ``None`` if another supervisor was quicker."""
+        """Waits until all servers are ready; ``None`` if another supervisor was quicker."""
         assert self._process.stdout
         began = time.monotonic()
         try:
@@ -74,7 +74,7 @@ class Owned:
             self._process.stdout.close()
 
     def detach(self) -> state_file.Running:
-        """Lets the servers live on without us."""
+        """Detaches the supervisor: its servers go on after this process."""
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(b"detach\n")
         self._process.stdin.flush()

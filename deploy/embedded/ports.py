@@ -1,4 +1,4 @@
-"""Chooses ports on the loopback interface: the usual one if it is free, else any that is.
+"""Chooses ports on the loopback interface: the usual one if it is free, otherwise any free one.
 
 A server listens on its port only seconds after the port was chosen. So that two supervisors that start at once do not
 choose the same one, each holds a lock on every port that it chose for as long as it lives.
@@ -21,7 +21,7 @@ HOST = "127.0.0.1"
 def is_free(port: int) -> bool:
     """Whether a server could listen on ``port`` now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: an old TIME_WAIT is no obstacle
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do; ignores an old TIME_WAIT
         try:
             probe.bind((HOST, port))
             probe.listen(1)
@@ -34,7 +34,7 @@ class PortClaims:
     """The ports that one process has chosen; no other process of this user chooses them until it ends.
 
     Args:
-        folder: Where the locks are, one a port: the same for all processes that may choose the same ports.
+        folder: Directory of the locks, one for each port; it must be the same for all processes that may clash.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

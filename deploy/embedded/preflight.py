@@ -1,4 +1,4 @@
-"""Checks before the start that there is memory and disk for the servers, so that a lack of them is said plainly."""
+"""Checks before the start that there is enough memory and disk for the servers, and reports a lack clearly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 from engine.spec.errors import NewnormalError
 
 OVERHEAD = {"kafka": 250 << 20, "elasticsearch": 450 << 20}
-"""What a server takes beyond its heap, in bytes, as measured."""
+"""Measured memory of a server beyond its heap, bytes."""
 
 MARGIN = 128 << 20
 MINIMUM_DISK = 1 << 30
@@ -28,7 +28,7 @@ def heap_bytes(heap: str) -> int:
 
 
 def available_memory(cgroup: Path = _CGROUP) -> int:
-    """Bytes that new processes may take: what the machine has left, or the container if that is less."""
+    """Memory that is free for new processes, bytes: that of the machine, or of the container if that is less."""
     left = int(psutil.virtual_memory().available)
     try:
         limit = (cgroup / "memory.max").read_text().strip()
@@ -46,7 +46,7 @@ def check_memory(heaps: dict[str, str], available: int) -> None:
 
     Args:
         heaps: The heap setting of each server to be started, by its name.
-        available: Bytes there are.
+        available: Free memory, bytes.
 
     Raises:
         NewnormalError: ``MEMORY_SHORT``.

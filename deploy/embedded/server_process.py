@@ -78,7 +78,7 @@ class ServerProcess:
             sockets = [each for one in (leader, *leader.children(recursive=True)) for each in one.net_connections()]
         except psutil.NoSuchProcess:
             return False
-        except psutil.AccessDenied:  # a system that does not tell: whether someone answers must do
+        except psutil.AccessDenied:  # the system does not say; then it must suffice that a server answers
             return True
         return any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in sockets)
 
@@ -92,7 +92,7 @@ class ServerProcess:
         self._process.wait()
 
     def last_words(self, lines: int = 3) -> str:
-        """The end of what this process wrote: errors, if there are any."""
+        """The last lines of the output of this process; errors if there are any."""
         with self.log.open("rb") as written:
             written.seek(self._log_start)
             text = written.read().decode(errors="replace").splitlines()

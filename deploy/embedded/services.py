@@ -1,4 +1,4 @@
-"""Starts, finds and stops the servers of a state directory: for the length of a block, or until told otherwise."""
+"""Starts, finds and stops the servers of a state directory, for the length of a block or in the background."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from pipelines.contracts.settings import Settings
 def embedded(
     settings: Settings, *, kafka: bool = True, elasticsearch: bool = True, say: Say | None = None
 ) -> Iterator[Endpoints]:
-    """Servers for the length of a block; they die with this process, however it ends.
+    """Servers for the length of a block; they end with this process, however it ends.
 
-    What ``settings`` names as running elsewhere is used (after a check); what runs already for the state directory is
-    used and left running; only the rest is started, and stopped at the end of the block.
+    Servers that ``settings`` names are checked and used. Servers that run already for the state directory are used and
+    left running. The others are started, and stopped at the end of the block.
 
     Args:
         settings: Addresses, state directory and heaps.
         kafka: Whether a Kafka broker is wanted.
         elasticsearch: Whether an Elasticsearch node is wanted.
-        say: Is told of progress; by default it is shown on stderr.
+        say: Function that is called with the progress; by default it is shown on stderr.
 
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``, ``ELASTICSEARCH_UNREACHABLE``, ``SERVICES_PARTIAL``, ``JAVA_MISSING``,
@@ -61,7 +61,7 @@ def running(settings: Settings, *, kafka: bool = True, elasticsearch: bool = Tru
     """The settings with the addresses of servers that run already; starts none.
 
     Args:
-        settings: Addresses, which go first, and the state directory.
+        settings: Addresses, which take precedence, and the state directory.
         kafka: Whether a Kafka broker is needed.
         elasticsearch: Whether an Elasticsearch node is needed.
 
@@ -87,7 +87,7 @@ def running(settings: Settings, *, kafka: bool = True, elasticsearch: bool = Tru
 def up(
     settings: Settings, *, kafka: bool = True, elasticsearch: bool = True, say: Say | None = None
 ) -> state_file.Running:
-    """Starts servers that go on running after this process; what runs already is left as it is.
+    """Starts servers that go on running after this process; running servers are left as they are.
 
     Raises:
         NewnormalError: As ``embedded``.
@@ -98,12 +98,12 @@ def up(
 
 
 def status(settings: Settings) -> state_file.Running | None:
-    """What runs for the state directory, or ``None``."""
+    """The servers that run for the state directory, or ``None``."""
     return state_file.read(settings.state)
 
 
 def down(settings: Settings) -> bool:
-    """Stops what runs for the state directory, detached or not; ``False`` if nothing does."""
+    """Stops the servers of the state directory, detached or not; ``False`` if none runs."""
     running = state_file.read(settings.state)
     if running is None:
         return False

@@ -1,4 +1,4 @@
-"""Decides, before anything starts, what servers will be started from what, and whether they fit on this machine."""
+"""Plans a start: which servers, from which files, and whether they fit on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AnyServer = Kafka | Elasticsearch
 
 
 def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
-    """The servers named in ``wanted``, with all they need; checked against what this machine has.
+    """The servers named in ``wanted`` with all their files, after a check of memory and disk.
 
     Raises:
         NewnormalError: ``MEMORY_SHORT``, ``DISK_FULL``, ``JAVA_MISSING`` or ``DOWNLOAD_FAILED``.

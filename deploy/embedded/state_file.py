@@ -1,4 +1,4 @@
-"""What runs for a state directory: a file that the supervisor writes, believed only while that very process lives."""
+"""The file that says which servers run for a state directory; it counts only while its supervisor lives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deploy.embedded.server_process import is_same_process
 
 @dataclass(frozen=True)
 class Server:
-    """One running server; ``started`` is in epoch seconds and tells it from a later process of the same id."""
+    """One running server; ``started`` (epoch seconds) distinguishes it from a later process with the same id."""
 
     name: str
     address: str
@@ -25,7 +25,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Running:
-    """A supervisor and its servers. ``owner`` is the process they will end with, ``None`` if they are detached."""
+    """A supervisor and its servers. They end with the process ``owner``; ``None``: they are detached."""
 
     pid: int
     started: float
@@ -45,7 +45,7 @@ def lock_path(state: Path) -> Path:
 
 
 def write(state: Path, running: Running) -> None:
-    """Records what runs, in one step."""
+    """Writes the file in one step."""
     part = state / f".services.json.{os.getpid()}"
     part.write_text(json.dumps(asdict(running), indent=2))
     part.replace(_path(state))
@@ -57,13 +57,13 @@ def remove(state: Path) -> None:
 
 
 def read(state: Path) -> Running | None:
-    """What runs now; ``None`` if nothing does, whatever an old file says."""
+    """The servers that run now; ``None`` if none runs, whatever an old file says."""
     last = read_last(state)
     return last if last and is_same_process(last.pid, last.started) else None
 
 
 def read_last(state: Path) -> Running | None:
-    """What was recorded last, be it alive or not."""
+    """The content of the file, whether its servers still run or not."""
     try:
         tree = json.loads(_path(state).read_text())
         return Running(
@@ -74,7 +74,7 @@ def read_last(state: Path) -> Running | None:
 
 
 def keep_ports(state: Path, ports: Mapping[str, Mapping[str, int]]) -> None:
-    """Remembers the ports of each server: clients that wait for a server look for it where it was."""
+    """Stores the ports of each server, since clients that wait for a server look for it at its last port."""
     (state / "ports.json").write_text(json.dumps(ports))
 
 

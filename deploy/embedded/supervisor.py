@@ -1,10 +1,10 @@
-"""The process that starts the servers, watches them, and stops them: when told to, or when its owner is gone.
+"""The process that starts and watches the servers, and stops them on request or when its owner is gone.
 
 It is a process of its own because it must outlive its owner, the process that started it, by a few seconds. It
-notices the owner's end, however it came about, by the end of the pipe on its stdin and by its own parent id. Should it
-be killed itself, the kernel kills the servers (``process.py``), and Elasticsearch's second process ends with its first.
+notices the end of the owner by the end of the pipe on its stdin and by its own parent id. If the supervisor itself is
+killed, the kernel kills the servers (``server_process.py``); Elasticsearch's second process ends with its first.
 
-Its stdin takes ``detach``: from then on there is no owner. Its stdout says what happens, one JSON object a line.
+The line ``detach`` on its stdin removes the owner. Its stdout reports events, one JSON object a line.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Supervisor:
         self._started = psutil.Process().create_time()
 
     def run(self) -> None:
-        """Everything from start to stop; returns when no server is left.
+        """Starts, watches and stops the servers; returns when no server is left.
 
         Raises:
             NewnormalError: ``SERVER_FAILED`` if one does not start or does not stay up.
@@ -75,7 +75,7 @@ class Supervisor:
         except _Stop:
             pass
         finally:
-            state_file.remove(self._state)  # first, so that nobody joins what is about to stop
+            state_file.remove(self._state)  # first, so that no other command uses servers that are about to stop
             self._stop()
 
     def _on_signal(self, _number: int, _frame: object) -> None:
@@ -177,7 +177,7 @@ def _kill_leftovers(state: Path) -> None:
 
 
 def say(**event: object) -> None:
-    """Tells the owner; whether it still listens is not our concern."""
+    """Reports an event to the owner, if it still listens."""
     with contextlib.suppress(OSError):
         os.write(1, (json.dumps(event) + "\n").encode())
 
