@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import Phase
 from hypothesis import settings as hypothesis
 
 from deploy.embedded.elasticsearch import runtime_dir
@@ -19,8 +20,10 @@ from pipelines.contracts.settings import Settings, load
 
 hypothesis.register_profile("same", derandomize=True)
 hypothesis.register_profile("random")
+hypothesis.register_profile("no shrinking", derandomize=True, phases=(Phase.explicit, Phase.generate))
 hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
-"""Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones."""
+"""Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones, and ``no shrinking``
+is for mutants: the first example that fails is enough."""
 
 
 @pytest.fixture(scope="session")
