@@ -22,8 +22,8 @@ hypothesis.register_profile("same", derandomize=True)
 hypothesis.register_profile("random")
 hypothesis.register_profile("no shrinking", derandomize=True, phases=(Phase.explicit, Phase.generate))
 hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
-"""Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones, and ``no shrinking``
-is for mutants: the first example that fails is enough."""
+"""Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones. With
+``no shrinking``, which mutants are judged with, the first example that fails is not simplified."""
 
 
 @pytest.fixture(scope="session")
