@@ -25,11 +25,11 @@ from pipelines.contracts.settings import load
 @simulates_a_site
 def simulate(
     *,
-    site: SimulatorConfig,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
     to: To = None,
+    site: SimulatorConfig,
     truth: Annotated[
         Path | None, typer.Option(help="Also write the ground truth to this file, JSON lines.", callback=file_to_write)
     ] = None,

@@ -29,14 +29,15 @@ def option_set(argument: str, build: Callable[..., object]) -> Callable[[Callabl
     options = _parameters(build)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = {name: parameter for name, parameter in _parameters(command).items() if name != argument}
+        parameters: dict[str, inspect.Parameter] = {}
+        for name, parameter in _parameters(command).items():
+            parameters |= options if name == argument else {name: parameter}
 
         @wraps(command)
         def run(**given: Any) -> None:
             value = build(**{name: given.pop(name) for name in list(given) if name in options})
             command(**given, **{argument: value})
 
-        parameters = own | options
         run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
         run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
         return run

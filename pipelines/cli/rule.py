@@ -14,6 +14,7 @@ from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.rule_options import Fields, tells_a_rule
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.rule import EFFECTS
@@ -32,39 +33,17 @@ At = Annotated[str, typer.Option(help=f"Event time of the command; it has no eff
 
 
 @app.command()
+@tells_a_rule
 def add(
     name: Name,
-    entity: Annotated[str, typer.Option(help="The machines, as a glob of * and ?.")] = "*",
-    metric: Annotated[
-        str, typer.Option(help="The metrics, as a glob; * also matches _machine, the joined verdict.")
-    ] = "*",
+    *,
+    said: Fields,
     start: Annotated[
         str | None, typer.Option("--from", help=f"The rule is in force from this time on: {_WHEN}. Default: --at.")
     ] = None,
     end: Annotated[
         str | None,
         typer.Option("--until", help=f"The rule is in force until this time: {_WHEN}. Default: until it is removed."),
-    ] = None,
-    dates: Annotated[
-        list[str] | None, typer.Option("--date", help="The rule applies only on this day, YYYY-MM-DD; repeatable.")
-    ] = None,
-    timezone: Annotated[str, typer.Option(help="IANA name of the time zone of the days.")] = "UTC",
-    above: Annotated[float | None, typer.Option(help="The rule applies only to values above this one.")] = None,
-    below: Annotated[float | None, typer.Option(help="The rule applies only to values below this one.")] = None,
-    skip_result: Annotated[bool, typer.Option("--skip-result", help="Do not report the windows.")] = False,
-    skip_learning: Annotated[bool, typer.Option("--skip-learning", help="Do not learn from the windows.")] = False,
-    report: Annotated[
-        bool, typer.Option("--report", help="Report the windows as an anomaly, whatever their score.")
-    ] = False,
-    weekend: Annotated[bool, typer.Option("--weekend", help="Treat the windows as those of a weekend.")] = False,
-    only: Annotated[
-        str | None, typer.Option(help="Report only values above (up) or below (down) the typical one.")
-    ] = None,
-    min_change: Annotated[
-        float | None, typer.Option(help="Report only values that differ from the typical one by this much or more.")
-    ] = None,
-    min_change_share: Annotated[
-        float | None, typer.Option(help="The same as --min-change, as a share of the typical value: 0.1 is 10 %.")
     ] = None,
     note: Annotated[str, typer.Option(help="Your reason for the rule.")] = "",
     at: At = "now",
@@ -84,25 +63,12 @@ def add(
     """
     settings, now = load(**overrides(kafka, None, state_dir, namespace)), _now()
     begin = operators.instant(start, now, "--from")
-    said = operators.instant(at, now, "--at")
-    fields = {
+    when = operators.instant(at, now, "--at")
+    fields = said | {
         "id": name,
-        "time": begin if at == "now" and begin is not None and begin < now else said,
-        "entity": entity,
-        "metric": metric,
+        "time": begin if at == "now" and begin is not None and begin < now else when,
         "start": begin,
         "end": operators.instant(end, now, "--until"),
-        "dates": dates,
-        "timezone": timezone,
-        "above": above,
-        "below": below,
-        "skip_result": skip_result,
-        "skip_learning": skip_learning,
-        "report": report,
-        "weekend": weekend,
-        "only": only,
-        "min_change": min_change,
-        "min_change_share": min_change_share,
         "note": note,
     }
     _send(operators.checked(Rule, fields, settings, now), settings)
