@@ -1,1 +1,1 @@
-"""The detector: features of metrics and logs in, novelties out."""
+"""The detectors: turn features of metrics and of logs into verdicts, the novelties."""

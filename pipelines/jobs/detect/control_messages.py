@@ -1,7 +1,7 @@
-"""Control messages: the rules and labels that operators send, a second input of the detectors beside the features.
+"""Control messages: the rules and labels of operators. They are the second input of the detectors.
 
-One input carries both to all shards; each message is one JSON text in a column. A shard keeps those that may still
-affect a window.
+The input carries rules and labels to all shards, each as JSON text in a column. A shard keeps the control messages that
+may still affect a window.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.state.segments import ShardState
 from pipelines.contracts.records import Label, Rule
 
 LARGEST_CONTROL_MESSAGE = 65_536
-"""Bytes of a rule or label at the most: it goes into the state of each shard."""
+"""The most bytes of a rule or label: each shard keeps it in its state."""
 
 _NOTE = "notices"
 R = TypeVar("R", bound=Record)
@@ -50,14 +50,18 @@ def invalid_code(record: type[Record]) -> str:
 
 
 def accepted(record: type[R], raw: bytes | None) -> R:
-    """The rule or label in a message: the one check for the jobs that apply it and the commands that write it.
+    """Reads and checks the rule or label in a message; used by the jobs that apply it and the commands that write it.
+
+    Args:
+        record: `Rule` or `Label`.
+        raw: The message; ``None`` for a tombstone.
 
     Raises:
         NewnormalError: ``JSON_MALFORMED``, ``RULE_INVALID`` or ``LABEL_INVALID``.
     """
     name = record.__name__.lower()
     if not raw:
-        what = f"an empty message (a tombstone) says nothing; a {name} is withdrawn by a later one"
+        what = f"an empty message (a tombstone) has no effect; a later {name} withdraws an earlier one"
         raise NewnormalError(JSON_MALFORMED, what)
     if len(raw) > LARGEST_CONTROL_MESSAGE:
         raise NewnormalError(
@@ -73,7 +77,7 @@ def accepted(record: type[R], raw: bytes | None) -> R:
 
 @dataclass(frozen=True)
 class ControlMessageDecoder(Decoder):
-    """JSON objects of one type, checked whole; refused are ``JSON_MALFORMED``, ``RULE_INVALID``, ``LABEL_INVALID``.
+    """Decodes rules or labels; refuses wrong ones as ``JSON_MALFORMED``, ``RULE_INVALID`` or ``LABEL_INVALID``.
 
     Args:
         record: `Rule` or `Label`.
@@ -97,7 +101,7 @@ class ControlMessageDecoder(Decoder):
 
 @dataclass(frozen=True)
 class RuleInForce:
-    """A version of a rule, and when it is in force: from ``start`` until ``end``, epoch milliseconds."""
+    """A version of a rule, which is in force from ``start`` until before ``end``, epoch milliseconds."""
 
     rule: Rule
     start: int
@@ -106,7 +110,7 @@ class RuleInForce:
 
 @dataclass(frozen=True)
 class LabelDue:
-    """A label, and the instant (epoch milliseconds) after whose windows it takes effect."""
+    """A label, and the event time (epoch milliseconds) of its effect: after the windows that end up to then."""
 
     label: Label
     takes_effect: int
@@ -114,10 +118,14 @@ class LabelDue:
 
 @dataclass
 class ControlMessages:
-    """The rules and labels that may still matter to a window, as a note in the state of a shard.
+    """The rules and labels of a shard that may still affect a window; kept as a note in the shard's state.
 
     Args:
-        state: The shard's state.
+        state: The state of the shard.
+
+    Attributes:
+        versions: Each version of a rule with the event time from which on it is in force, epoch milliseconds.
+        labels: The labels, with the event time of their effect.
     """
 
     state: ShardState
@@ -130,15 +138,18 @@ class ControlMessages:
         self.labels = [LabelDue(label, at) for at, text in kept.get("labels", []) for label in _kept(Label, text)]
 
     def take(self, news: pl.DataFrame, base: int, before: int) -> tuple[list[tuple[int, Rule]], list[LabelDue]]:
-        """Takes in what arrived, once; of what would change windows that cannot be judged again it counts from now on.
+        """Adds control messages that have arrived; those already known are ignored.
+
+        A message whose effect would begin so early that it changes windows which cannot be judged again takes effect at
+        the watermark instead.
 
         Args:
-            news: Columns ``rule`` and ``label``.
-            base: Windows up to this instant are not judged again.
-            before: The watermark so far.
+            news: The messages: columns ``rule`` and ``label``, JSON text or null.
+            base: Windows that end at this instant or earlier cannot be judged again, epoch milliseconds.
+            before: The watermark before this micro-batch, epoch milliseconds.
 
         Returns:
-            The rules that are new, with their beginnings, and the labels that are.
+            The new rules, each with the instant from which on it is in force, and the new labels.
         """
         if not news.height:
             return [], []
@@ -154,11 +165,11 @@ class ControlMessages:
         return versions, dues
 
     def globs(self, name: str) -> set[str]:
-        """The machines that any version of a rule is about, as globs."""
+        """The globs of machines of all versions of the rule with an id."""
         return {rule.entity for _, rule in self.versions if rule.id == name}
 
     def in_force(self) -> list[RuleInForce]:
-        """All versions of rules that are ever in force; a newer version of an id ends the older ones at its start."""
+        """All versions of rules with the time in which they are in force; a newer version ends the older ones."""
         result, until = [], dict[str, int]()
         for start, rule in sorted(self.versions, key=lambda v: (v[1].time, v[1].to_json()), reverse=True):
             end = min(END_OF_TIME if rule.end is None else rule.end, until.get(rule.id, END_OF_TIME))
@@ -168,14 +179,14 @@ class ControlMessages:
         return sorted(result, key=lambda r: (r.rule.id, r.rule.time, r.rule.to_json()))
 
     def due(self, after: int, until: int) -> list[LabelDue]:
-        """The labels that take effect in (after, until], in order."""
+        """The labels that take effect in (after, until], epoch milliseconds, in the order of their effect."""
         return sorted(
             (d for d in self.labels if after < d.takes_effect <= until),
             key=lambda d: (d.takes_effect, d.label.to_json()),
         )
 
     def save(self, base: int) -> None:
-        """Keeps the rules and labels that may still affect windows that end after ``base``."""
+        """Keeps in the state only the rules and labels that may still affect windows that end after ``base``."""
         in_force = {(r.rule.id, r.rule.time) for r in self.in_force() if r.end > base}
         self.versions = [
             (start, rule) for start, rule in self.versions if start > base or (rule.id, rule.time) in in_force
@@ -190,7 +201,7 @@ class ControlMessages:
 
 
 def split(batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The features of a batch, and its control messages."""
+    """Splits a batch of both inputs into (features, control messages)."""
     if "rule" not in batch.columns:
         return batch, pl.DataFrame()
     said = batch["rule"].is_not_null() | batch["label"].is_not_null()
@@ -200,9 +211,9 @@ def split(batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _kept(record: type[R], text: str) -> list[R]:
-    """A rule or label read from the state; an empty list if an older version accepted what this one refuses."""
+    """Reads a rule or label from the state; an empty list if this version refuses what an older one accepted."""
     try:
         return [accepted(record, text.encode())]
     except NewnormalError as error:
-        log.warning("a rule or label of an older version is left out", code=error.code, reason=error.what)
+        log.warning("ignoring a rule or label that an older version accepted", code=error.code, reason=error.what)
         return []

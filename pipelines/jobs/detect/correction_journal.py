@@ -1,9 +1,13 @@
-"""The correction journal: the windows judged recently, the verdicts on them, and the models' state before them.
+"""The correction journal: recently judged windows, the verdicts on them, and snapshots of the models' state.
 
-With it, windows that come late are judged as if they had come on time. State: segments ``snapshot/<time>``, the models'
-state at that instant of event time; segments ``journal/<number>``, the windows judged and the verdicts announced, in
-which the last row of a window holds; segment ``revised``, the newest revision of each verdict that was revised; and the
-note ``history``. The journal reaches back by the horizon at least, and by twice the horizon at most.
+With the journal, a late window is judged as if it had arrived on time. The state of a shard holds it in:
+
+- segments ``snapshot/<time>``: the models' state at that event time;
+- segments ``journal/<number>``: judged windows and announced verdicts; of several rows for a window the last applies;
+- segment ``revised``: the newest revision of each verdict that was revised;
+- note ``history``: which snapshots and segments there are.
+
+The journal reaches back from the watermark by one to two times the horizon.
 """
 
 from __future__ import annotations
@@ -33,12 +37,13 @@ _APART = (*IDENTITY, "revision", "announced", "message", "details", "ingested")
 
 @dataclass
 class JournalEntries:
-    """The windows of some entities after some instant, and the verdicts on them.
+    """Windows that were judged, and the verdicts on them.
 
     Attributes:
-        inputs: Rows as they were judged, one a window.
-        verdicts: `IDENTITY`, ``revision`` of the last verdict, ``mark`` of its content, and ``announced``, the end of
-            the window with which it was announced: later than its own window if it is dated back.
+        inputs: The windows as they were judged, one row each.
+        verdicts: A row per window: `IDENTITY`, ``revision`` of the last verdict, ``mark`` (hash of its content), and
+            ``announced``, the end of the window with which the verdict was announced. This is later than the verdict's
+            own window if the verdict was decided by a later window.
     """
 
     inputs: pl.DataFrame
@@ -46,41 +51,41 @@ class JournalEntries:
 
 
 class CorrectionJournal:
-    """Snapshots and journal of one shard.
+    """The snapshots and the journal of one shard.
 
     Args:
-        state: The shard's state.
-        horizon: How far behind the watermark a window can be judged again, at least; milliseconds.
-        since: The instant from which on there is a journal, where there is none yet.
+        state: The state of the shard.
+        horizon: How far behind the watermark a window can be judged again at least, milliseconds.
+        since: The event time at which a new journal begins, epoch milliseconds.
     """
 
     def __init__(self, state: ShardState, horizon: int, since: int) -> None:
         self.state, self.horizon = state, horizon
         models = state.get("models") if "history" not in state.notes else None
         self.notes = state.notes.setdefault("history", {"base": since, "snapshots": [], "parts": [], "next": 0})
-        if models:  # state of a version that kept no history
+        if models:  # the state is of a version that had no journal
             self.state.put(f"snapshot/{since}", models)
             self.notes["snapshots"].append(since)
 
     @property
     def base(self) -> int:
-        """Windows that end later can be judged again."""
+        """Windows that end after this instant (epoch milliseconds) can be judged again."""
         return int(self.notes["base"])
 
     def cuts(self, before: int, now: int) -> list[int]:
-        """The instants in (before, now] at which to take a snapshot, without those that would be too old at once."""
+        """The instants in (before, now] at which to take a snapshot, multiples of the horizon; the last two suffice."""
         every = self.horizon
         first = max(before, now - 2 * every) // every + 1
         return [number * every for number in range(first, now // every + 1)]
 
     def keep(self, time: int, tables: Mapping[str, pa.Table]) -> None:
-        """Takes a snapshot, or replaces one."""
+        """Stores the models' state as the snapshot of an instant; replaces an earlier snapshot of that instant."""
         self.state.put(f"snapshot/{time}", pack({name: as_frame(table) for name, table in tables.items()}))
         if time not in self.notes["snapshots"]:
             self.notes["snapshots"].append(time)
 
     def snapshot_before(self, instant: int) -> int:
-        """The time of the newest snapshot before an instant; without one the base, the beginning of the journal."""
+        """The time of the newest snapshot before an instant; without one, the base (the beginning of the journal)."""
         return max((time for time in self.notes["snapshots"] if time < instant), default=self.base)
 
     def snapshots_after(self, time: int) -> list[int]:
@@ -88,12 +93,12 @@ class CorrectionJournal:
         return sorted(t for t in self.notes["snapshots"] if t > time)
 
     def believed(self, time: int) -> dict[str, pa.Table] | None:
-        """The models' state at the time of a snapshot; ``None`` without a snapshot: nothing was learned before."""
+        """The models' state in the snapshot of a time; ``None`` if there is none, as nothing was learned by then."""
         stored = self.state.get(f"snapshot/{time}")
         return {name: frame.to_arrow() for name, frame in unpack(stored).items()} if stored else None
 
     def write(self, inputs: pl.DataFrame, verdicts: pl.DataFrame) -> None:
-        """Adds windows as judged, and the verdicts on them (see `JournalEntries`)."""
+        """Adds judged windows, and the verdicts on them; for the columns see `JournalEntries`."""
         if not inputs.height and not verdicts.height:
             return
         times = [frame[name] for frame, name in ((inputs, "window_end"), (verdicts, "announced")) if frame.height]
@@ -117,7 +122,7 @@ class CorrectionJournal:
         self.notes["next"] = number + 1
 
     def renumbered(self, verdicts: pl.DataFrame) -> pl.DataFrame:
-        """The verdicts; those that revise an earlier one get the revision that follows the newest announced one."""
+        """Renumbers verdicts that revise an earlier one: their revision becomes the newest announced one plus 1."""
         if not verdicts.height or not (verdicts["revision"] > 0).any():
             return verdicts
         newest = self._revised().rename({"revision": "_newest"})
@@ -126,15 +131,15 @@ class CorrectionJournal:
         return both.with_columns(revision=following).drop("_newest")
 
     def read(self, entities: Collection[str], after: int) -> JournalEntries:
-        """The windows of some entities that end after an instant."""
+        """The windows of some machines that end after an instant, and the verdicts announced after it."""
         return self._read(after, entities)
 
     def forget(self, now: int, open_: pl.DataFrame) -> None:
-        """Removes what lies further back than is needed.
+        """Removes snapshots and windows that are no longer needed.
 
         Args:
-            now: The watermark.
-            open_: `IDENTITY` of the windows that may be revised however far back they lie.
+            now: The watermark, epoch milliseconds.
+            open_: `IDENTITY` of the windows that may still be revised although they lie before the base.
         """
         old = [time for time in self.notes["snapshots"] if time <= now - self.horizon]
         if not old:
@@ -178,7 +183,7 @@ class CorrectionJournal:
 
 
 def mark(verdicts: pl.DataFrame) -> pl.Series:
-    """A number of 32 bits for the content of each verdict: equal ones have equal numbers, others hardly ever.
+    """A 32-bit hash of the content of each verdict, without its identity, revision and texts.
 
     >>> row = {"kind": "anomaly", "typical": 1.0, "influencers": [{"key": "cpu", "value": 1.0}], "revision": 0}
     >>> other = row | {"influencers": [{"key": "mem", "value": 1.0}]}
@@ -194,7 +199,7 @@ def mark(verdicts: pl.DataFrame) -> pl.Series:
 
 
 def _content(column: pl.Series) -> NDArray[np.uint64]:
-    """A number for each value of a column, of whatever type."""
+    """A 64-bit number for each value of a column of any type; equal values have equal numbers."""
     if isinstance(column.dtype, pl.Struct):
         result = np.zeros(len(column), np.uint64)
         for field in column.struct.unnest():

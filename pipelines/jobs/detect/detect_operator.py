@@ -1,4 +1,4 @@
-"""The operator of both detectors: passes windows in event-time order to what judges them, and explains the verdicts."""
+"""The operator of both detectors: passes windows in event-time order to a judge, and adds explanations to verdicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Detect(Operator):
 
     Args:
         settings: The detector's settings.
-        judges: What judges: `Metrics` (`pipelines.jobs.detect.metrics`) or `Logs` (`pipelines.jobs.detect.logs`).
+        judges: Configuration of the judge: `Metrics` (`pipelines.jobs.detect.metrics`) or `Logs`
+            (`pipelines.jobs.detect.logs`).
     """
 
     settings: DetectorSettings
@@ -33,14 +34,14 @@ class Detect(Operator):
 class DetectProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that they are judged in order of event time.
 
-    State: those of `Waiting`, of `ControlMessages` and of what judges.
+    State: that of `Waiting`, of `ControlMessages` and of the judge.
     """
 
     def __init__(self, config: Detect) -> None:
         self.zone, self.judge = config.settings.timezone, config.judges.judge(config.settings)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Judges all windows that are complete; a window that comes when it cannot be judged any more is late."""
+        """Judges all windows whose end the watermark has passed; windows that can no longer be judged are late."""
         before, now, ends = progress.before, progress.now, pl.col("window_end")
         features, messages = split(batch)
         control = ControlMessages(state)

@@ -1,6 +1,6 @@
-"""The jobs that judge: features of metrics, and counts of log lines, in; verdicts out.
+"""The definitions of the two detectors: one judges features of metrics, the other counts of log lines.
 
-Both share the topic of verdicts only: neither waits for the other's watermark.
+The detectors share only the topic that they write; neither waits for the other's watermark.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipelines.jobs.sources import bounds, columnar, dead, internal
 
 
 def detector(settings: Settings) -> Job:
-    """`features` → `novelties`: what is novel of each series and machine."""
+    """`features` → `novelties`: verdicts on each series and each machine."""
     features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings))).key_by("entity", "metric")
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
@@ -35,7 +35,7 @@ def detector(settings: Settings) -> Job:
 
 
 def log_detector(settings: Settings) -> Job:
-    """`features.logs` → `novelties`: what is novel of each machine's log."""
+    """`features.logs` → `novelties`: verdicts on each machine's log."""
     features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings, refuses=False))).key_by("entity", "metric")
     process = Detect(settings.detector, Logs(duration_ms(settings.window.size)))
@@ -45,13 +45,14 @@ def log_detector(settings: Settings) -> Job:
 
 
 def control_messages(settings: Settings, refuses: bool = True) -> Source:
-    """The source of rules and labels, which every shard gets.
+    """The source of rules and labels; every shard gets all of them.
 
-    They are sent at the time that they are made, so a topic without new messages does not hold up the watermark.
+    Operators send rules and labels as soon as they make them, so a topic without new messages does not hold back the
+    watermark.
 
     Args:
         settings: The settings.
-        refuses: Whether the job that reads them writes dead letters of what is wrong; one job does.
+        refuses: True if the job writes wrong rules and labels to the dead-letter topic; only one job does.
     """
     formats: dict[str, Decoder] = {
         settings.topic(topics.RULES): ControlMessageDecoder(Rule),

@@ -1,4 +1,4 @@
-"""What the operator of the detectors asks of whatever judges: the models of metrics, or those of logs."""
+"""The interface between the operator of the detectors and the judges: one judges metrics, the other logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.jobs.detect.control_messages import ControlMessages, LabelDue
 from pipelines.jobs.detect.worst import last_revisions
 
 Action = tuple[int, Callable[[], None]]
-"""An instant of event time, epoch milliseconds, and what is to be done when the windows up to it have been judged."""
+"""(event time in epoch milliseconds, function to call when the windows that end up to then have been judged)"""
 
 _Stop = tuple[int, int, Callable[[], None] | None]
 """(event time, order among actions at that time, action)"""
@@ -25,15 +25,15 @@ _Stop = tuple[int, int, Callable[[], None] | None]
 
 @dataclass(frozen=True)
 class Work:
-    """What one micro-batch brings to a shard.
+    """The work of one micro-batch for one shard.
 
     Attributes:
-        ready: Windows that end in (before, now], as the models judge them.
-        late: Windows that end at ``before`` or earlier and can be judged again.
-        rules: The rules that are new, each with the instant from which on it is in force.
-        labels: The labels that are new.
+        ready: Windows that end in (before, now], with the columns that the models need.
+        late: Windows that end at ``before`` or earlier, but can still be judged again.
+        rules: The new rules, each with the event time from which on it is in force, epoch milliseconds.
+        labels: The new labels.
         before: The watermark before the micro-batch, epoch milliseconds.
-        now: The watermark after it.
+        now: The watermark after the micro-batch, epoch milliseconds.
     """
 
     ready: pl.DataFrame
@@ -45,43 +45,47 @@ class Work:
 
 
 class ShardJudging(ABC):
-    """One shard, opened for one micro-batch: what is believed there, and the state it is kept in."""
+    """Judges the windows of one shard in one micro-batch, with the models in the state of the shard."""
 
     @property
     @abstractmethod
     def base(self) -> int:
-        """Windows that end at this instant or earlier are not judged any more, epoch milliseconds."""
+        """Windows that end at this instant (epoch milliseconds) or earlier can no longer be judged."""
 
     @abstractmethod
     def process(self, work: Work) -> pl.DataFrame:
-        """Judges; keeps what is believed; returns the verdicts to be reported, without columns if there are none."""
+        """Judges the windows and updates the models in the state.
+
+        Returns:
+            The verdicts to write; a frame without columns if there are none.
+        """
 
     @property
     @abstractmethod
     def keys(self) -> int | None:
-        """How many series or machines are known; ``None`` before the first window."""
+        """The number of known series or machines; ``None`` before the first window."""
 
 
 class Judge(ABC):
-    """Judges the windows of shards; holds no state."""
+    """Judges the windows of shards; it holds no state itself."""
 
     @abstractmethod
     def windows(self, features: pl.DataFrame) -> pl.DataFrame:
-        """Records of the input as the windows that the models judge."""
+        """Turns records of the input into the windows that the models judge."""
 
     @abstractmethod
     def open(self, state: ShardState, control: ControlMessages, before: int) -> ShardJudging:
         """Opens a shard for a micro-batch.
 
         Args:
-            state: The shard's state.
+            state: The state of the shard.
             control: The rules and labels that the shard knows.
-            before: The watermark before the micro-batch.
+            before: The watermark before the micro-batch, epoch milliseconds.
         """
 
 
 class Judges(ABC):
-    """What a detector judges with; a configuration."""
+    """The configuration of a judge."""
 
     @abstractmethod
     def judge(self, settings: DetectorSettings) -> Judge:
@@ -97,20 +101,20 @@ def in_order(
     apply_label: Callable[[Label], None],
     actions: Sequence[Action] = (),
 ) -> pl.DataFrame:
-    """Judges windows in order of event time; between them labels take effect and actions are done.
+    """Judges windows in order of event time; applies labels and runs actions between them, at their event times.
 
     Args:
         frame: The windows.
-        after: They end after this instant.
-        until: They end at this instant or earlier.
-        judge: Judges windows that end at an instant, its second argument, or earlier.
-        labels: Those that take effect until ``until``.
-        apply_label: Changes what is believed.
-        actions: Done after the labels of their instant.
+        after: All windows end after this instant, epoch milliseconds.
+        until: All windows end at this instant or earlier, epoch milliseconds.
+        judge: Judges some windows, all of which end at or before the instant in its second argument.
+        labels: The labels that take effect in (after, until].
+        apply_label: Applies a label to the models.
+        actions: Run after the labels of the same instant.
 
     Returns:
-        The last revision of each verdict, with column ``announced``: end of the window with which it was announced.
-        Without columns if there are none.
+        The last revision of each verdict, with the column ``announced``: the end of the window with which the verdict
+        was announced. A frame without columns if there are no verdicts.
     """
     verdicts, done, ends = [], after, pl.col("window_end")
     stops: list[_Stop] = [(due.takes_effect, 0, partial(apply_label, due.label)) for due in labels]

@@ -1,4 +1,4 @@
-"""Alerts by rules: since when a rule has reported a series. An alert keeps its onset and ends with a recovery."""
+"""Alerts by rules: keeps since when a rule has reported a series, so that an alert has an onset and a recovery."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _OPEN = {"entity": pl.String, "metric": pl.String, "_onset": pl.Int64}
 
 
 def new_column(n: int) -> Columns:
-    """The onset of the alert of each of n series, or machines; -1: its last verdict was not reported by a rule."""
+    """The state column for n series or machines: onset of its alert, epoch milliseconds; -1: no rule reports it now."""
     return {"reported": np.full(n, NEVER, np.int64)}
 
 
 def followed(verdicts: pl.DataFrame, tables: Mapping[str | None, StateTable]) -> pl.DataFrame:
-    """The verdicts, with the onset of an alert in each verdict of it; the first one after it has recovered.
+    """Gives each verdict of an alert the alert's onset; the first ordinary verdict after the alert becomes a recovery.
 
     Args:
-        verdicts: Columns of `Novelty`, as the rules would have them, in order of time.
-        tables: State with a column as from `new_column`, which is changed: by metric those of a row a machine; under
-            ``None`` that of a row an entity and metric.
+        verdicts: Columns of `Novelty`, with the rules applied, in order of time.
+        tables: State tables with the column of `new_column`, which is updated. A table by metric name has a row per
+            machine; the table under ``None`` has a row per machine and metric, for all other metrics.
     """
     known = pl.DataFrame([row for table, rows in _open(tables) for row in rows], _OPEN, orient="row")
     said = verdicts["reported_by"].is_not_null()

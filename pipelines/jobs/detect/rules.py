@@ -19,12 +19,12 @@ _NO_ALARM = (*QUIET_KINDS, "recovered")
 
 @dataclass(frozen=True)
 class Effects:
-    """What the rules do to each of n windows.
+    """The effects of the rules on each of n windows.
 
     Args:
-        skip_learning: Learn nothing, shape (n,).
-        day_off: The hour counts as one of a weekend, shape (n,).
-        concerned: Each rule, and the windows that it concerns, shape (n,).
+        skip_learning: True where the models do not learn from the window, shape (n,).
+        day_off: True where the window is treated as one of a weekend, shape (n,).
+        concerned: For each rule, flags of the windows to which it applies, shape (n,).
     """
 
     skip_learning: Flags
@@ -38,7 +38,12 @@ class Effects:
         )
 
     def muted(self, value: Array, typical: Array) -> Flags:
-        """Flags the windows on which nothing is reported, shape (n,)."""
+        """Flags the windows that are not reported because of a rule, shape (n,).
+
+        Args:
+            value: The value of each window, shape (n,).
+            typical: The typical value of each, shape (n,).
+        """
         mute, wanted = np.zeros((2, len(value)), np.bool_)
         for rule, concerned in self.concerned:
             mute |= concerned & withheld(rule, value, typical)
@@ -49,14 +54,18 @@ class Effects:
         return skipped | (mute & ~wanted)
 
     def reported(self, muted: Flags) -> Flags:
-        """Flags the windows that are reported whatever their score, shape (n,)."""
+        """Flags the windows that a rule has reported whatever their score, shape (n,).
+
+        Args:
+            muted: Flags as from `muted`, shape (n,).
+        """
         wanted = np.zeros(len(muted), np.bool_)
         for rule, concerned in self.concerned:
             wanted |= concerned & rule.report
         return wanted & ~muted
 
     def reporters(self, reported: Flags) -> list[list[str] | None]:
-        """For each verdict: the ids of the rules by which it is reported; ``None``: there is none."""
+        """For each window the ids of the rules that have it reported; ``None`` if there are none."""
         found: list[list[str] | None] = [None] * len(reported)
         for rule, concerned in self.concerned:
             for row in np.flatnonzero(concerned & reported & rule.report).tolist():
@@ -64,7 +73,7 @@ class Effects:
         return found
 
     def names(self, muted: Flags, value: Array, typical: Array) -> list[list[str] | None]:
-        """For each verdict: the ids of the rules that changed it or apply to any value; ``None``: there is none."""
+        """For each window the ids of the rules that changed its verdict or apply to any value; ``None`` without any."""
         found: list[list[str] | None] = [None] * len(muted)
         for rule, concerned in self.concerned:
             always = rule.skip_result or rule.skip_learning or rule.report or rule.weekend
@@ -75,7 +84,7 @@ class Effects:
 
 
 def withheld(rule: Rule, value: Array, typical: Array) -> Flags:
-    """Flags known values that the rule withholds: too near the typical value, or on the wrong side of it."""
+    """Flags values that a rule does not report: too near the typical value, or on the wrong side of it, shape (n,)."""
     change = value - typical
     known = np.isfinite(change)
     change = np.where(known, change, 0.0)
@@ -90,13 +99,13 @@ def withheld(rule: Rule, value: Array, typical: Array) -> Flags:
 
 
 def effects(rules: Sequence[RuleInForce], frame: pl.DataFrame) -> Effects | None:
-    """What the rules do to the windows of a frame; ``None`` if they concern none.
+    """The effects of rules on the windows of a frame; ``None`` if no rule applies to any of them.
 
-    A rule concerns a window that overlaps the time in which it is in force.
+    A rule applies to windows that overlap the time in which it is in force and match its globs, dates and values.
 
     Args:
-        rules: Those in force at some time.
-        frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end``, ``value``.
+        rules: The rules, with the times in which they are in force.
+        frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch milliseconds), ``value``.
     """
     if not rules or not frame.height:
         return None
@@ -118,12 +127,13 @@ def effects(rules: Sequence[RuleInForce], frame: pl.DataFrame) -> Effects | None
 
 
 def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Verdicts as the rules would have them reported: muted ones are normal with a score of 0; and which had a say.
+    """Applies rules to verdicts, and fills in the columns ``rules`` and ``reported_by``.
 
-    What is to be reported and is no news, or a recovery, is an anomaly; other news keeps its kind.
+    A verdict that a rule mutes becomes normal, with a score of 0. A verdict that a rule has reported becomes an anomaly
+    if it is no news or a recovery; other news keeps its kind.
 
     Args:
-        rules: Those in force at some time.
+        rules: The rules, with the times in which they are in force.
         verdicts: Columns of `Novelty`.
     """
     effect = effects(rules, verdicts.with_columns(value="actual"))
@@ -133,7 +143,7 @@ def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFram
     muted = effect.muted(actual, typical)
     reported = effect.reported(muted)
     mute, report = pl.Series(muted), pl.Series(reported)
-    silent = mute & (pl.col("incident_state") != "closed").fill_null(True)  # the end of an incident is reported
+    silent = mute & (pl.col("incident_state") != "closed").fill_null(True)  # the end of an incident is still reported
     kind = pl.when(mute & (pl.col("kind") != "learning")).then(pl.lit("normal")).otherwise("kind")
     since = pl.when(report & pl.col("since").is_null()).then("window_start").otherwise("since")
     return verdicts.with_columns(

@@ -1,7 +1,7 @@
-"""Tables of state that grow: columns by key, and their form as Arrow tables.
+"""Growing tables of state: a row per key, columns as NumPy arrays, stored as Arrow tables.
 
-An Arrow table carries every column by its name: a column that it lacks gets the default of a key of which nothing is
-known, one that is no longer known is left out.
+An Arrow table carries the columns by name. When it is read, a column that it lacks gets the values of a new key, and a
+column that this version does not know is ignored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Key = tuple[str, ...]
 
 
 class StateTable:
-    """Columns of state by key; rows are handed out in order of first appearance and never move.
+    """Columns of state by key. Keys get rows in order of first appearance; a row never changes its number.
 
     Args:
-        names: Names of the key's parts.
-        fresh: The columns for n rows of which nothing is known.
+        names: Names of the parts of a key.
+        fresh: Makes the columns for n new keys.
 
     >>> table = StateTable(("entity", "metric"), lambda n: {"mean": np.zeros(n)})
     >>> table.rows([("a", "cpu"), ("b", "cpu"), ("a", "cpu")])
@@ -46,7 +46,7 @@ class StateTable:
         return list(self._row_of)
 
     def rows(self, keys: Iterable[Key]) -> Ints:
-        """The row of each key; new keys get new rows, at a capacity that doubles."""
+        """The row of each key; new keys get new rows. The capacity of the columns doubles when it is exhausted."""
         row_of = self._row_of
         found = np.array([row_of.setdefault(key, len(row_of)) for key in keys], dtype=np.int64)
         if len(row_of) > self._capacity:
@@ -57,16 +57,16 @@ class StateTable:
         return found
 
     def has(self, keys: Iterable[Key]) -> Flags:
-        """Whether each key is there."""
+        """For each key whether the table has it."""
         row_of = self._row_of
         return np.array([key in row_of for key in keys], dtype=np.bool_)
 
     def find(self, keys: Iterable[Key]) -> Ints:
-        """The rows of those keys that are there."""
+        """The rows of those keys that the table has; other keys are left out."""
         return np.array([self._row_of[key] for key in keys if key in self._row_of], dtype=np.int64)
 
     def only(self, first: Collection[str]) -> StateTable:
-        """A copy of the rows whose key begins with one of some names."""
+        """A table with copies of the rows whose keys begin with one of some names."""
         keys = [key for key in self._row_of if key[0] in first]
         part, rows = StateTable(self.names, self._fresh), self.find(keys)
         part.rows(keys)
@@ -75,19 +75,19 @@ class StateTable:
         return part
 
     def replace(self, part: StateTable) -> None:
-        """Takes over all rows of another table, in place of its own."""
+        """Copies all rows of another table into this one; rows with the same key are overwritten."""
         rows = self.rows(part.keys())
         for name, column in self.columns.items():
             column[rows] = part.columns[name][: len(rows)]
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table of the key's parts and every column; two-dimensional columns become lists of a fixed size."""
+        """An Arrow table with the parts of the key and all columns; a two-dimensional column holds fixed-size lists."""
         keys = list(zip(*self._row_of, strict=True)) or [()] * len(self.names)
         parts = {name: pa.array(part, pa.string()) for name, part in zip(self.names, keys, strict=True)}
         return pa.table(parts | {name: _to_arrow(column[: len(self)]) for name, column in self.columns.items()})
 
     def fill(self, table: pa.Table) -> None:
-        """Takes over all rows of a table into an empty one.
+        """Copies all rows of an Arrow table into this table, which must be empty.
 
         Raises:
             NewnormalError: ``STATE_INVALID`` if a part of the key is missing or a column has another shape.
@@ -104,10 +104,10 @@ class StateTable:
                 column[: len(self)] = values
 
     def where(self, keep: Flags) -> StateTable:
-        """A table of some of the rows, in their order.
+        """A new table with some of the rows, in their order.
 
         Args:
-            keep: One flag a row.
+            keep: For each row whether it is kept.
         """
         some = StateTable(self.names, self._fresh)
         some.fill(self.to_arrow().filter(pa.array(keep)))
@@ -132,7 +132,7 @@ def _invalid(what: str, where: Sequence[str]) -> NewnormalError:
 
 
 def as_frame(table: pa.Table) -> pl.DataFrame:
-    """An Arrow table as a frame of Polars, which shares its memory."""
+    """An Arrow table as a Polars frame that shares its memory."""
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame

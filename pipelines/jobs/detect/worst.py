@@ -1,7 +1,7 @@
-"""What an incident turns out to be is announced on its worst window, as a revision of the verdict on that window.
+"""The worst window of each incident; the kind of an incident is announced as a revision of the verdict on that window.
 
-The window at which it is decided may be an ordinary one; its own verdict says only that the incident is open. So the
-verdict on the worst window so far is kept for each open incident.
+The window that decides the kind may be ordinary itself; its own verdict says only that the incident is open. So the
+detector keeps, for each open incident, the verdict on the worst window so far.
 """
 
 from __future__ import annotations
@@ -16,22 +16,25 @@ KEY = ("entity", "metric", "onset")
 
 
 def unusual(threshold: float) -> pl.Expr:
-    """Whether a window is unusual by itself: its value lies outside of its band, or its score reaches the threshold."""
+    """An expression: true if a window is unusual by itself (value outside its band, or score at the threshold)."""
     outside = (pl.col("actual") > pl.col("upper")) | (pl.col("actual") < pl.col("lower"))
     return outside.fill_null(False) | (pl.col("record_score") >= threshold)
 
 
 def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> pl.DataFrame:
-    """What incidents turned out to be, said of the worst window of each until then; nothing if none was unusual itself.
+    """Revises the verdict on the worst window of each incident whose kind was decided.
+
+    Only windows that are unusual by themselves and end no later than the deciding window are candidates; an incident
+    without such a window gets no revision.
 
     Args:
-        decided: `KEY`, ``turned`` (what the incident turned out to be) and ``window_end`` (of the window at which that
-            is decided); ``context``, if there, is what words on a change rest on.
+        decided: A row per decided incident: `KEY`, ``turned`` (the kind) and ``window_end`` (of the deciding window);
+            optionally ``context``, the numbers that the explanation of a change needs.
         inside: Verdicts on windows of incidents; columns of `Novelty`, and ``onset``.
-        evident: Whether a window is unusual by itself, as from `unusual`.
+        evident: An expression that is true if a window is unusual by itself, as from `unusual`.
 
     Returns:
-        Verdicts of revision 1; columns of ``inside``.
+        Verdicts with revision 1 and the columns of ``inside``.
 
     >>> row = {"entity": "a", "metric": "m", "onset": 0, "kind": "normal", "lower": 1.0, "upper": 3.0, "revision": 0}
     >>> row |= {"since": None, "incident_state": None, "decided": None}
@@ -58,24 +61,30 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> 
 
 
 def worst(inside: pl.DataFrame, evident: pl.Expr, *by: str) -> pl.DataFrame:
-    """The worst verdict of each incident: unusual by itself if any is, then the highest score, then the earliest."""
+    """The worst verdict of each incident: verdicts unusual by themselves come first, then high scores, then early ones.
+
+    Args:
+        inside: Verdicts on windows of incidents, with the columns of `KEY`.
+        evident: An expression that is true if a window is unusual by itself.
+        by: Further columns that identify an incident.
+    """
     ranked = inside.sort(evident, "record_score", "window_start", descending=[True, True, False])
     return ranked.unique([*KEY, *by], keep="first", maintain_order=True)
 
 
 def last_revisions(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """The verdicts without those that are revised by a later one among them."""
+    """The verdicts without those that a later verdict among them revises."""
     revised = pl.col("revision") > 0
     again = verdicts.filter(revised) if verdicts.height else verdicts
     if again.is_empty():
         return verdicts
     again = again.unique(IDENTITY, keep="last", maintain_order=True)
     first = verdicts.filter(~revised).with_columns(_left=pl.int_range(pl.len(), 0, -1).over(IDENTITY))
-    replaced = again.select(*IDENTITY, _left=pl.lit(1, pl.Int64))  # of two values of one time the last is meant
+    replaced = again.select(*IDENTITY, _left=pl.lit(1, pl.Int64))  # of several verdicts on one window the last
     first = first.join(replaced, on=[*IDENTITY, "_left"], how="anti", maintain_order="left").drop("_left")
     return pl.concat([first, again])
 
 
 def reported() -> pl.Expr:
-    """The verdicts that are reported with ``detector.emit = novel``: news, and those with which an incident is over."""
+    """An expression: true for verdicts that ``detector.emit = novel`` writes, which are news or end an incident."""
     return ~pl.col("kind").is_in(QUIET_KINDS) | (pl.col("incident_state") == "closed").fill_null(False)

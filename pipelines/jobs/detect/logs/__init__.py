@@ -1,1 +1,1 @@
-"""What judges logs: the models of how many lines of which template and severity a machine writes."""
+"""The judge of logs: models of how many lines of each template and severity a machine writes in a window."""

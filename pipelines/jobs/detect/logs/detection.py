@@ -1,7 +1,7 @@
 """Verdicts on the counts of log lines: window by window, all machines of a shard at once.
 
-Knows neither Spark nor Kafka. Each machine has two rows in the models, one for its templates and one for its
-severities; one verdict, metric `logs`, is made of both.
+This module knows neither Spark nor Kafka. Each machine has two rows in the models, one for its templates and one for
+its severities; both together give one verdict, with the metric `logs`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from pipelines.jobs.detect.rules import Effects, effects
 from pipelines.jobs.detect.worst import revisions, unusual, worst
 
 INFLUENCERS = 5
-"""How many templates and severities are named with a verdict at most."""
+"""The most templates and severities that a verdict names."""
 
 EVERY = 360
-"""Every so many windows, pairs whose counts have faded away are dropped from the state."""
+"""After this many windows, pairs of machine and template whose counts have faded away are removed from the state."""
 
 _ENDS = ndtri(np.array([0.0005, 0.5, 0.9995]))
 _LEAST = 1.0
-"""Nats of evidence from which a template is named."""
+"""The least evidence, in nats, with which a verdict names a template."""
 
 EVIDENCE = (*CHANNELS, "severity")
-"""Channels of the verdict on a machine's log."""
+"""The evidence channels of a verdict on a machine's log."""
 
 _NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
 _COLUMNS = {"__m": pl.Int64, "entity": pl.String, "kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
@@ -56,7 +56,7 @@ _COURSES = [course.value or None for course in Course]
 
 
 class _Evidence(NamedTuple):
-    """What speaks against each machine's window: its lines, nats by channel, and the score."""
+    """The evidence of each machine's window: its number of lines, the evidence by channel in nats, and the score."""
 
     lines: Array
     nats: dict[str, Array]
@@ -64,13 +64,13 @@ class _Evidence(NamedTuple):
 
 
 class _Phase(NamedTuple):
-    """What a window makes of each machine's incident.
+    """How a window changes each machine's incident.
 
     Attributes:
-        step: What `Phases.step` says.
-        somewhat: Windows that are unusual to some degree.
+        step: The result of `Phases.step`.
+        somewhat: Flags of the machines whose window is somewhat unusual.
         own: The machines' rows of the state.
-        before: Their phases before the window, by column.
+        before: The machines' phases before the window, by column of the state.
     """
 
     step: Told
@@ -79,13 +79,13 @@ class _Phase(NamedTuple):
     before: dict[str, Any]
 
     def restore(self, left: Flags) -> None:
-        """Gives some machines the phases back that they had before the window."""
+        """Restores the phases that the flagged machines had before the window."""
         for name, column in self.before.items():
             self.own[name] = np.where(left, column, self.own[name])
 
 
 class LogDetection:
-    """Judges and learns; holds no state, which is handed in and changed.
+    """Judges windows of logs and learns from them. It holds no state itself: callers pass the state, which is changed.
 
     Args:
         settings: The detector's settings.
@@ -100,25 +100,26 @@ class LogDetection:
         self.labels = LogLabels(self.model, self.phases, self.feedback)
 
     def new_state(self) -> LogState:
-        """The state before anything was seen."""
+        """The state before the first window."""
         return LogState(self.model, self.phases, self.feedback)
 
     def process(
         self, features: pl.DataFrame, state: LogState, rules: Sequence[RuleInForce], until: int
     ) -> pl.DataFrame:
-        """Verdicts on all windows that end at ``until`` or earlier, in order of window end and machine.
+        """Judges all windows that end at ``until`` or earlier.
 
-        Machines that are known are judged in windows without a line too.
+        Known machines are judged also in windows in which they wrote no line.
 
         Args:
-            features: Columns of `LogFeatures`; all rows of their windows, none of them judged before; in any order.
-            state: Changed.
-            rules: Those in force at some time; they decide here what is learned.
-            until: Epoch milliseconds; windows without a line of any machine are judged up to there.
+            features: Rows of `LogFeatures` in any order: complete windows that were not judged before.
+            state: The state; changed.
+            rules: The rules, with the times in which they are in force; here they decide what is learned.
+            until: Windows are judged up to this instant, also if no machine wrote a line; epoch milliseconds.
 
         Returns:
-            Columns of `Novelty`, as far as they are known here; without columns if there are no verdicts. That an
-            incident is a change of state is said of its worst window: a further verdict on it, of revision 1.
+            Verdicts in order of window end and machine, with the columns of `Novelty` that are known here; without
+            columns if there are no verdicts. If an incident proves to be a change of state, there is a further verdict
+            on its worst window, with revision 1.
         """
         rows = features.sort("window_end", "entity", "metric")
         parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
@@ -132,7 +133,7 @@ class LogDetection:
         return pl.concat(made) if made else pl.DataFrame()
 
     def _next_end(self, state: LogState, ends: Collection[int]) -> int | None:
-        """End of the next window to judge; ``None`` if no machine is active and no lines came."""
+        """End of the next window to judge; ``None`` if no machine is active and there are no more lines."""
         own = [state.judged + self.size] if state.judged is not None and state.has_active() else []
         return min([*ends, *own], default=None)
 
@@ -157,7 +158,7 @@ class LogDetection:
         return self._verdicts(state, end, window, judged, young, concerned)
 
     def _effects(self, state: LogState, end: int, window: LogWindow, rules: Sequence[RuleInForce]) -> Effects | None:
-        """What the rules do to each row of a window."""
+        """The effects of the rules on each row of a window; ``None`` if no rule applies."""
         names = state.machines.keys()
         machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
         frame = pl.DataFrame(
@@ -176,7 +177,16 @@ class LogDetection:
         young: Flags,
         concerned: Effects | None,
     ) -> pl.DataFrame:
-        """One row a machine: its templates' and its severities' verdicts in one."""
+        """Joins the verdicts on templates and on severities into one verdict per machine.
+
+        Args:
+            state: The state; changed.
+            end: End of the window, epoch milliseconds.
+            window: The window's counts.
+            judged: The verdicts on templates and severities.
+            young: Flags of the rows that are still learning.
+            concerned: The effects of the rules on the rows, if any.
+        """
         machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
         mine, theirs = (np.flatnonzero(window.fleet == view) for view in (TEMPLATES, SEVERITIES))
         place = np.full(len(state.machines), -1)
@@ -210,16 +220,16 @@ class LogDetection:
         phase: _Phase,
         changes: Flags,
     ) -> pl.DataFrame:
-        """The verdicts as rows; a machine without lines has one only if that is no part of its normal course.
+        """The verdicts as a frame; a machine without lines gets a row only if its verdict is news.
 
         Args:
-            end: End of the window.
+            end: End of the window, epoch milliseconds.
             entities: Name of each machine.
             kind: Kind of each machine's verdict.
-            found: What speaks against the windows.
+            found: The evidence of each machine's window.
             band: Lower bound, typical value and upper bound of the number of lines.
-            phase: What the window makes of each machine's incident.
-            changes: Machines whose incident turns out to be a change of state.
+            phase: How the window changes each machine's incident.
+            changes: Flags of the machines whose incident proves to be a change of state.
         """
         shown = np.flatnonzero((found.lines > 0) | ((kind != "normal") & (kind != "learning")))
         lower, typical, upper = (bound[shown] for bound in band)
@@ -253,14 +263,14 @@ class LogDetection:
     def _evidence(
         self, state: LogState, machines: Ints, judged: TemplateVerdicts, mine: Ints, other: Ints
     ) -> _Evidence:
-        """What speaks against each machine's window; operators' labels weigh it, and fade.
+        """The evidence of each machine's window, weighted by operators' labels, whose effect fades.
 
         Args:
-            state: Changed.
-            machines: Row of each machine.
+            state: The state; changed.
+            machines: Row of each machine in the state.
             judged: The verdicts on templates and severities.
-            mine: Row of each machine's templates among them.
-            other: Row of its severities.
+            mine: For each machine the row of its templates among the verdicts.
+            other: For each machine the row of its severities among the verdicts.
         """
         lines = judged.lines[mine]
         nats = {name: judged.evidence[name][mine] for name in CHANNELS}
@@ -281,15 +291,15 @@ class LogDetection:
         found: _Evidence,
         rows: tuple[Ints, Ints],
     ) -> _Phase:
-        """What the window makes of each machine's incident.
+        """How the window changes each machine's incident.
 
         Args:
-            state: Changed.
-            end: End of the window.
-            machines: Row of each machine.
+            state: The state; changed.
+            end: End of the window, epoch milliseconds.
+            machines: Row of each machine in the state.
             judged: The verdicts on templates and severities.
-            found: What speaks against the windows.
-            rows: Rows of each machine's templates and of its severities among the verdicts.
+            found: The evidence of each machine's window.
+            rows: For each machine the rows of its templates and of its severities among the verdicts.
         """
         own, config = Rows(state.machines.columns, machines, ""), self.model.config
         last = np.where(found.lines > 0, end, own["last"]).astype(np.int64)
@@ -306,7 +316,7 @@ class LogDetection:
         return _Phase(step, somewhat, own, before)
 
     def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
-        """The verdicts, and a revision of the worst one of each incident that turns out to be a change of state."""
+        """Adds revisions: for each incident that proves to be a change of state, one of its worst verdict."""
         said = verdicts.drop("_changes", "_unrest", "_unusual")
         inside = (
             verdicts.drop("_changes", "_unrest").with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
@@ -326,13 +336,16 @@ class LogDetection:
 
 
 def _influencers(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine: Ints) -> pl.DataFrame:
-    """Templates and severities by their shares of what is unusual, and an example of the foremost template.
+    """The templates and severities that contribute most to each verdict, and the text of the strongest template.
 
     Args:
-        state: Knows the texts.
-        window: The window.
-        judged: The verdicts on it.
-        machine: Number of the machine of each row of the window.
+        state: The state, which holds the texts of templates.
+        window: The window's counts.
+        judged: The verdicts on templates and severities.
+        machine: For each row of the window the number of its machine.
+
+    Returns:
+        A row per machine: its number ``__m``, ``influencers`` with their shares, ``template`` and ``example``.
     """
     some = np.flatnonzero(judged.gain >= _LEAST)
     keys = state.pairs.keys()

@@ -1,4 +1,4 @@
-"""Judging logs in a shard: windows in order of event time, each machine's templates and severities in one verdict."""
+"""The judge of logs in a shard: judges the windows of machines' logs in order of event time."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _WINDOWS = {
     **dict.fromkeys(("entity", "metric", "template", "example"), pl.String),
     **dict.fromkeys(("window_start", "window_end", "count"), pl.Int64),
 }
-"""Columns that the models look at."""
+"""The columns that the models need."""
 
 _NO_NAMES = pl.lit(None, pl.List(pl.String))
 
 
 @dataclass(frozen=True)
 class Logs(Judges):
-    """Counts of log lines are judged.
+    """The configuration of the judge of logs.
 
     Args:
         size: Length of the windows, milliseconds.
@@ -42,7 +42,7 @@ class Logs(Judges):
 
 
 class LogJudge(Judge):
-    """Judges each window of each machine's log once and whole; a window that comes later than that is late.
+    """Judges each window of each machine's log once; records of a window that arrive after that are late.
 
     Args:
         settings: The detector's settings.
@@ -62,9 +62,9 @@ class LogJudge(Judge):
 
 
 class LogShard(ShardJudging):
-    """The logs of one shard in one micro-batch.
+    """Judges the logs of one shard in one micro-batch.
 
-    State: segment ``logs``, what is believed of each machine's log; the note ``keys``, the number of machines.
+    State: the segment ``logs`` holds the models of the machines' logs; the note ``keys`` the number of machines.
     """
 
     def __init__(self, judge: LogJudge, state: ShardState, control: ControlMessages, before: int) -> None:
@@ -80,7 +80,7 @@ class LogShard(ShardJudging):
 
     def process(self, work: Work) -> pl.DataFrame:
         self._base = work.now
-        # a label for windows that were judged before counts from now on
+        # a label on windows that were judged before takes effect now
         overdue = [LabelDue(due.label, work.before + 1) for due in work.labels if due.takes_effect <= work.before]
         labels = [*overdue, *self.control.due(work.before, work.now)]
         if not work.ready.height and not labels:
@@ -94,7 +94,7 @@ class LogShard(ShardJudging):
         return verdicts.filter(reported()) if self.judge.novel_only and verdicts.height else verdicts
 
     def _judge(self, believed: LogState, work: Work, labels: list[LabelDue]) -> pl.DataFrame:
-        """The verdicts as they are reported under the rules in force."""
+        """The verdicts, with the rules in force applied."""
         detection, rules = self.judge.detection, self.control.in_force()
         last = int(work.ready["window_end"].to_numpy().max(initial=NEVER))
 

@@ -1,4 +1,4 @@
-"""How a label changes what is believed of a machine's log."""
+"""Applies operators' labels to the models of machines' logs."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ _ALL = (METRIC, JOINED)
 
 @dataclass(frozen=True)
 class LogLabels:
-    """Applies labels; of a machine, template or severity that has not been met a label changes nothing.
+    """Applies labels; a label on an unknown machine, template or severity changes nothing.
 
-    - ``false_alarm``, ``true``, with metric `logs`: the evidence of the machine's log is worth less, or more.
-    - ``expected_change``, ``new_normal``: the present rates are typical from now on and the incident is closed. With
-      metric `logs` or `_machine` those of all templates and severities; with ``log.template.<id>`` that of this
-      template, and those of all severities, as its lines have one; with ``log.severity.<name>`` that of this severity.
+    - ``false_alarm`` and ``true``, with the metric `logs`: from now on, evidence of the machine's log counts less, or
+      more.
+    - ``expected_change`` and ``new_normal``: the present rates become typical, and the incident is closed. The metric
+      says which rates: `logs` or `_machine` those of all templates and severities; ``log.template.<id>`` that of this
+      template and those of all severities (as lines of the template have severities); ``log.severity.<name>`` that of
+      this severity.
 
     Args:
-        model: Learns.
-        phases: The incidents.
-        feedback: What alarms are worth.
+        model: The model of templates and severities.
+        phases: The model of incidents.
+        feedback: The model of operators' feedback.
     """
 
     model: Templates
@@ -37,7 +39,7 @@ class LogLabels:
     feedback: Feedback
 
     def apply(self, state: LogState, label: Label) -> None:
-        """Applies one label; changes the state."""
+        """Applies one label to the state."""
         machine = state.machines.find([(label.entity,)])
         if label.verdict in ("false_alarm", "true"):
             if label.metric == METRIC:
@@ -54,7 +56,7 @@ class LogLabels:
         self.phases.close(Rows(state.machines.columns, machine, ""))
 
     def _named(self, state: LogState, label: Label) -> Flags:
-        """Flags the pairs of machine and metric that a label is about."""
+        """Flags the pairs of machine and metric to which a label applies."""
         keys = state.pairs.keys()
         of_machine, metrics = [entity == label.entity for entity, _ in keys], [metric for _, metric in keys]
         if label.metric in _ALL:

@@ -1,4 +1,4 @@
-"""The state of the log models of a shard: tables by key, and an example of each template."""
+"""The state of the log models of a shard: tables by key, and the text and an example of each template."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ METRIC = "logs"
 VIEWS = ("template", "severity")
 TEMPLATES, SEVERITIES = range(2)
 _KEPT_MS = 7 * 86_400_000
-"""A machine without a line for so long is forgotten."""
+"""A machine is forgotten when it has written no line for this many milliseconds."""
 
 _TEXTS = {"metric": pl.String, "template": pl.String, "example": pl.String}
 
 
 def view_of(metric: str) -> int:
-    """Which of `VIEWS` a log metric belongs to."""
+    """The index in `VIEWS` of the view to which a log metric belongs."""
     return SEVERITIES if metric.startswith(SEVERITY) else TEMPLATES
 
 
 class LogState:
-    """Tables that grow; rows are handed out in order of first appearance.
+    """The tables of the log models; keys get rows in order of first appearance.
 
     Args:
-        model: Whose columns they hold.
-        phases: Likewise.
-        feedback: Likewise.
+        model: The model of templates and severities; it defines columns of the tables.
+        phases: The model of incidents; it defines columns of machines.
+        feedback: The model of operators' feedback; it defines columns of machines.
 
     Attributes:
-        judged: End of the last window judged, epoch milliseconds; ``None`` at first.
-        texts: Of each log metric its template, and the newest example.
-        worst: Of the unrest of each machine that may be a change of state, the verdict on its worst window so far.
+        judged: End of the last window that was judged, epoch milliseconds; ``None`` before the first.
+        texts: For each log metric its template and the newest example.
+        worst: For each machine with an incident, or one that may begin, the verdict on its worst window so far.
     """
 
     def __init__(self, model: Templates, phases: Phases, feedback: Feedback) -> None:
@@ -71,13 +71,20 @@ class LogState:
         return {name: getattr(self, name) for name in names}
 
     def tables(self) -> TemplateTables:
-        """The tables in the form that the model takes."""
+        """The tables in the form that the model expects."""
         self.fleets.rows((view,) for view in VIEWS)
         parts = (self.fleets, self.entities, self.templates, self.pairs)
         return TemplateTables(*(part.columns for part in parts))
 
     def take(self, part: pl.DataFrame) -> Ints:
-        """Adds rows for what is new in a window; returns the row of the pair of each of its counts."""
+        """Adds rows for machines, templates and pairs that are new in a window.
+
+        Args:
+            part: The counts of the window: columns ``entity``, ``metric``, ``template``, ``example``.
+
+        Returns:
+            For each count the row of its pair of machine and metric, shape (n,).
+        """
         known = len(self.pairs), len(self.machines)
         keys = part.select("entity", "metric").rows()
         pairs = self.pairs.rows(keys)
@@ -97,11 +104,15 @@ class LogState:
         return pairs
 
     def has_active(self) -> bool:
-        """Whether any machine is known and not absent."""
+        """True if any machine is known and not absent."""
         return bool((self.machines.columns["phase"][: len(self.machines)] != ABSENT).any())
 
     def active(self, pairs: Ints) -> Ints:
-        """Rows of the entities that are judged in a window: not absent, or with lines in it."""
+        """The rows of ``entities`` that are judged in a window: machines that are not absent, or have lines in it.
+
+        Args:
+            pairs: Rows of the pairs with lines in the window.
+        """
         machine: Ints = self.entities.columns["machine"][: len(self.entities)].astype(np.int64)
         with_lines = np.zeros(len(self.machines), np.bool_)
         owner: Ints = self.pairs.columns["owner"].astype(np.int64)[pairs]
@@ -110,11 +121,11 @@ class LogState:
         return np.flatnonzero((with_lines | (phase != ABSENT))[machine])
 
     def tidy(self, faint: Flags, now: int) -> None:
-        """Drops machines that have long been silent and pairs that are as good as unseen.
+        """Removes machines that have been silent for long, and pairs whose counts have faded away.
 
         Args:
-            faint: As from `Templates.faint`, for all rows of the pairs.
-            now: End of the last window.
+            faint: Flags of the faded pairs, as from `Templates.faint`.
+            now: End of the last window, epoch milliseconds.
         """
         last = self.machines.columns["last"][: len(self.machines)].astype(np.int64)
         machine = self.entities.columns["machine"][: len(self.entities)].astype(np.int64)
@@ -128,7 +139,7 @@ class LogState:
         self.pairs.columns["owner"] = (np.cumsum(entities) - 1)[self.pairs.columns["owner"].astype(np.int64)]
 
     def to_frames(self) -> dict[str, pl.DataFrame]:
-        """Everything, as tables by name."""
+        """The whole state, as frames by name."""
         frames = {name: as_frame(table.to_arrow()) for name, table in self.named.items()}
         rows = [(metric, *text) for metric, text in self.texts.items()]
         judged = pl.DataFrame({"end": [self.judged]}, {"end": pl.Int64})
@@ -136,10 +147,10 @@ class LogState:
         return frames | {"texts": pl.DataFrame(rows, _TEXTS, orient="row"), "judged": judged}
 
     def fill(self, frames: dict[str, pl.DataFrame]) -> None:
-        """Inverse of `to_frames`, into an empty state.
+        """The inverse of `to_frames`; this state must be empty.
 
         Raises:
-            NewnormalError: ``STATE_INVALID`` if a table is not of this kind.
+            NewnormalError: ``STATE_INVALID`` if a frame does not fit its table.
         """
         for name, table in self.named.items():
             table.fill(frames[name].to_arrow())

@@ -1,1 +1,1 @@
-"""What judges metrics: the models of single series and of whole machines, in event-time windows."""
+"""The judge of metrics: models of single series and of whole machines, in event-time windows."""

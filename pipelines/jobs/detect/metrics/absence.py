@@ -1,9 +1,9 @@
-"""Absence: which series and which whole machines no longer send windows, and which of them are back.
+"""Absence: finds series and machines that no longer send windows, and those that send again.
 
-A series is absent if its machine still sends windows of other metrics. A machine is absent if the watermark has passed
-the time at which any of its windows was expected. A machine that is absent gets one verdict, of metric `_machine` (of
-its only metric if it has but one), however many metrics it has. Both are decided by event time alone, so that it makes
-no difference how the stream is cut into micro-batches.
+A series is absent if its windows are missing while its machine still sends windows of other metrics. A machine is
+absent if the watermark has passed the time at which its next window was expected. An absent machine gets one verdict,
+with the metric `_machine`, or with its only metric if it has just one. Event time alone decides both, so that the
+boundaries of micro-batches make no difference.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _PREFIX = "heard."
 _NONE, _SEVERAL = -1, -2
 
 HALF = 10.0
-"""Evidence of absence, in nats, that scores 50."""
+"""The evidence of absence, in nats, that gets a score of 50."""
 
 KNOWN, FORGET = 10.0, 1 / 5000
-"""How many windows must have come at the usual interval before one can be absent; share of that count forgotten with
-each window."""
+"""How many windows must have arrived at the usual interval before one can be absent, and the share of that count that
+is forgotten with each window."""
 
 
 class Absences(NamedTuple):
-    """Absences to announce, one an element.
+    """Absences to announce; all arrays have shape (n,).
 
     Attributes:
-        series: Row of the series in the state; -1: the whole machine is absent, metric `_machine`.
+        series: Row of the series in the state; -1 if the whole machine is absent.
         entity: Row of the machine in the state.
-        onset: End of the first window that did not come, epoch milliseconds.
+        onset: End of the first missing window, epoch milliseconds.
         length: Length of a window, milliseconds.
         evidence: Evidence of the absence, nats.
     """
@@ -49,12 +49,13 @@ class Absences(NamedTuple):
 
 
 class EndedAbsences(NamedTuple):
-    """What the windows of one step of judging end or reveal.
+    """The absences that the windows of one step end, and those that they reveal.
 
     Attributes:
-        series: For each row: start of the absence of its series that this window ends; -1: the series was not absent.
-        machine: The same of the whole machine.
-        absences: Absences that became certain because other windows came.
+        series: For each window the start of the absence of its series, which the window ends, epoch milliseconds; -1 if
+            the series was not absent; shape (n,).
+        machine: The same for the absence of its whole machine, shape (n,).
+        absences: Absences that became certain because other windows arrived.
     """
 
     series: Ints
@@ -63,10 +64,10 @@ class EndedAbsences(NamedTuple):
 
 
 class AbsenceWatch:
-    """Learns at which intervals windows come, and finds those that do not come.
+    """Learns at which intervals windows arrive, and finds missing windows.
 
     Args:
-        threshold: record_score from which an absence is announced.
+        threshold: The lowest record_score of an absence that is announced.
     """
 
     def __init__(self, threshold: float) -> None:
@@ -74,20 +75,20 @@ class AbsenceWatch:
         self.silence = Silence(KNOWN, FORGET, HALF * share / (1 - share))
 
     def new_series(self, n: int) -> Columns:
-        """The columns of n series that absence needs."""
+        """The state columns that absence needs for n series."""
         own = {"owner": np.full(n, _NONE, np.int64), "length": np.zeros(n, np.int64)}
         return prefixed(_PREFIX, self.silence.new_state(n) | own)
 
     def new_entities(self, n: int) -> Columns:
-        """The columns of n machines that absence needs."""
+        """The state columns that absence needs for n machines."""
         own = {"only": np.full(n, _NONE, np.int64), "length": np.zeros(n, np.int64)}
         return prefixed(_PREFIX, self.silence.new_state(n) | own)
 
     def arrived(self, state: DetectionState, series: Ints, owner: Ints, time: Ints, length: Ints) -> EndedAbsences:
-        """Takes in windows that came with a value: one window of each series, one window end of each machine.
+        """Learns from windows that arrived with a value: one window of each series, one window end of each machine.
 
         Args:
-            state: The rows of these series and machines are changed.
+            state: The state; the rows of these series and machines are changed.
             series: Row of each series, shape (n,).
             owner: Row of the machine of each series; rows of one machine are adjacent, shape (n,).
             time: End of each window, epoch milliseconds, shape (n,).
@@ -99,7 +100,7 @@ class AbsenceWatch:
         self._introduce(machines, own, series, owner, place)
         now, before = time[first], machines["last"].astype(np.int64)
 
-        gone = self.silence.due(machines) < now  # the absence was not announced before the machine came back
+        gone = self.silence.due(machines) < now  # the machine was absent, and is back before that was announced
         away = gone | (machines["told"] > 0)
         missing = own["told"] > 0
         lost = (self.silence.due(own) <= np.minimum(before, now)[place]) & ~away[place]
@@ -115,11 +116,11 @@ class AbsenceWatch:
         return EndedAbsences(absent, since[place], absences)
 
     def overdue(self, state: DetectionState, now: int | None) -> list[Absences]:
-        """The absences that are certain at the watermark ``now`` and were not announced before.
+        """The absences that are certain at a watermark, and were not announced before.
 
         Args:
-            state: Notes there that they are announced.
-            now: Epoch milliseconds; ``None``: the watermark is not known, so only series are judged.
+            state: The state; changed, so that each absence is announced once.
+            now: The watermark, epoch milliseconds; ``None`` if it is not known: then only series can be absent.
         """
         absences: list[Absences] = []
         if now is not None:
@@ -143,12 +144,12 @@ class AbsenceWatch:
         return int(self.silence.due(machines).min(initial=NEVER_DUE))
 
     def verdicts(self, absences: list[Absences], state: DetectionState, joined: str) -> pl.DataFrame:
-        """Absences as verdicts, with the columns that are known of them.
+        """The verdicts on absences, with the columns that are known here; without columns if there are none.
 
         Args:
-            absences: Those to announce.
-            state: Knows the names of series and machines.
-            joined: Metric of the verdict on a whole machine.
+            absences: The absences to announce.
+            state: The state, which holds the names of series and machines.
+            joined: Metric name of a verdict on a whole machine.
         """
         parts = [part for part in absences if len(part.onset)]
         if not parts:

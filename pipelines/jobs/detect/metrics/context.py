@@ -1,4 +1,4 @@
-"""The figures that explanations rest on, as columns: numbers by name for some rows, null for all the others."""
+"""The column `context` of verdicts: the numbers by name that explanations need; null for most rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from models.arrays import Array, Ints
 from models.verdicts import SeriesVerdicts
 
 NAMED = pl.List(pl.Struct({"key": pl.String, "value": pl.Float64}))
-"""Numbers by name, as a list of entries: few rows have any, and they differ in which."""
+"""The type of a column of numbers by name: a list of entries, as few rows have any, and different ones."""
 
 KEYS = (
     *("values", "watched", "lowest", "highest", "run", "run_for", "ordinary", "same_for"),
@@ -20,13 +20,13 @@ KEYS = (
 
 
 def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
-    """Numbers by name for n rows; null where there are none.
+    """Makes a column of numbers by name for n rows; null for rows without numbers.
 
     Args:
         rows: The row of each number, ascending, shape (m,).
-        keys: Its name, shape (m,).
-        values: NaN: there is none, shape (m,).
-        n: Number of rows.
+        keys: The name of each number, shape (m,).
+        values: The numbers; NaN is left out, shape (m,).
+        n: Number of rows of the column.
 
     >>> named(np.array([1, 1]), pl.Series(["cpu", "mem"]), np.array([0.9, 0.1]), 2).to_list()
     [None, [{'key': 'cpu', 'value': 0.9}, {'key': 'mem', 'value': 0.1}]]
@@ -40,7 +40,7 @@ def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
 
 
 class Contexts:
-    """Collects the contexts of the verdicts of a frame, step by step of judging."""
+    """Collects the contexts of the verdicts of a frame, step by step as the rows are judged."""
 
     def __init__(self) -> None:
         self._rows: list[Ints] = []
@@ -48,7 +48,7 @@ class Contexts:
         self._values: list[Array] = []
 
     def add(self, start: int, verdicts: SeriesVerdicts) -> None:
-        """Takes the contexts of the verdicts on the rows from ``start`` on."""
+        """Adds the contexts of verdicts on consecutive rows; ``start`` is the first of these rows."""
         at = np.flatnonzero(np.isfinite(verdicts.context["values"]))
         if len(at):
             for key, name in enumerate(KEYS):
@@ -56,11 +56,11 @@ class Contexts:
                     self._put(start + at, key, verdicts.context[name][at])
 
     def absent(self, rows: Ints) -> None:
-        """Notes that these rows end an absence."""
+        """Sets the number `absent` of rows that end an absence."""
         self._put(rows, KEYS.index("absent"), np.ones(len(rows)))
 
     def column(self, n: int) -> pl.Series:
-        """A column of n rows."""
+        """The contexts as a column of n rows."""
         if not self._rows:
             return pl.Series([None], dtype=NAMED).new_from_index(0, n)
         rows, keys, values = np.concatenate(self._rows), np.concatenate(self._keys), np.concatenate(self._values)

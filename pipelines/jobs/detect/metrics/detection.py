@@ -1,6 +1,6 @@
-"""Verdicts on frames of values: the one code path of the streaming detector and of `newnormal score`.
+"""Judges frames of values; the streaming detector and `newnormal score` share this code.
 
-Applies the models window end by window end, vectorised over the series in each; knows neither Spark nor Kafka.
+It applies the models window end by window end, vectorised over the series in each. It knows neither Spark nor Kafka.
 """
 
 from __future__ import annotations
@@ -50,7 +50,15 @@ _COMBINED = ("point", "window", "record", "change")
 
 
 class _Rows(NamedTuple):
-    """Rows to judge: series and entity as rows of the state, start and end of the window (epoch ms), value."""
+    """Windows to judge; all arrays have shape (n,).
+
+    Attributes:
+        series: Row of the series in the state.
+        owner: Row of the machine in the state.
+        time: Start of the window, epoch milliseconds.
+        end: End of the window, epoch milliseconds.
+        value: The value; NaN or infinite if it is missing.
+    """
 
     series: Ints
     owner: Ints
@@ -59,16 +67,16 @@ class _Rows(NamedTuple):
     value: Array
 
     def part(self, rows: slice) -> _Rows:
-        """Some of them."""
+        """Some of the windows."""
         return _Rows(self.series[rows], self.owner[rows], self.time[rows], self.end[rows], self.value[rows])
 
 
 class Detection:
-    """Judges and learns frames of values; holds no state, which is handed in and back.
+    """Judges frames of values and learns from them. It holds no state itself: callers pass it and get it back.
 
     Args:
         settings: The detector's settings.
-        config: The models' constants, if not those that the settings stand for: for benches.
+        config: The constants of the models, for benchmarks; ``None``: those that follow from the settings.
     """
 
     def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None) -> None:
@@ -79,7 +87,7 @@ class Detection:
         self.family, self.unusual = settings.family, unusual(config.threshold)
 
     def new_state(self) -> DetectionState:
-        """The state before anything was seen."""
+        """The state before the first window."""
         return DetectionState(
             lambda n: self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n) | new_column(n),
             lambda n: self.joined.new_state(n) | new_columns(n) | self.absence.new_entities(n) | new_column(n),
@@ -88,10 +96,10 @@ class Detection:
         )
 
     def from_tables(self, tables: dict[str, pa.Table]) -> DetectionState:
-        """Inverse of `DetectionState.to_tables`; columns that are missing get their defaults.
+        """The inverse of `DetectionState.to_tables`; missing columns get the values of a new series or machine.
 
         Raises:
-            NewnormalError: ``STATE_INVALID`` if a table is not of this kind.
+            NewnormalError: ``STATE_INVALID`` if a table does not fit the models.
         """
         state = self.new_state()
         if "worst" in tables:
@@ -112,25 +120,24 @@ class Detection:
         rules: Sequence[RuleInForce] = (),
         now: int | None = None,
     ) -> tuple[pl.DataFrame, DetectionState]:
-        """Verdicts on all rows, in order of window end, entity and metric; and the state after them.
+        """Judges all rows of a frame, and learns from them.
 
-        An entity with two or more metrics at a window end gets a joined verdict there, metric `JOINED`. A window that
-        was expected and did not come gets a verdict of kind *absence*, once, at the first such window (`AbsenceWatch`).
+        A machine with two or more metrics at a window end also gets a joined verdict there, with the metric `JOINED`.
+        If expected windows are missing, the first of them gets a verdict of kind *absence* (`AbsenceWatch`). When the
+        kind of an incident is decided, there is a further verdict on its worst window, with revision 1; that window may
+        belong to an earlier call.
 
         Args:
-            frame: Columns ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch ms), ``value``, and if there
-                ``kind`` (of the metric) and ``count`` (samples of the window), in any order. A null, NaN or infinite
-                value is missing.
-            state: As from `new_state` or an earlier call; it is used up: go on with the one returned.
-            rules: Those in force at some time.
-            now: The watermark, which no later row is behind; ``None``: it is not known, and whole machines that are
-                silent are told of only when they are back.
-
-        What an incident turns out to be is said of the window in which it was worst, maybe one of an earlier call: as a
-        further verdict on that window, of revision 1.
+            frame: Rows in any order: ``entity``, ``metric``, ``window_start``, ``window_end`` (epoch milliseconds),
+                ``value``, and optionally ``kind`` (of the metric) and ``count`` (samples in the window). A value that
+                is null, NaN or infinite is missing.
+            state: The state, from `new_state` or an earlier call; callers must continue with the returned state.
+            rules: The rules, with the times in which they are in force.
+            now: The watermark, epoch milliseconds: no later row ends before it. ``None`` if it is not known; then the
+                absence of a whole machine is announced only when the machine is back.
 
         Returns:
-            A frame of `SCHEMA`, and the state.
+            The verdicts, with the columns of `SCHEMA`, in order of window end, machine and metric; and the state.
         """
         if frame.is_empty():
             return self._ruled(rules, self._absences(self.absence.overdue(state, now), state), state), state
@@ -161,18 +168,18 @@ class Detection:
         ruled: Effects | None,
         beforehand: About,
     ) -> tuple[JoinedStep | None, list[Absences]]:
-        """Judges and learns the rows of one step: one window end of each entity, one row of each series.
+        """Judges the rows of one step, and learns from them: one window end of each machine, one row of each series.
 
         Args:
-            state: Changed.
-            rows: The rows.
-            part: Where they are in the frame.
-            verdicts: Filled in there.
-            ruled: What the rules do to them.
-            beforehand: What is known of their metrics.
+            state: The state; changed.
+            rows: The rows of the step.
+            part: The place of these rows in the frame.
+            verdicts: The verdicts on the frame; filled in for these rows.
+            ruled: The effects of the rules on these rows, if any.
+            beforehand: What is known of the rows' metrics beforehand.
 
         Returns:
-            The joined verdicts, if there are any; the absences that these windows reveal.
+            The joined verdicts, if there are any, and the absences that these windows reveal.
         """
         made = self._judge(state, rows.series, rows.time, rows.value, ruled, beforehand)
         verdicts.take(part, made, ruled, self.detector.onset(state.series.columns, rows.series))
@@ -186,7 +193,7 @@ class Detection:
         return joined, arrivals.absences
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
-        """The verdicts as they are reported under the rules in force."""
+        """Applies the rules in force to verdicts, and follows alerts by rules from verdict to verdict."""
         ruled = applied(rules, verdicts)
         first = pl.col("revision") == 0
         reported = followed(ruled.filter(first), {JOINED: state.entities, None: state.series})
@@ -194,13 +201,15 @@ class Detection:
         return pl.concat([reported, again]) if again.height else reported
 
     def _dated_back(self, verdicts: pl.DataFrame, onset: Ints, turned: Ints, state: DetectionState) -> pl.DataFrame:
-        """With what incidents turned out to be; of open ones the worst window is kept.
+        """Adds revisions for incidents whose kind was decided; keeps the worst verdict of each open incident.
 
         Args:
-            verdicts: On metrics.
-            onset: When the incident began that is open after each verdict, announced or not; -1: none is.
-            turned: Codes of `Kind`: what the incident that began at ``since`` turned out to be; -1: nothing.
-            state: Changed.
+            verdicts: Verdicts on metrics.
+            onset: For each verdict the onset of the incident that is open after it, announced or not, epoch
+                milliseconds; -1 if none is open.
+            turned: For each verdict the decided kind of the incident that began at ``since``, as code of `Kind`; -1 if
+                none was decided.
+            state: The state; changed.
         """
         inside = verdicts.with_columns(onset=pl.Series(onset)).filter(pl.Series(onset != NEVER))
         inside = pl.concat([state.worst, inside])
@@ -235,7 +244,7 @@ class Detection:
     def _judge(
         self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None, known: About
     ) -> SeriesVerdicts:
-        """Verdicts on the metrics of one step. The models learn from each value unless a rule forbids it."""
+        """The verdicts on the metrics of one step. The models learn from each value unless a rule forbids it."""
         columns = state.series.columns
         if ruled is None:
             return self.detector.step(columns, series, time, value, None, known)
@@ -245,14 +254,14 @@ class Detection:
     def _join(
         self, state: DetectionState, rows: _Rows, verdicts: SeriesVerdicts, ruled: Effects | None, start: int
     ) -> JoinedStep | None:
-        """Joined verdicts on the entities with two or more metrics in one step.
+        """The joined verdicts on the machines with two or more metrics in one step; ``None`` if there are none.
 
         Args:
-            state: Changed.
+            state: The state; changed.
             rows: The rows of the step.
-            verdicts: On their metrics.
-            ruled: What the rules do to them.
-            start: The first of them in the frame.
+            verdicts: The verdicts on these rows.
+            ruled: The effects of the rules on these rows, if any.
+            start: The place of the first of these rows in the frame.
         """
         own = rows.owner
         starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
@@ -281,7 +290,13 @@ class Detection:
 
 
 def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
-    """Joined verdicts on machines that were absent as a whole and sent a window again become recoveries."""
+    """Turns ordinary joined verdicts into recoveries where a machine sends again after an absence.
+
+    Args:
+        made: The joined verdicts; changed.
+        entities: Row of each machine that sent a window, shape (n,).
+        since: Start of the absence that the window ends, epoch milliseconds; -1 if there was none, shape (n,).
+    """
     verdicts, back = made.verdicts, since != NEVER
     onset = dict(zip(entities[back].tolist(), since[back].tolist(), strict=True))
     for index, entity in enumerate(made.entities.tolist() if onset else []):
@@ -292,7 +307,7 @@ def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
 
 @contextmanager
 def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
-    """Restores some rows of the state at the end of the block."""
+    """A context manager that restores some rows of the state at the end of its block."""
     saved = {name: column[rows] for name, column in columns.items()} if len(rows) else {}
     yield
     for name, column in saved.items():
@@ -300,7 +315,12 @@ def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
 
 
 def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:
-    """The rows in order of judging; for each the state's rows of its series and entity, and the number of its step."""
+    """Sorts the rows of a frame in the order in which they are judged.
+
+    Returns:
+        The sorted frame; and for each row the row of its series in the state, the row of its machine in the state, and
+        the number of its step, each of shape (n,).
+    """
     if "kind" not in frame.columns:
         frame = frame.with_columns(kind=pl.lit("gauge"))
     if "count" not in frame.columns:
@@ -324,7 +344,7 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
 
 
 def _worst(table: pa.Table) -> pl.DataFrame:
-    """Verdicts kept in the state; columns that are missing are null."""
+    """Reads the worst verdicts of open incidents from the state; missing columns become null."""
     kept = pl.from_arrow(table)
     assert isinstance(kept, pl.DataFrame)
     return pl.concat([NO_INCIDENTS, kept], how="diagonal_relaxed").select(NO_INCIDENTS.columns)

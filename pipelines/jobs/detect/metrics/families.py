@@ -1,4 +1,4 @@
-"""What is known of a metric before its values are seen: its kind, the prescribed family, the samples of a window."""
+"""What is known of a metric beforehand: its kind, the model family that settings prescribe, the samples per window."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _KINDS = {kind.name.lower(): int(kind) for kind in MetricKind}
 
 
 def about(frame: pl.DataFrame, family: Mapping[str, str]) -> About:
-    """What is known of each row.
+    """What is known of the metric of each row beforehand.
 
     Args:
-        frame: Columns ``metric``, ``kind`` and ``count``, the samples of the window.
-        family: Names of families by glob of the metric; the first that matches holds.
+        frame: Columns ``metric``, ``kind`` and ``count`` (samples in the window).
+        family: Names of families by glob of the metric; the first glob that matches applies.
 
     >>> row = {"metric": "errors", "kind": "count", "count": 6}
     >>> about(pl.DataFrame([row, row | {"metric": "cpu", "kind": "gauge"}]), {"c*": "mixture"})

@@ -1,4 +1,4 @@
-"""What contributed to joined verdicts: each metric's share, its value, and what was expected of it."""
+"""The influencers of joined verdicts: the metrics that contributed, with share, value and expected value."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from models.arrays import Array, Flags, Ints
 from pipelines.jobs.detect.metrics.context import named
 
 _LEAST_SHARE = 0.01
-"""Metrics that contribute less to a joined verdict are not named among its influencers."""
+"""The least share of a joined verdict with which a metric is named as an influencer."""
 
 
 class JudgedMetrics(NamedTuple):
-    """For each row that was judged: metric, value, typical value, and whether the value lay within its band."""
+    """For each judged row its metric, value and typical value, and whether the value lies within its band."""
 
     name: pl.Series
     value: Array
@@ -26,15 +26,18 @@ class JudgedMetrics(NamedTuple):
 def influencers(
     metrics: JudgedMetrics, first: Ints, rows: Ints, shares: Array, suggested: Array, news: Flags
 ) -> dict[str, pl.Series]:
-    """The metrics of each joined verdict that contributed to it, the strongest first; null where none did.
+    """The metrics that contributed to each joined verdict, the strongest first; null where none did.
 
     Args:
-        metrics: Of each row that was judged.
-        first: The first row of each verdict; its rows stand together, shape (m,).
-        rows: Those that went into a verdict, shape (n,).
-        shares: The share of each, shape (n,).
-        suggested: As of `JoinedVerdicts`, shape (n,).
-        news: Which of the verdicts are news: of these more is said, shape (m,).
+        metrics: All judged rows.
+        first: The first row of each verdict; the rows of a verdict are adjacent, shape (m,).
+        rows: The rows that went into a verdict, shape (n,).
+        shares: The share of each of these rows in its verdict, shape (n,).
+        suggested: The value that the machine's other metrics suggest, as in `JoinedVerdicts`, shape (n,).
+        news: Flags of the verdicts that are news; only these get values and expected values, shape (m,).
+
+    Returns:
+        The columns `influencers`, `actuals`, `typicals` and `suggested` of m verdicts, by name.
     """
     by_row = np.argsort(first)
     verdict = by_row[np.searchsorted(first[by_row], rows, side="right") - 1]

@@ -1,4 +1,4 @@
-"""Judging metrics in a shard: windows in order of event time; what comes late is judged as if it had come on time."""
+"""The judge of metrics in a shard: judges windows in order of event time, and late ones as if they had been on time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pipelines.jobs.detect.metrics.peers import PeersKept
 from pipelines.jobs.detect.state_table import as_frame
 
 STATISTICS = {"counter": "rate", "latency": "p95"}
-"""Which statistic of a window is judged, by kind of metric; of all other kinds the mean."""
+"""The statistic of a window that is judged, by kind of metric; for all other kinds it is the mean."""
 
 
 @dataclass(frozen=True)
 class Metrics(Judges):
-    """Metrics are judged.
+    """The configuration of the judge of metrics.
 
     Args:
         horizon: How far behind the watermark a window can be judged again, milliseconds.
@@ -56,11 +56,11 @@ class MetricsJudge(Judge):
 
 
 class MetricsShard(ShardJudging):
-    """The metrics of one shard in one micro-batch.
+    """Judges the metrics of one shard in one micro-batch.
 
-    State: those of `CorrectionJournal` and `PeersKept`; segment ``models``, what is believed of each series and
-    machine; the notes ``keys``, the number of series, and ``silent``, the watermark at which the next absence of a
-    machine is certain.
+    State: that of `CorrectionJournal` and `PeersKept`; the segment ``models`` holds the models of series and machines;
+    the note ``keys`` the number of series; the note ``silent`` the watermark at which the next absence of a machine
+    becomes certain.
     """
 
     def __init__(self, judge: MetricsJudge, state: ShardState, control: ControlMessages, before: int) -> None:
@@ -95,14 +95,14 @@ class MetricsShard(ShardJudging):
         return verdicts
 
     def _is_due(self, work: Work) -> bool:
-        """Whether anything is to be done in event time up to the watermark."""
+        """True if there are windows, labels, snapshots or absences up to the watermark."""
         absent = work.now >= self.state.notes.get("silent", NEVER_DUE)
         labels, snapshots = self.control.due(work.before, work.now), self.journal.cuts(work.before, work.now)
         return bool(work.ready.height or labels or snapshots or absent)
 
 
 def judged(features: pl.DataFrame) -> pl.DataFrame:
-    """The rows that the models judge: one value a series and window.
+    """Turns records of features into the rows that the models judge: one value per series and window.
 
     >>> row = {"entity": "a", "metric": "m", "kind": "latency", "window_start": 0, "window_end": 10, "revision": 0}
     >>> judged(pl.DataFrame([row | {"count": 6, "mean": 1.0, "p95": 3.0, "rate": None}]))["value"].to_list()

@@ -1,4 +1,4 @@
-"""Order of judging: the rows of a frame in steps, each of which is judged and learned at once."""
+"""The order of judging: divides the rows of a frame into steps; the rows of a step are judged together."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from models.arrays import Ints
 
 
 def judging_order(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, Ints]:
-    """Puts rows into steps: a step holds one window end of each entity, and one row of each series.
+    """Divides rows into steps: a step has one window end of each machine, and at most one row of each series.
 
-    Step k holds the k-th window end of each entity. Entities are judged independently of one another, so it makes no
-    difference whether their clocks agree, and recorded series of different years are judged side by side.
+    Step k has the k-th window end of each machine. Machines are judged independently of one another, so their clocks
+    need not agree: recorded series of different years are judged side by side.
 
     Args:
-        series: Number of each row's series, in the order in which series of an entity are judged.
-        entity: Number of its entity.
-        window_end: Epoch milliseconds. Rows of one series and window keep the order in which they came.
+        series: Number of each row's series; series of a machine are judged in the order of these numbers, shape (n,).
+        entity: Number of each row's machine, shape (n,).
+        window_end: End of each row's window, epoch milliseconds; rows of one series and window keep their order.
 
     Returns:
-        The rows in order of judging, and the number of the step of each in that order.
+        The indices of the rows in the order of judging, and for each of them, in that order, the number of its step.
 
     >>> series, entity, window_end = np.array([0, 1, 0, 2]), np.array([0, 0, 0, 1]), np.array([20, 10, 10, 99])
     >>> judging_order(series, entity, window_end)
@@ -36,7 +36,7 @@ def judging_order(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, I
 
 
 def _sorted(*columns: Ints) -> Ints:
-    """The order that sorts rows by some columns, the first column first; equal rows keep their order."""
+    """The indices that sort rows by some columns, the first column first; equal rows keep their order."""
     room, codes = 1, np.zeros(len(columns[0]), np.int64)
     for column in columns:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
@@ -59,7 +59,10 @@ def _begins(order: Ints, *columns: np.ndarray) -> np.ndarray:
 
 
 def _count(order: Ints, *columns: np.ndarray) -> Ints:
-    """For each row: how many earlier rows, in the given order, agree with it in all columns; those are adjacent."""
+    """For each row: the number of earlier rows, in the given order, that equal it in all columns.
+
+    Equal rows must be adjacent in that order.
+    """
     begins = _begins(order, *columns)
     places = np.arange(len(order))
     count = np.empty(len(order), np.int64)
@@ -68,7 +71,7 @@ def _count(order: Ints, *columns: np.ndarray) -> Ints:
 
 
 def _dense(order: Ints, group: np.ndarray, columns: tuple[np.ndarray, ...]) -> Ints:
-    """Numbers the runs of rows that agree in all columns, in the given order, from 0 in each group."""
+    """Numbers the runs of rows that are equal in all columns, in the given order, from 0 in each group."""
     steps = np.cumsum(_begins(order, group, *columns))
     starts = np.flatnonzero(_begins(order, group))
     sizes = np.diff(np.append(starts, len(order)))

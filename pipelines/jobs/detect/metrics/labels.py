@@ -1,4 +1,4 @@
-"""How a label changes what the detector believes of a series, or of a machine as a whole."""
+"""Applies operators' labels to the models of a series, or of a machine as a whole."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pipelines.jobs.detect.metrics.state import DetectionState
 
 
 def apply_label(detection: Detection, state: DetectionState, label: Label) -> None:
-    """Applies a label to the state; of a series that has not been met it changes nothing.
+    """Applies a label to the state; a label on an unknown series changes nothing.
 
-    - ``false_alarm``, ``true``: the evidence of that series (metric `_machine`: of the joined verdict) is worth less,
-      or more.
-    - ``expected_change``, ``new_normal``: the present level is typical from now on and the incident is closed; with
-      metric `_machine` that of all metrics of the machine.
+    - ``false_alarm`` and ``true``: from now on, evidence of that series (with the metric `_machine`: of the joined
+      verdict) counts less, or more.
+    - ``expected_change`` and ``new_normal``: the present level becomes typical, and the incident is closed; with the
+      metric `_machine` this applies to all metrics of the machine.
     """
     machine = state.entities.find([(label.entity,)])
     series = _series(state, label)

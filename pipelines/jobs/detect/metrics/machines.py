@@ -1,7 +1,8 @@
-"""Which column of its machine's model a metric is, and the models' state, by width; machines of like width go together.
+"""The models of whole machines: one model per width (number of columns), and the column of each metric in it.
 
-A metric keeps its column for good. A machine that gets more metrics than its model has columns goes to a wider model,
-which starts anew; beyond the widest, further metrics are judged on their own only.
+Machines whose models have the same width are judged together. A metric keeps its column for ever. If a machine gets
+more metrics than its model has columns, a wider model replaces it and starts to learn anew. Metrics beyond the widest
+model are judged only on their own.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ WIDTHS = (4, 8, 16, 32)
 
 
 def new_columns(n: int) -> Columns:
-    """Columns of an entity: the width of its model, its row there, and how many of the model's columns are taken."""
+    """The state columns for n machines: width of the model, row in the model's table, number of columns in use."""
     return {name: np.zeros(n, np.int64) for name in ("machine.width", "machine.row", "machine.metrics")}
 
 
 def new_slots(n: int) -> Columns:
-    """Column of a series: its place in the model of its machine; -1: none yet."""
+    """The state column for n series: the column of the machine's model that the series uses; -1: none yet."""
     return {"machine.column": np.full(n, -1, np.int64)}
 
 
 class Machines:
-    """The models, one a width; holds no state.
+    """The models of whole machines, one per width. It holds no state itself.
 
     Args:
-        config: Their constants.
+        config: The constants of the models.
     """
 
     def __init__(self, config: MultivariateConfig) -> None:
         self.models = {width: Multivariate(config, width) for width in WIDTHS}
 
     def new_tables(self) -> dict[int, StateTable]:
-        """Empty tables of state, by width."""
+        """Empty state tables, by width."""
         return {width: StateTable(("entity",), model.new_state) for width, model in self.models.items()}
 
     def step(
@@ -52,16 +53,16 @@ class Machines:
         seen: Array | None = None,
         learned: Array | None = None,
     ) -> Together:
-        """Judges one window each of some entities with two or more metrics, and learns from it.
+        """Judges one window of each of some machines with two or more metrics, and learns from it.
 
         Args:
-            state: Its rows of these entities and series are changed.
-            owner: The entity's row of each value; those of one entity stand together, shape (n,).
-            series: The series' row of each value, shape (n,).
-            time: End of the window, shape (n,).
-            value: NaN: missing, shape (n,).
-            seen: What is judged in place of the value, NaN where a rule says so; ``None``: the value, shape (n,).
-            learned: The same of what is learned.
+            state: The state; the rows of these machines and series are changed.
+            owner: Row of the machine of each value; the values of a machine are adjacent, shape (n,).
+            series: Row of the series of each value, shape (n,).
+            time: Start of the window of each value, epoch milliseconds, shape (n,).
+            value: The values; NaN if missing, shape (n,).
+            seen: The values that are judged, NaN where a rule mutes them; ``None``: all values, shape (n,).
+            learned: The values that are learned, NaN where a rule forbids it; ``None``: all values, shape (n,).
         """
         entities, first, place = np.unique(owner, return_index=True, return_inverse=True)
         column = self._columns(state, owner, series)
@@ -90,13 +91,13 @@ class Machines:
         return Together(evidence, widths > 0, shares, expected)
 
     def shift(self, state: DetectionState, owner: Ints, series: Ints, offset: Array) -> None:
-        """Moves what is typical of some metrics, in the models that have them, by an offset each.
+        """Shifts the typical value of some metrics in the models of their machines.
 
         Args:
-            state: Its rows of these entities are changed.
-            owner: The entity's row of each metric, shape (n,).
-            series: The series' row, shape (n,).
-            offset: By how much its level has changed, shape (n,).
+            state: The state; the rows of these machines are changed.
+            owner: Row of the machine of each metric, shape (n,).
+            series: Row of the series of each metric, shape (n,).
+            offset: The change of the level of each metric, shape (n,).
         """
         own, column = state.entities.columns, state.series.columns["machine.column"][series].astype(np.int64)
         widths = own["machine.width"][owner].astype(np.int64)
@@ -106,7 +107,7 @@ class Machines:
             self.models[width].shift(state.machines[width].columns, rows[here], column[here], offset[here])
 
     def _columns(self, state: DetectionState, owner: Ints, series: Ints) -> Ints:
-        """The model's column of each value; new metrics get a column, and machines that need it get a (wider) model."""
+        """The model's column of each value; new metrics get a column, and machines a wider model if they need it."""
         slots: Ints = state.series.columns["machine.column"]  # type: ignore[assignment]
         new = np.flatnonzero(slots[series] < 0)
         if len(new):

@@ -1,7 +1,8 @@
-"""One micro-batch of metrics: windows are judged in order of event time, or again where something changes the past.
+"""One micro-batch of metrics: judges new windows in order of event time, and earlier ones again after a correction.
 
-Between what was believed of a machine before a late window and now, all windows of that machine are judged again, as if
-the late one had come on time. Verdicts that change are announced again with the next revision.
+A late window, or a rule or label about the past, is a correction. All windows of the machines that it concerns, from a
+snapshot before it until now, are then judged again, as if it had arrived on time. Verdicts that change are announced
+again, with the next revision.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from pipelines.jobs.detect.worst import reported
 
 @dataclass(frozen=True)
 class Corrections:
-    """What changes windows that were judged before; false if nothing does.
+    """The corrections of windows that were judged before; false if there are none.
 
     Attributes:
-        late: Windows that came late, as the models judge them.
-        rules: New rules that are in force in the past: since when, epoch milliseconds, and globs of their machines.
+        late: Late windows, with the columns that the models need.
+        rules: New rules that are in force in the past, each as (start in epoch milliseconds, globs of machines).
         labels: New labels that take effect in the past.
     """
 
@@ -45,12 +46,12 @@ class Corrections:
 
     @property
     def earliest(self) -> int:
-        """The earliest instant of event time that they change, epoch milliseconds."""
+        """The earliest event time that the corrections concern, epoch milliseconds."""
         ends: list[int] = self.late["window_end"].to_list() if self.late.height else []
         return min([start for start, _ in self.rules] + [due.takes_effect for due in self.labels] + ends)
 
     def entities(self, known: Sequence[str]) -> set[str]:
-        """The machines that they concern, out of the known ones and those of late windows."""
+        """The machines that the corrections concern, among the known ones and those with late windows."""
         names = pl.Series(known, dtype=pl.String)
         entities = {due.label.entity for due in self.labels}
         if self.late.height:
@@ -62,14 +63,14 @@ class Corrections:
 
 @dataclass
 class MicroBatch:
-    """What judging in one micro-batch works with.
+    """Judges the windows of one micro-batch in one shard.
 
     Args:
         detection: Judges frames of windows.
-        journal: What was judged before.
+        journal: The windows that were judged before.
         control: The rules and labels that the shard knows.
-        peers: What new series start from.
-        novel_only: Whether ordinary verdicts are left out.
+        peers: The sums of known series from which new series start.
+        novel_only: True if verdicts that are no news are not written.
     """
 
     detection: Detection
@@ -79,7 +80,7 @@ class MicroBatch:
     novel_only: bool
 
     def judge(self, models: DetectionState, ready: pl.DataFrame, before: int, now: int) -> pl.DataFrame:
-        """Judges the windows in (before, now]; returns the verdicts to announce."""
+        """Judges the windows that end in (before, now], epoch milliseconds; returns the verdicts to announce."""
         new_series = self.peers.unknown_series(ready, models)
         cuts = [(time, partial(self.peers.keep, time, models)) for time in self.peers.wanted(new_series, before, now)]
         cuts += [(cut, partial(self._keep, cut, models)) for cut in self.journal.cuts(before, now)]
@@ -91,10 +92,15 @@ class MicroBatch:
         return verdicts.select(*SCHEMA)
 
     def correct(self, models: DetectionState, corrections: Corrections, before: int) -> pl.DataFrame:
-        """Judges windows up to ``before`` again, of the machines that the corrections concern.
+        """Judges again the windows up to ``before`` of the machines that the corrections concern.
+
+        Args:
+            models: The models' state; changed.
+            corrections: The corrections.
+            before: The watermark before the micro-batch, epoch milliseconds.
 
         Returns:
-            The verdicts that differ from those announced, with the next revision.
+            The verdicts that differ from the announced ones, with the next revision.
         """
         entities = corrections.entities([entity for (entity,) in models.entities.keys()])  # noqa: SIM118
         time = self.journal.snapshot_before(corrections.earliest)
@@ -106,7 +112,7 @@ class MicroBatch:
         verdicts = self._run(part, inputs, time, before, cuts, entities, self.peers.unknown_series(inputs, part))
         models.replace(part, entities)
         if past.verdicts.height and first.height:
-            # a verdict that was revised since, and is perhaps not revised this time, is what it was at first
+            # a verdict that was revised before, but not this time, is announced again as it was at first
             lost = first.join(past.verdicts, on=IDENTITY, how="semi").join(verdicts, on=IDENTITY, how="anti")
             verdicts = pl.concat([verdicts, lost.select(verdicts.columns)])
         changed = self._changed(verdicts, past.verdicts)
@@ -123,7 +129,7 @@ class MicroBatch:
         entities: Collection[str] | None,
         new_series: pl.DataFrame,
     ) -> pl.DataFrame:
-        """Judges windows in (after, until]; columns of `SCHEMA`, and ``announced``."""
+        """Judges the windows that end in (after, until]; returns columns of `SCHEMA`, and ``announced``."""
         rules, done = self.control.in_force(), after
 
         def judge(some: pl.DataFrame, stop: int) -> pl.DataFrame:
@@ -140,7 +146,7 @@ class MicroBatch:
         self.journal.keep(time, models.to_tables())
 
     def _part(self, time: int, entities: Collection[str]) -> DetectionState:
-        """What was believed of some entities at the time of a snapshot."""
+        """The models' state of some machines at the time of a snapshot."""
         tables = self.journal.believed(time)
         whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
         return whole.only(entities)
@@ -153,7 +159,10 @@ class MicroBatch:
         self.peers.keep(time, whole)
 
     def _changed(self, verdicts: pl.DataFrame, announced: pl.DataFrame) -> pl.DataFrame:
-        """Verdicts that differ from the announced ones, with the next revision; retractions of those now missing."""
+        """The verdicts that differ from the announced ones, with the next revision.
+
+        An announced verdict that no longer exists is retracted: its next revision is normal with a score of 0.
+        """
         verdicts = self.journal.renumbered(verdicts)
         verdicts = verdicts.with_columns(self._mark(verdicts))
         if not announced.height:
@@ -181,7 +190,7 @@ class MicroBatch:
 
 
 def newest(rows: pl.DataFrame) -> pl.DataFrame:
-    """The highest revision of each window."""
+    """The rows with the highest revision of each window."""
     if not rows.height or rows.select(pl.struct(IDENTITY).hash().n_unique()).item() == rows.height:
         return rows
     ordered = rows.sort("revision", "value", maintain_order=True, nulls_last=False)

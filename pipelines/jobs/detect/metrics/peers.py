@@ -1,8 +1,8 @@
-"""What the machines of a shard have in common, for machines that are new: sums of what was believed, by metric.
+"""Sums over the known series of a metric in a shard; a new series of that metric starts from them.
 
-A window in (k · horizon, (k + 1) · horizon] starts a series from the sums at (k - 1) · horizon. When it is judged no
-late window can change what was believed then, so that sums are the same whatever the batches. State: segments
-``peers/<time>`` and the note ``peers``.
+A series whose first window ends in (k · horizon, (k + 1) · horizon] starts from the sums at (k - 1) · horizon. When
+that window is judged, late windows can no longer change these sums, so they do not depend on the boundaries of
+micro-batches. State: segments ``peers/<time>`` hold the sums, the note ``peers`` their times.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from models.peers import Newcomers
 from pipelines.jobs.detect.metrics.state import DetectionState
 
 _KEPT = 3
-"""For so many horizons before the watermark sums are kept: the last two, and one more where the journal begins."""
+"""For how many horizons before the watermark sums are kept: two, and one more where the journal begins."""
 
 
 class PeersKept:
-    """Sums of one shard, by time.
+    """The sums of one shard, by time.
 
     Args:
-        state: The shard's state.
-        horizon: How far behind the watermark a window can be judged again, at least; milliseconds.
-        newcomers: Sums up, and starts new series.
+        state: The state of the shard.
+        horizon: How far behind the watermark a window can be judged again at least, milliseconds.
+        newcomers: Computes sums, and starts new series from them.
     """
 
     def __init__(self, state: ShardState, horizon: int, newcomers: Newcomers) -> None:
@@ -32,7 +32,13 @@ class PeersKept:
         self.times: list[int] = state.notes.setdefault("peers", [])
 
     def wanted(self, new: pl.DataFrame, before: int, now: int) -> list[int]:
-        """The instants in (before, now] at which to keep sums; ``new`` as from `unknown_series`."""
+        """The instants in (before, now] at which sums must be kept, epoch milliseconds.
+
+        Args:
+            new: New series, as from `unknown_series`.
+            before: The watermark before the micro-batch, epoch milliseconds.
+            now: The watermark after it.
+        """
         every = self.horizon
         last = range(max(before, now - _KEPT * every) // every + 1, now // every + 1)
         times = {number * every for number in last}
@@ -41,7 +47,7 @@ class PeersKept:
         return sorted(times)
 
     def keep(self, time: int, models: DetectionState) -> None:
-        """Keeps the sums of the models' state at a time."""
+        """Stores the sums over the models' state as those of an instant."""
         sums = self._sums(models)
         if sums.height:
             self.state.put(f"peers/{time}", pack({"peers": sums}))
@@ -51,7 +57,7 @@ class PeersKept:
             self._drop(time)
 
     def start(self, models: DetectionState, new: pl.DataFrame) -> None:
-        """Starts series that are new from the sums of their peers; ``new`` as from `unknown_series`."""
+        """Starts new series (as from `unknown_series`) from the sums of their metric."""
         for time in sorted(set(new["time"].to_list()) & set(self.times)) if new.height else []:
             sums = unpack(self.state.get(f"peers/{time}") or b"[]\n")["peers"].with_row_index("place")
             here = new.filter(pl.col("time") == time).join(sums.select("metric", "place"), on="metric")
@@ -62,7 +68,7 @@ class PeersKept:
             self.newcomers.start(models.series.columns, rows, columns, place)
 
     def forget(self, base: int) -> None:
-        """Removes the sums that no series with a first window after ``base`` starts from."""
+        """Removes sums that no series whose first window ends after ``base`` can start from."""
         for time in [time for time in self.times if time < base - self.horizon]:
             self._drop(time)
 
@@ -71,7 +77,7 @@ class PeersKept:
         self.times.remove(time)
 
     def unknown_series(self, frame: pl.DataFrame, models: DetectionState) -> pl.DataFrame:
-        """New series, the end of their first window, and the ``time`` of the sums that they start from."""
+        """The new series of a frame: the end of their first window, and the ``time`` of the sums they start from."""
         none = pl.DataFrame(schema={"window_end": pl.Int64, "time": pl.Int64})
         if not frame.height:
             return none

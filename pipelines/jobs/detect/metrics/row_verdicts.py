@@ -26,16 +26,16 @@ from pipelines.jobs.detect.rules import Effects
 
 
 class RowVerdicts:
-    """Columns of verdicts for n rows.
+    """The columns of verdicts on n rows; all arrays have shape (n,).
 
     Args:
         n: Number of rows.
 
     Attributes:
-        numbers: The columns of numbers, and the evidence of each channel, by name.
-        codes: Codes of `Kind`.
-        turned: Codes of `Kind`: what the incident that began at ``since`` turned out to be; -1: nothing.
-        onset: When the incident began that is open after each row, announced or not; -1: none is.
+        numbers: The columns of numbers, and the evidence of each channel in nats, by name.
+        codes: Kind of each verdict, as code of `Kind`.
+        turned: The decided kind of the incident that began at ``since``, as code of `Kind`; -1 if none was decided.
+        onset: Onset of the incident that is open after the row, announced or not, epoch milliseconds; -1 if none is.
     """
 
     def __init__(self, n: int) -> None:
@@ -49,9 +49,9 @@ class RowVerdicts:
         """Fills in the rows of one step.
 
         Args:
-            part: The rows.
-            verdicts: On them.
-            ruled: What the rules do to them; an incident does not turn out to be anything while nothing is learned.
+            part: The place of the rows.
+            verdicts: The verdicts on the rows.
+            ruled: The effects of the rules on the rows, if any. No incident is decided where a rule forbids learning.
             onset: See `RowVerdicts`.
         """
         for name in ("record_score", "probability", "typical", "lower", "upper"):
@@ -67,11 +67,11 @@ class RowVerdicts:
         self._contexts.add(part.start, verdicts)
 
     def recover(self, rows: Ints, since: Ints) -> None:
-        """Ordinary rows that end an absence are recoveries.
+        """Turns ordinary verdicts that end an absence into recoveries.
 
         Args:
             rows: Rows with a value.
-            since: For each: start of the absence that it ends; -1: it ends none.
+            since: For each of them the start of the absence that it ends, epoch milliseconds; -1 if it ends none.
         """
         back = (since != NEVER) & (self.codes[rows] == Kind.NORMAL.code)
         self.codes[rows[back]], self._since[rows[back]] = Kind.RECOVERED.code, since[back]
@@ -79,7 +79,7 @@ class RowVerdicts:
         self._contexts.absent(rows[back])
 
     def frame(self, windows: pl.DataFrame) -> pl.DataFrame:
-        """The verdicts, columns of `SCHEMA`; ``windows``: the rows."""
+        """The verdicts on the rows ``windows`` as a frame, with the columns of `SCHEMA`."""
         kinds = KINDS.gather(self.codes)
         news = pl.Series(self.onset != NEVER) | ~kinds.is_in(QUIET_KINDS)
         verdicts = windows.select("entity", "metric", "window_start", "window_end", metric_kind="kind")
@@ -99,6 +99,9 @@ class RowVerdicts:
 
 
 def _of_experts(news: pl.Series, columns: dict[str, Array], weights: dict[str, Array]) -> pl.Series:
-    """A column of structs, a field an expert; null where a verdict is no news, and fields of experts without weight."""
+    """A column of structs with a field per expert.
+
+    The struct is null where a verdict is no news; a field is null where its expert has no weight.
+    """
     fields = [pl.when(pl.Series(weights[name] > 0)).then(pl.col(name).fill_nan(None)).alias(name) for name in columns]
     return pl.DataFrame(columns).select(pl.when(news).then(pl.struct(fields))).to_series()

@@ -1,4 +1,4 @@
-"""What the detection of metrics knows: a row for each series (entity and metric), and a row for each entity."""
+"""The state of the models of metrics: a row for each series (machine and metric), and a row for each machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from pipelines.jobs.detect.state_table import StateTable
 
 
 def link(state: DetectionState, entities: Collection[str]) -> None:
-    """Refers each series to its entity's row, and each entity to its only series' row (-1: none; -2: several)."""
+    """Sets the references between the rows of some machines and the rows of their series.
+
+    Each series refers to the row of its machine; each machine to the row of its only series (-1: none; -2: several).
+    """
     owners, only = state.series.columns["heard.owner"], state.entities.columns["heard.only"]
     row_of = {name: row for row, (name,) in enumerate(state.entities.keys()) if name in entities}
     own: dict[int, list[int]] = {row: [] for row in row_of.values()}
@@ -26,16 +29,16 @@ def link(state: DetectionState, entities: Collection[str]) -> None:
 
 
 class DetectionState:
-    """What the detection knows of all series and entities it has met.
+    """The state of the models of all known series and machines.
 
     Args:
-        new_series: The detector's columns for n new series.
-        new_entities: The joined detector's columns for n new entities.
-        machines: Empty tables for the models of several metrics, by width.
-        worst: No verdicts.
+        new_series: Makes the state columns for n new series.
+        new_entities: Makes the state columns for n new machines.
+        machines: Empty tables for the models of whole machines, by width.
+        worst: An empty frame with the columns of verdicts.
 
     Attributes:
-        worst: For each open incident, announced or not: the verdict on its worst window so far, and its ``onset``.
+        worst: For each open incident, announced or not, the verdict on its worst window so far, with its ``onset``.
     """
 
     def __init__(
@@ -50,13 +53,13 @@ class DetectionState:
         self.machines, self.worst = machines, worst
 
     def to_tables(self) -> dict[str, pa.Table]:
-        """All state: ``series``, ``entities``, and where they are in use ``machines-<width>`` and ``worst``."""
+        """The whole state as tables: ``series``, ``entities``, and if not empty ``machines-<width>`` and ``worst``."""
         tables = {"series": self.series.to_arrow(), "entities": self.entities.to_arrow()}
         used = {f"machines-{width}": table.to_arrow() for width, table in self.machines.items() if len(table)}
         return tables | used | ({"worst": self.worst.to_arrow()} if self.worst.height else {})
 
     def only(self, entities: Collection[str]) -> DetectionState:
-        """A copy of what is known of some entities and their series."""
+        """A copy of the state of some machines and their series."""
         part = copy(self)
         part.series, part.entities = self.series.only(entities), self.entities.only(entities)
         part.machines = {width: table.only(entities) for width, table in self.machines.items()}
@@ -65,7 +68,7 @@ class DetectionState:
         return part
 
     def replace(self, part: DetectionState, entities: Collection[str]) -> None:
-        """Replaces the rows of some entities by another state's rows."""
+        """Replaces the rows of some machines and their series by the rows of another state."""
         self.series.replace(part.series)
         self.entities.replace(part.entities)
         for width, table in self.machines.items():
@@ -75,7 +78,7 @@ class DetectionState:
         self._link(entities)
 
     def _link(self, entities: Collection[str]) -> None:
-        """Sets the references from rows of entities to rows of models, whose numbers are those of this state."""
+        """Sets the references between rows of this state, whose numbers differ from those of the other state."""
         own = self.entities.columns
         for width, table in self.machines.items():
             for entity in entities:

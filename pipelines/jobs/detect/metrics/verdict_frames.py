@@ -1,4 +1,4 @@
-"""Verdicts as frames: their columns, and those on entities as a whole."""
+"""Verdicts as frames: the columns of a verdict, and the frames of joined verdicts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pipelines.jobs.detect.metrics.context import NAMED
 from pipelines.jobs.detect.metrics.influencers import JudgedMetrics, influencers
 
 EXPERTS = ("level", "log_level", "hour", "count", "ratio", "categorical")
-"""The experts of a metric's mixture, and the families that take its place."""
+"""The experts of a metric's mixture, and the model families that are used instead of a mixture."""
 
 CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
-"""Evidence channels of a metric; in a joined verdict `point` is its strongest metric and `window` their mean."""
+"""A metric's evidence channels. In a joined verdict `point` is the strongest metric's evidence, `window` the mean."""
 
 KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
 NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
@@ -50,17 +50,17 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "ingested": pl.Int64,
     "revision": pl.Int64,
 }
-"""Columns of the verdicts: those of `Novelty`, in its order."""
+"""The columns of verdicts: those of `Novelty`, in the same order."""
 
 IN_BRIEF = ("actuals", "typicals", "suggested")
 LATER = ("template", "example", "rules", "reported_by", "message", "details", "ingested")
-"""Columns of logs, and columns that are filled in when a verdict is final."""
+"""Columns that only verdicts on logs have, and columns that are filled in when a verdict is final."""
 
 NO_INCIDENTS = pl.DataFrame(schema=SCHEMA | {"onset": pl.Int64})
 
 
 class JoinedStep(NamedTuple):
-    """The joined verdicts of one window end: first row of each entity, all rows that went in, what came out."""
+    """The joined verdicts of one step: the first row of each machine, all rows that went in, and the verdicts."""
 
     first: Ints
     rows: Ints
@@ -68,24 +68,24 @@ class JoinedStep(NamedTuple):
 
 
 def nulls(*names: str) -> dict[str, pl.Expr]:
-    """Columns without a value."""
+    """Expressions for columns that are null in all rows, by name."""
     return {name: pl.lit(None, SCHEMA[name]) for name in names}
 
 
 def known(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """The verdicts, with null for numbers that are not known."""
+    """The verdicts with null for unknown numbers, which the models give as NaN, infinite or -1."""
     clean = [pl.col(name).fill_nan(None) for name in ("typical", "lower", "upper")]
     since = pl.when(pl.col("since") >= 0).then("since").alias("since")
     return verdicts.with_columns(*clean, since, pl.when(pl.col("actual").is_finite()).then("actual").alias("actual"))
 
 
 def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[JoinedStep]) -> list[pl.DataFrame]:
-    """The verdicts on entities as a whole, one frame of `SCHEMA`; nothing if there are none.
+    """The joined verdicts as one frame with the columns of `SCHEMA`; no frame if there are none.
 
     Args:
         frame: The windows, in the order in which they were judged.
-        numbers: Of the verdicts on them, by name.
-        joined: What came out.
+        numbers: The numbers of the verdicts on these windows, by name.
+        joined: The joined verdicts, step by step.
     """
     if not joined:
         return []
