@@ -129,3 +129,12 @@ def test_half_of_the_reserve_lies_below_the_lowest_value_and_half_above_the_high
         (1 - 0.99 * half, 5 + step),
     ):
         assert predictive.quantile(ndtri(np.array([[chance]])))[0] == wanted, chance
+
+
+def test_beyond_all_known_values_lies_half_of_the_reserve_and_both_tails_include_the_value() -> None:
+    predictive = _learned(np.tile([[3.0], [4.0], [4.0], [5.0]], (5, 1)), 0.0).predictive()
+    half = 0.5 * float(predictive.reserve[0])
+    chance = (1 - 2 * half) / 4
+    for value, below, above in ((2.0, 0, 4), (3.0, 1, 4), (4.0, 3, 3), (4.5, 3, 1), (5.0, 4, 1), (6.0, 4, 0)):
+        tails = np.exp(predictive.log_tails(np.array([value])))[:, 0]
+        np.testing.assert_allclose(tails, [below * chance + half, above * chance + half], err_msg=str(value))

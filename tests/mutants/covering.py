@@ -137,16 +137,16 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "engine/reference",
-        (
-            "tests/engine/test_final_panes.py",
-            "tests/engine/operators",
-            "tests/transcripts",
-            "tests/engine/test_aggregates.py",
-            "tests/engine/test_general_windows.py",
-            "tests/engine/test_windows_match_reference.py",
-        ),
+        "engine/reference/aggregates",
+        ("tests/engine/test_aggregates.py", "tests/transcripts/test_transcripts.py"),
     ),
+    (
+        "engine/reference/rates",
+        ("tests/engine/test_aggregates.py", "tests/engine/test_windows_match_reference.py"),
+    ),
+    ("engine/reference/windows", ("tests/engine/test_final_panes.py", "tests/transcripts/test_transcripts.py")),
+    ("engine/reference/triggers", ("tests/engine/test_final_panes.py", "tests/transcripts/test_transcripts.py")),
+    ("engine/reference", ("tests/transcripts/operators", "tests/engine/operators", "tests/transcripts")),
     (
         "engine",
         (
@@ -155,9 +155,19 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tests/pipelines/normalize",
         ),
     ),
+    ("models/past", ("tests/pipelines/contracts/test_explanations.py", "tests/models/test_contracts.py")),
+    (
+        "models/joined",
+        (
+            "tests/models/test_joined.py",
+            "tests/pipelines/detect/test_influencers.py",
+            "tests/pipelines/detect/test_incidents.py",
+        ),
+    ),
     (
         "models/templates",
         (
+            "tests/models/test_by_hand.py",
             "tests/models/test_constants_in_use.py",
             "tests/models/test_templates.py",
             "tests/pipelines/detect/test_logs.py",
@@ -174,6 +184,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "models/regimes",
         (
+            "tests/models/test_by_hand.py",
             "tests/models/test_silence.py",
             "tests/models/test_regimes.py",
             "tests/models/test_time_constants.py",
@@ -183,6 +194,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "models/families",
         (
+            "tests/models/test_by_hand.py",
             "tests/models/test_families.py",
             "tests/models/test_counts.py",
             "tests/models/test_suited.py",
@@ -192,6 +204,8 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "models/evidence",
         (
+            "tests/models/test_by_hand.py",
+            "tests/models/test_frozen.py",
             "tests/models/test_models.py",
             "tests/models/test_lingering.py",
             "tests/models/test_repeats.py",
@@ -201,6 +215,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "models/experts",
         (
+            "tests/models/test_accepting.py",
             "tests/models/test_models.py",
             "tests/models/test_time_constants.py",
             "tests/models/test_contracts.py",
@@ -210,6 +225,8 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "models",
         (
+            "tests/models/test_constants_in_use.py",
+            "tests/models/test_frozen.py",
             "tests/models/test_models.py",
             "tests/models/test_contracts.py",
             "tests/models/test_regimes.py",
