@@ -135,6 +135,16 @@ def test_each_window_is_counted_once_though_the_driver_is_killed_and_the_input_i
     pipeline.wait("all windows", lambda: series_documents(pipeline) >= expected)
     pipeline.wait("all dead letters", lambda: letters() >= HOSTILE + len(broken))
 
+    windows_are_counted_once(pipeline, begin)
+    dead = dead_letters(pipeline)
+    assert letters() == HOSTILE + len(broken), "each hostile message once in the dead letter, and nothing else"
+    assert all(letter["error.code"] and letter["error.message"] and letter["service.name"] for letter in dead)
+    assert Counter(letter["service.name"] for letter in dead)["extractor"] == len(broken)
+    assert not any(d["host.name"] == "evil" for d in pipeline.documents())
+
+
+def windows_are_counted_once(pipeline: Pipeline, begin: int) -> None:
+    """Each window of each series is one document and one row of features, of all its samples."""
     counted = Counter(
         (d["host.name"], d["metric"], d["window_start"]) for d in pipeline.documents() if d["metric"] != "_machine"
     )
@@ -152,12 +162,6 @@ def test_each_window_is_counted_once_though_the_driver_is_killed_and_the_input_i
             features[row["entity"], row["metric"], row["window_start"], row["revision"]] += 1
     assert set(features.values()) == {1}, "a window was written to Kafka twice"
     assert {key[:3] for key in features} >= wanted
-
-    dead = dead_letters(pipeline)
-    assert letters() == HOSTILE + len(broken), "each hostile message once in the dead letter, and nothing else"
-    assert all(letter["error.code"] and letter["error.message"] and letter["service.name"] for letter in dead)
-    assert Counter(letter["service.name"] for letter in dead)["extractor"] == len(broken)
-    assert not any(d["host.name"] == "evil" for d in pipeline.documents())
 
 
 def dead_letters(pipeline: Pipeline) -> list[dict[str, object]]:

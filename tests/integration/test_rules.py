@@ -114,10 +114,20 @@ def test_a_rule_suppresses_while_in_force_a_label_changes_what_follows_and_late_
     amended = found["plain", REVISED]
     assert (amended["revision"], amended["actual"]) == (1, (2000.0 + _values()[2, REVISED]) / 2)
     assert amended["kind"] == "anomaly"
+    hostile_messages_are_dead_letters(pipeline, sent)
+
+
+def hostile_messages_are_dead_letters(pipeline: Pipeline, sent: dict[str, list[tuple[int, int]]]) -> None:
+    """Each of the messages at these places is a dead letter, once.
+
+    Args:
+        pipeline: The pipeline.
+        sent: Partition and offset of each message, by the name of its topic.
+    """
     dead = [orjson.loads(message.value()) for message in pipeline.read(topics.DEADLETTER)]
     assert {letter["service.name"] for letter in dead} == {"detector"}, "although two jobs and all shards read them"
     for topic, places in sent.items():
-        letters = [letter for letter in dead if letter["kafka.topic"] == settings.topic(topic)]
+        letters = [letter for letter in dead if letter["kafka.topic"] == pipeline.settings.topic(topic)]
         refused = [(letter["kafka.partition"], letter["kafka.offset"]) for letter in letters]
         assert set(places) <= set(refused)
         assert len(set(refused)) == len(refused), "each once"
