@@ -92,3 +92,12 @@ def test_a_template_is_as_grave_as_its_gravest_line_and_severities_are_counted_a
     assert (template["count"], template["severity"]) == (4, 3)
     severities = {metric: row["count"] for metric, row in found.items() if metric.startswith("log.severity.")}
     assert severities == {"log.severity.informational": 2, "log.severity.error": 1, "log.severity.warning": 1}
+
+
+def test_a_miner_remembers_at_most_eight_times_as_many_lines_as_templates() -> None:
+    miner = Miner(most=4)
+    for end in range(1, 60):
+        lines = [f"disk {word}{end} is slow" for word in "abcde"]
+        miner.window(pl.DataFrame({"program": "p", "masked": lines, "first": end}), end)
+        assert miner.lines.height <= 32
+    assert miner.templates.height <= 4

@@ -238,3 +238,18 @@ def test_the_command_reads_topics_of_a_real_kafka_once_and_live(endpoints: Endpo
 def test_a_column_without_a_name_is_headed_by_its_text(query: str, columns: list[str]) -> None:
     table = pl.DataFrame({"e": ["a", "b"], "v": [1, 2], "time": [1_000, 20_000]})
     assert evaluate(parse(query), {"t": table}).columns == columns
+
+
+def test_a_message_of_a_wrong_type_is_left_out_and_counted_and_those_beside_it_are_read() -> None:
+    good = {
+        "host.name": "a",
+        "metric": "cpu",
+        "window_start": T0,
+        "@timestamp": T0,
+        "kind": "normal",
+        "record_score": 1.0,
+    }
+    values = [json.dumps(good | change).encode() for change in ({}, {"record_score": "high"}, {"host.name": "b"})]
+    found, unreadable = tables.frame("novelties", values)
+    assert found["entity"].to_list() == ["a", "b"]
+    assert unreadable == 1
