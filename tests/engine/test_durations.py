@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.aggregates import Rate
+from engine.aggregates import Count, Rate
 from engine.operators import CountWindows, Deduplicate, Event, IntervalJoin, Logic, Pattern, Process, Turn
+from engine.operators.windows import WindowAggregate
 from engine.spec.duration import Duration
 from engine.spec.errors import NewnormalError
 from engine.spec.time_bounds import TimeBounds
@@ -50,6 +51,7 @@ BUILT: dict[str, Callable[[str], object]] = {
     "most": lambda text: LearnedLateness(most=text),
     "max_ahead": TimeBounds,
     "allowed_lateness": lambda text: job(Tumbling("10s"), lateness=text),
+    "allowed_lateness ": lambda text: WindowAggregate(("a",), "time", Tumbling("10s"), text, {"n": Count()}),
 }
 
 
