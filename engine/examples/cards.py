@@ -1,4 +1,4 @@
-"""Card velocity: each payment is answered; a card at two distant terminals sooner than anyone travels is declined."""
+"""Card velocity: each payment gets an answer; a card at two terminals too distant to travel between is declined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.stream import Stream
 from engine.windows import Tumbling
 
 FASTEST = 900.0
-"""Kilometres an hour: an airliner."""
+"""Fastest possible travel, km/h: an airliner."""
 CITIES = {"Stockholm": (59.33, 18.07), "Madrid": (40.42, -3.70), "Athens": (37.98, 23.73), "Dublin": (53.35, -6.26)}
 MINUTE = 60_000
 Payment = record("Payment", "card", time=int, city=str, lat=float, lon=float)
@@ -26,7 +26,7 @@ PerCity = record("PerCity", "city_to", window_start=int, window_end=int, payment
 
 @dataclass(frozen=True)
 class Payments:
-    """Payments as they came, the answer to each, and what a second consumer counts of the answers in each city."""
+    """The payments, the answer to each, and the counts of answers in each city by a second consumer."""
 
     came: list[Came]
     decisions: list[Row]
@@ -37,7 +37,7 @@ class Velocity(KeyCallback):
     """Compares each payment of a card with the last one that was approved."""
 
     def on_record(self, record: Row, state: Row, timer: Timer) -> Iterable[Row]:
-        """Declines what nobody could have travelled to; the card stays where it was."""
+        """Declines a payment that is too far away to travel to; the place of the card then stays as it was."""
         here, now, speed = (record["lat"], record["lon"]), timer.now, 0.0
         if state:
             hours = max(now - state["at"], 1000) / 3_600_000

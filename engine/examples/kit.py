@@ -1,4 +1,4 @@
-"""What the examples share: a source, a job of a stream, and records played to jobs in the order of their arrival."""
+"""Shared by the examples: sources, jobs, and playing records to jobs in the order of their arrival."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Row = dict[str, Any]
 Came = tuple[int, str, Row]
 """Arrival time, topic, record."""
 T0 = 1_700_000_000_000 // 60_000 * 60_000
-"""Where the examples begin, epoch milliseconds."""
+"""Start of the examples, epoch milliseconds."""
 
 
 def record(name: str, key: str, **columns: Any) -> type[Record]:
-    """A record type in a line: a key column, and others that may be absent."""
+    """Makes a record type with a key column and further optional columns."""
     fields: dict[str, Any] = {key: (Keyword, ...)}
     fields |= {column: (kind | None, None) for column, kind in columns.items()}
     made: type[Record] = create_model(name, __base__=Record, **fields)
@@ -37,7 +37,7 @@ def record(name: str, key: str, **columns: Any) -> type[Record]:
 
 
 def source(topic: str, record: type[Record], bound: str = "0s", time: str = "time") -> Source:
-    """A topic of one record type, out of order by a bound."""
+    """A source with one topic, whose records are out of order by at most ``bound``."""
     return Source({topic: ColumnarDecoder(record)}, record, time, watermark=BoundedOutOfOrderness(bound, "1d"))
 
 
@@ -48,15 +48,15 @@ def job(stream: Stream, result: type[Record], topic: str = "results") -> Job:
 
 @dataclass(frozen=True)
 class Play:
-    """A job, and what it is given.
+    """A job and its input.
 
     Args:
         job: The job.
-        records: What comes from outside.
-        every: Milliseconds of arrival that make a micro-batch, where no servers run.
-        shards: Shards of the job, where no servers run.
-        reads: Names of other plays, whose results it reads from their topics.
-        paced: Whether records are sent as they came, second by second, where servers run: early results need that.
+        records: The records from outside.
+        every: Length of a micro-batch in arrival time, milliseconds, if no servers run.
+        shards: Number of shards of the job, if no servers run.
+        reads: Names of other plays, whose results the job reads from their topics.
+        paced: Whether records are sent at the pace of their arrival, if servers run: early results need that.
     """
 
     job: Job
@@ -87,7 +87,7 @@ def here(plays: Plays) -> Results:
 
 
 def play(job: Job, records: Iterable[Came], every: int = 2000, shards: int = 2) -> list[Row]:
-    """Runs a job over records as they come, a micro-batch each ``every`` ms of arrival; at the end nothing is awaited.
+    """Runs a job over records as they arrive, in micro-batches of ``every`` ms; then the input has ended.
 
     Returns:
         The results in the order in which they were written.

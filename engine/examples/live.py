@@ -25,7 +25,7 @@ from engine.spec.source import Source
 _LONGEST_SECONDS = 300
 _DAY_MS = 86_400_000
 _CLOSING_MS = 15_000
-"""By how much processing time must go on after the last record, so that its windows end."""
+"""Processing time after the last record that closes its windows, milliseconds."""
 _TOGETHER = 100
 
 
@@ -33,14 +33,14 @@ _TOGETHER = 100
 class Live:
     """Runs plays on Kafka through Spark, each as a job with topics of its own; made for one use.
 
-    Each play gets its own copy of the records. Where processing time matters, the records are sent at the pace at which
-    they came, else as fast as they go.
+    Each play gets its own copy of the records. If processing time matters, the records are sent at the pace of their
+    arrival, otherwise as fast as possible.
 
     Args:
         kafka: ``host:port`` of a broker.
         state: Directory of the checkpoints.
         jars: Spark's Kafka connector.
-        say: Is told what happens.
+        say: Function that is called with the progress.
     """
 
     kafka: str
@@ -73,12 +73,12 @@ class Live:
         return {name: list(self._rows(job)) for name, job in jobs.items()}
 
     def _topic(self, name: str, topic: str, plays: Plays) -> str:
-        """The topic that a play reads: that of another play, or one of its own."""
+        """The topic that a play reads: the topic of another play, or one of its own."""
         upstream = next((other for other in plays[name].reads if plays[other].job.output.topic == topic), None)
         return f"{self.prefix}{upstream}" if upstream else f"{self.prefix}{name}.{topic}"
 
     def _placed(self, name: str, play: Play, plays: Plays) -> Job:
-        """The job of a play, with topics of this run."""
+        """The job of a play, with the topics of this run."""
 
         def placed(source: Source) -> Source:
             formats = {self._topic(name, topic, plays): decoder for topic, decoder in source.formats.items()}
@@ -121,12 +121,12 @@ class Live:
     def _close(
         self, producer: Producer, topic: str, record: type[Record], came: Sequence[tuple[int, str, str, object]]
     ) -> None:
-        """Says that no more comes: event time may go on to its end."""
+        """Ends the input of a topic with a message without rows, whose watermark closes all windows."""
         end = max(at for at, *_ in came) + _DAY_MS
         producer.produce(topic, columnar.encode(record.arrow_schema().empty_table(), end), partition=0)
 
     def _is_over(self, job: Job) -> bool:
-        """Whether the job's watermark, which it writes into its output, has come to the end."""
+        """Whether the watermark of the job, which is in its output, has reached the end."""
         messages = list(content(self.kafka, job.output.topic))
         told = max((columnar.watermark(m.value() or b"") or NEVER for m in messages), default=NEVER)
         given = [m for topic in job.topics for m in content(self.kafka, topic)]

@@ -14,7 +14,7 @@ from engine.triggers import AfterProcessingTime, AfterWatermark
 from engine.windows import Session
 
 BURSTS = {"web-1": [(0, 20), (60, 90)], "web-2": [(10, 70)], "db-1": [(5, 15), (40, 45), (80, 110)]}
-"""Seconds from and to which each machine sends."""
+"""The bursts of each machine: start and end in seconds."""
 Traffic = record("Traffic", "host", time=int, sent=float)
 _COUNTS: dict[str, type] = dict.fromkeys(("window_start", "window_end", "pane", "samples"), int)
 Burst = record("Burst", "host", timing=str, sent=float, peak=float, **_COUNTS)
@@ -22,14 +22,14 @@ Burst = record("Burst", "host", timing=str, sent=float, peak=float, **_COUNTS)
 
 @dataclass(frozen=True)
 class Network:
-    """Samples as they came, and the panes of the sessions."""
+    """The samples in order of arrival, and the panes of the sessions."""
 
     samples: list[Came]
     panes: list[Row]
 
 
 def compute(run: Runner = here) -> Network:
-    """Three machines; a session ends after 10 s of silence; each 5 s tells what is known so far."""
+    """Three machines; a session ends after 10 s without traffic; early results come every 5 s."""
     rng, samples = np.random.default_rng(8), []
     for host, bursts in BURSTS.items():
         for start, end in bursts:

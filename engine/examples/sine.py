@@ -1,4 +1,4 @@
-"""A sine wave sent at different speeds: a period of event time sums to zero, of arrival it does not."""
+"""A sine wave sent at different speeds: windows of one period sum to zero in event time, but not in arrival time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Total = record("Total", "sensor", window_start=int, window_end=int, count=int, t
 
 @dataclass(frozen=True)
 class Waves:
-    """The sums of both kinds of windows, and what came when (arrival, event time, value)."""
+    """The sums of both kinds of windows, and the samples (arrival, event time, value)."""
 
     came: list[Came]
     event_time: list[Row]

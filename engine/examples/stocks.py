@@ -32,7 +32,7 @@ Rolling = record("Rolling", "symbol", pairs=int, correlation=float, **_SPAN)
 
 @dataclass(frozen=True)
 class RelativeMove(DeltaWindows):
-    """Delta windows with a measure of one's own: a new one when the price differs by a share from the first one."""
+    """Delta windows with a user's own measure: a new window begins when the price differs by a share from the first."""
 
     def breaks(self, turn: Turn) -> Mask:
         return np.asarray(np.abs(self.value(turn) / turn.state["first"] - 1) > self.threshold)
@@ -40,7 +40,7 @@ class RelativeMove(DeltaWindows):
 
 @dataclass(frozen=True)
 class Market:
-    """Ticks and posts as they came, and the results of each job."""
+    """The ticks and posts in order of arrival, and the results of each job."""
 
     ticks: list[Came]
     posts: list[Came]
@@ -59,7 +59,7 @@ def symbols_in(posts: pl.DataFrame) -> pl.DataFrame:
 
 
 def ticks_and_posts() -> tuple[list[Came], list[Came]]:
-    """Six minutes of two symbols whose noise is partly shared; wild minutes, of which more is written."""
+    """Six minutes of two symbols with partly shared noise; in volatile minutes there are more posts."""
     rng, ticks, posts = np.random.default_rng(5), [], []
     wild = 1 + 2.5 * (np.sin(np.arange(TICKS) / 60) > 0)
     noise = rng.normal(0, 0.0035, (TICKS, 2)) + rng.normal(0, 0.0035, (TICKS, 1))

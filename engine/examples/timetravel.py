@@ -20,7 +20,7 @@ Pane = record("Pane", "host", window_start=int, window_end=int, count=int, mean=
 
 @dataclass(frozen=True)
 class Travel:
-    """Last revisions of the panes of the first run, and of the replay of a range of it."""
+    """The last revisions of the panes of the first run, and of the replay of a part of it."""
 
     live: list[Row]
     replayed: list[Row]
@@ -38,7 +38,7 @@ def log() -> list[Came]:
 
 
 def compute(run: Runner = here) -> Travel:
-    """The whole log as it came; then a past range, read from the log at once."""
+    """Runs over the whole log as it arrived; then over a past range, read from the log at once."""
     loads = Stream.read(source(TOPIC, Load, "3s")).key_by("host").window(Tumbling(f"{WINDOW}ms"), "1m")
     panes = loads.aggregate(count=Count(), mean=Mean("value"), max=Max("value"))
     came = log()

@@ -1,1 +1,1 @@
-"""State of one shard: named segments, and tables of keys in them."""
+"""The state of one shard: named segments, and tables of keys that are stored in them."""

@@ -1,4 +1,4 @@
-"""State of keys as a table: one row a key, named columns; a column that an older state lacks gets its default."""
+"""The state of keys as a table with one row for each key; a column that an older state lacks gets its default."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TYPES: dict[type, tuple[Any, type[pl.DataType]]] = {
 
 
 class KeyTable:
-    """Rows by key.
+    """A table with one row for each key.
 
     Args:
-        key: Key columns.
-        defaults: Name of each state column and its value in a new row; its type is the column's.
+        key: The key columns.
+        defaults: Name of each state column and its value in a new row, which also gives the type of the column.
 
     >>> table = KeyTable(["k"], {"n": 0})
     >>> rows = table.rows(pl.DataFrame({"k": ["a", "b", "a"]}))
@@ -42,11 +42,11 @@ class KeyTable:
         self.columns: Columns = {name: self._fresh(name, 0) for name in self.defaults}
         self.touched: list[npt.NDArray[np.int64]] = []
         self.stored: int | None = None
-        """Rows that the state has; ``None`` if it must be written as a whole."""
+        """Number of rows in the stored state; ``None`` if the table must be written as a whole."""
 
     @classmethod
     def load(cls, key: Sequence[str], defaults: Mapping[str, Default], state: ShardState) -> KeyTable:
-        """The table in segment ``keys``, and what later batches changed of it."""
+        """Loads the table from segment ``keys``, and applies the changes of later micro-batches."""
         table, stored = cls(key, defaults), state.get("keys")
         if stored is not None:
             table._extend(unpack(stored)["keys"])
@@ -56,7 +56,7 @@ class KeyTable:
         return table
 
     def save(self, state: ShardState) -> None:
-        """Inverse of `load`; of a large table only the rows that were touched are written, as one more part."""
+        """Stores the table; of a large table only the changed rows, as one more part."""
         parts = state.notes.get("key_parts", 0)
         rows = np.unique(np.concatenate(self.touched)) if self.touched else np.zeros(0, np.int64)
         few = self.height >= LARGE and len(rows) * MOST_PARTS < self.height
@@ -74,7 +74,7 @@ class KeyTable:
             state.put("keys", pack({"keys": pl.concat([self.keys, self._columns()], how="horizontal")}))
 
     def touch(self, rows: npt.NDArray[np.int64]) -> None:
-        """Says that rows have changed."""
+        """Marks rows as changed."""
         self.touched.append(rows)
 
     def _columns(self, rows: npt.NDArray[np.int64] | slice = slice(None)) -> pl.DataFrame:
@@ -82,7 +82,7 @@ class KeyTable:
         return pl.DataFrame([pl.Series(name, self.columns[name][rows], kinds[name]) for name in self.defaults])
 
     def _extend(self, frame: pl.DataFrame) -> None:
-        """Adds rows: keys, and the columns that are known of them."""
+        """Adds rows from their keys and those state columns that the frame has."""
         keys = frame.select(self.key)
         self.keys = keys if self.keys is None else pl.concat([self.keys, keys], how="vertical_relaxed")
         for name, column in self.columns.items():
@@ -90,7 +90,7 @@ class KeyTable:
             self.columns[name] = np.concatenate([column, values]) if len(column) else values
 
     def _change(self, part: Tables) -> None:
-        """Does what a later batch did."""
+        """Applies the stored changes of one later micro-batch."""
         self._extend(part["new"])
         changes = part["changes"]
         for name, column in self.columns.items():
@@ -103,7 +103,7 @@ class KeyTable:
         return 0 if self.keys is None else self.keys.height
 
     def rows(self, records: pl.DataFrame) -> npt.NDArray[np.int64]:
-        """The row of each record's key; of a new key a new row."""
+        """The row of the key of each record; a new key gets a new row."""
         asked, known = records.select(self.key), self.height
         keys = asked if self.keys is None else pl.concat([self.keys, asked], how="vertical_relaxed")
         first = firsts(*alike([keys], self.key))[known:]
@@ -113,7 +113,7 @@ class KeyTable:
         return np.where(first < known, first, known + np.searchsorted(new, first))
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> None:
-        """Forgets all other rows."""
+        """Keeps only these rows."""
         if self.keys is not None:
             if rows.all():
                 return
@@ -121,7 +121,7 @@ class KeyTable:
             self.columns = {name: column[rows] for name, column in self.columns.items()}
 
     def reset(self, rows: npt.NDArray[np.int64]) -> None:
-        """Makes rows as new."""
+        """Resets rows to the defaults."""
         for name, column in self.columns.items():
             column[rows] = self.defaults[name]
 

@@ -1,7 +1,7 @@
-"""State of one shard: named segments, each some named tables as one binary value.
+"""The state of one shard: named segments, each of which holds some named tables as one binary value.
 
-Only the segments that a batch changes are written, so the cost of a batch follows what is open, not what is retained.
-Tables are Arrow and evolve by column name: a column that an older state lacks gets its default.
+Only segments that a micro-batch changes are written, so its cost follows what is open, not all that is retained. Tables
+are in Arrow format and evolve by column name: a column that an older state lacks gets its default.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _NOTES = "notes"
 
 
 class Segments(ABC):
-    """The store of one shard's segments."""
+    """Interface of a store for the segments of one shard."""
 
     @abstractmethod
     def get(self, name: str) -> bytes | None:
-        """The value of a segment, or ``None``."""
+        """The value of a segment, or ``None`` if it does not exist."""
 
     @abstractmethod
     def put(self, name: str, value: bytes) -> None:
@@ -32,11 +32,11 @@ class Segments(ABC):
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Forgets a segment; none there is no error."""
+        """Removes a segment, if it exists."""
 
 
 class DictSegments(Segments):
-    """Segments in a dictionary: for the bounded runner and tests."""
+    """Segments in a dictionary, for bounded runs and tests."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
@@ -52,15 +52,15 @@ class DictSegments(Segments):
 
 
 class ShardState(Segments):
-    """The segments of a shard, with what belongs to all of them in one more: their sizes, and small notes.
+    """The segments of a shard, and one further segment with their sizes and with *notes*, which are small JSON values.
 
-    A segment is a round trip to Spark, so what is small is a note; all notes are read at once and written at once.
+    Each segment costs a round trip to Spark. So small values are notes, which are all read at once and written at once.
 
     Args:
-        segments: The store.
+        segments: The store of the segments.
 
     Attributes:
-        notes: JSON values by name, kept by `save`.
+        notes: JSON values by name; `save` stores them.
     """
 
     def __init__(self, segments: Segments) -> None:
@@ -81,11 +81,11 @@ class ShardState(Segments):
             self.segments.remove(name)
 
     def scope(self, name: str) -> ShardState:
-        """A part of this state for one of several operators: segments and notes of its own, saved with this one."""
+        """The part of this state for one operator of a chain: its own segments and notes, saved with this one."""
         return _Scope(self, name)
 
     def save(self) -> int:
-        """Writes the notes; returns how many bytes are held in all."""
+        """Stores the notes; returns the size of all segments in bytes."""
         notes = orjson.dumps({"notes": self.notes, "sizes": self.sizes})
         self.segments.put(_NOTES, notes)
         return sum(self.sizes.values()) + len(notes)
@@ -107,7 +107,7 @@ class _Scope(ShardState):
 
 
 def pack(tables: Mapping[str, pl.DataFrame]) -> bytes:
-    """Some tables as one value: a JSON line of names and lengths, then their Arrow streams, compressed.
+    """Packs tables into one compressed value: a JSON line with names and lengths, then their Arrow streams.
 
     >>> unpack(pack({"a": pl.DataFrame({"x": [1]})}))["a"]["x"].to_list()
     [1]

@@ -1,4 +1,4 @@
-"""What operators in event-time order share: records are held back until the watermark has passed them."""
+"""The base of operators in event-time order: records are held back until the watermark has passed them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MOST_PARTS = 16
 class Waiting:
     """Records that wait until the watermark reaches the instant at which they are due, kept like a log.
 
-    What a batch brings is a part of its own; a part is read when a record in it is due, or when there are too many. So
-    the cost of a batch follows its records, not what waits.
+    The records of each micro-batch are a part of their own. A part is read when one of its records is due, or when
+    there are too many parts. So the cost of a micro-batch follows its records, not those that wait.
 
-    State: segment ``held/<number>``, a part; the note ``held``, of each part its number, its records, and the instants
-    at which the first of them is due.
+    State: segment ``held/<number>`` holds a part. The note ``held`` has for each part its number, its number of
+    records, and the instant at which its first record is due.
 
     Args:
-        state: The shard's.
+        state: The state of the shard.
     """
 
     def __init__(self, state: ShardState) -> None:
@@ -37,7 +37,7 @@ class Waiting:
         self.parts: list[tuple[int, int, int]] = [tuple(part) for part in state.notes.get("held", [])]
 
     def release(self, batch: pl.DataFrame, due: pl.Expr, now: int) -> pl.DataFrame:
-        """Takes in a batch; returns all that is due at ``now``, in no order."""
+        """Adds a batch; returns all records that are due at ``now``, in any order."""
         read = [part for part in self.parts if part[2] <= now]
         if not batch.height and not read:
             return batch
@@ -51,7 +51,7 @@ class Waiting:
         return ready.drop(DUE)
 
     def _taken(self, part: tuple[int, int, int]) -> pl.DataFrame:
-        """A part, which is forgotten."""
+        """Takes a part out of the state."""
         name = f"held/{part[0]}"
         value = self.state.get(name)
         assert value is not None
@@ -60,7 +60,7 @@ class Waiting:
         return unpack(value)["records"]
 
     def _add(self, records: pl.DataFrame) -> None:
-        """Adds a part; of too many, the two neighbours with the fewest records become one."""
+        """Adds a part; if there are too many, merges the two neighbours with the fewest records."""
         if len(self.parts) >= MOST_PARTS:
             at = min(range(1, len(self.parts)), key=lambda i: self.parts[i - 1][1] + self.parts[i][1])
             some = self.parts[at - 1 : at + 1]
@@ -80,21 +80,21 @@ def _concat(tables: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 class OrderedProcessor(Processor):
-    """The logic of an `EventTimeOrdered`: what is ready is applied once, when the watermark has passed it."""
+    """The logic of an `EventTimeOrdered`: each record is applied once, when the watermark has passed it."""
 
     def __init__(self, config: EventTimeOrdered) -> None:
         self.key, self.time, self.loops = list(config.key), config.time, list(config.loops)
 
     instant: ClassVar[bool] = True
-    """Whether each record takes effect by itself; else it must wait for others of its window."""
+    """Whether each record takes effect by itself; otherwise it must wait for other records of its window."""
 
     def due(self) -> pl.Expr:
-        """The instant that the watermark must reach until a record is applied; a record is late if it has before."""
+        """The watermark at which a record is applied. If the watermark is there already, the record is late."""
         return pl.col(self.time) + 1
 
     @abstractmethod
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
-        """Applies records, in any order, maybe none; returns the results, maybe without columns when empty."""
+        """Applies records, which are in any order, maybe none; returns results, maybe without columns if empty."""
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Sets late records apart and applies those that are due."""

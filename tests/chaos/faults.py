@@ -1,4 +1,4 @@
-"""What is done to the servers, and what is seen of the pipeline meanwhile."""
+"""Faults of the servers, and observations of the pipeline while they last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known input: each sample is a function of its place and time, so that what must come of it needs no record."""
+"""Known input: each sample is a function of its series and time, so that the expected output can be computed."""
 
 from __future__ import annotations
 

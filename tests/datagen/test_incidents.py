@@ -1,4 +1,4 @@
-"""What is injected shows in the data, where and when the ground truth says."""
+"""Injected incidents show in the data, where and when the ground truth says."""
 
 from __future__ import annotations
 

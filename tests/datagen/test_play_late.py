@@ -1,4 +1,4 @@
-"""Old series into a pipeline that has gone on: what will become of them is told before, what became of them after."""
+"""Old series played into a pipeline that has seen later times: `play` predicts what happens to them, and reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start asks of checkpoints: nobody else has them, and they fit the jobs; `newnormal run` asks the same."""
+"""Checks of checkpoints at a start: no other process uses them, and they fit the jobs; `newnormal run` does the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan says what the job declares; what was measured is told where it was, and only there."""
+"""A plan says what the job declares; it shows measurements only where there are any."""
 
 from __future__ import annotations
 

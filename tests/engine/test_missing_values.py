@@ -1,4 +1,4 @@
-"""A record without a value counts for nothing: whatever the batches, a window's results are those of its values.
+"""Records without a value are skipped: whatever the batches, the results of a window are those of its values.
 
 What is expected is worked out here, from the values alone, by Python's `statistics`.
 """

@@ -1,4 +1,4 @@
-"""What own logic gives to side outputs, alone and with operators behind it: worked out by hand."""
+"""Side outputs of a user's own logic, alone and followed by operators: expected results worked out by hand."""
 
 from __future__ import annotations
 

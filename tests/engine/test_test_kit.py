@@ -1,4 +1,4 @@
-"""The test kit: what a crash costs, what a stream by hand says."""
+"""The test kit: the effect of a crash, and the input that a hand-written stream gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A series that used to vary and repeats one value exactly is told of, once, from when on it did."""
+"""A series that used to vary and now repeats one value exactly is reported once, with the time at which that began."""
 
 from __future__ import annotations
 

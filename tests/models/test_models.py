@@ -1,4 +1,4 @@
-"""What the parts of the model are right about, and the detector as a whole."""
+"""The parts of the model, and the detector as a whole, give right results."""
 
 import numpy as np
 import pytest

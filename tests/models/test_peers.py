@@ -1,4 +1,4 @@
-"""A machine that joins others is judged by what they are, until it has said enough itself."""
+"""A machine that joins others is judged by what is usual for them, until it has enough values of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeats: what does not exceed the strongest evidence of the last while is less news."""
+"""Repeats: evidence that does not exceed the strongest recent evidence counts less as news."""
 
 import numpy as np
 

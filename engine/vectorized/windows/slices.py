@@ -1,8 +1,8 @@
-"""The slices of a shard, kept like a log: a batch adds a part to a slice and reads none of those before.
+"""The slices of a shard, kept like a log: a micro-batch adds a part to a slice and reads none of the earlier parts.
 
-A slice's parts are merged when its window closes, or when there are too many of them; so the cost of a batch follows
-its records, not what the open slices hold already. Here all slices of a batch are rows of the same tables, told apart
-by their column `PARTIAL`: a thousand sparse slices cost as much as one with as many rows.
+The parts of a slice are merged when its window closes, or when there are too many. So the cost of a micro-batch follows
+its records, not what the open slices hold already. All slices of a micro-batch are rows of the same tables,
+distinguished by the column `PARTIAL`: a thousand sparse slices cost as much as one with as many rows.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Merge = Callable[[Sequence[Tables]], Tables]
 
 
 class SliceStore:
-    """The slices of one batch: what is stored, what the batch adds, and what changed slices held before.
+    """The slices during one micro-batch: the stored ones, what the batch adds, and what changed slices held before.
 
-    State: segment ``slice/<start>/<part>`` holds some partials of the slice; the note ``slices`` how many parts there
-    are, ``slice_keys`` the most keys in one of them.
+    State: segment ``slice/<start>/<part>`` holds partials of the slice. The note ``slices`` has the number of parts of
+    each slice, the note ``slice_keys`` the number of keys in the largest part.
 
     Args:
-        state: The shard's.
-        merge: Makes one set of tables of several, slice by slice.
+        state: The state of the shard.
+        merge: Function that merges several sets of tables into one, slice by slice.
     """
 
     def __init__(self, state: ShardState, merge: Merge) -> None:
@@ -42,7 +42,7 @@ class SliceStore:
 
     @property
     def starts(self) -> list[int]:
-        """First instants of the slices, ascending."""
+        """The starts of the slices, ascending."""
         return sorted({*self.parts, *self.fresh, *self.replaced})
 
     def add(self, tables: Tables) -> None:
@@ -54,7 +54,7 @@ class SliceStore:
             self.whole = self.merge([self.whole, of_slices(tables, known)])
 
     def get(self, starts: Iterable[int]) -> Tables:
-        """All tables of some slices; those that are not kept have no rows."""
+        """All tables of some slices; slices that do not exist have no rows."""
         wanted = set(starts)
         missing = {start for start in wanted - self.read if start in self.parts or start in self.fresh}
         if missing:
@@ -77,17 +77,17 @@ class SliceStore:
         self.replaced |= starts
 
     def before(self, starts: Iterable[int]) -> pl.DataFrame | None:
-        """Partials of some slices as they were ahead of the batch."""
+        """The partials of some slices before the batch."""
         wanted = set(starts)
         was = of_slices(self.was, wanted & self.replaced)
         return _joined([self.get(wanted - self.replaced), was]).get(SUMS)
 
     def save(self, expired: Callable[[int], bool], again: bool) -> None:
-        """Writes what was added and forgets what expired.
+        """Stores what was added, and removes expired slices.
 
         Args:
-            expired: Whether a slice is not needed any more.
-            again: Slices that were read will be so again soon: they are kept in one part.
+            expired: Function that says whether a slice, given by its start, is not needed any more.
+            again: Whether slices that were read will soon be read again; they are then stored as one part.
         """
         anew: set[int] = set()
         more: set[int] = set()
@@ -108,11 +108,11 @@ class SliceStore:
         self.state.notes["slice_keys"] = {str(start): n for start, n in self.keys.items() if start in self.parts}
 
     def most_keys(self) -> int:
-        """Keys in the slice with the most; of a slice that is in several parts, those of its greatest part."""
+        """The number of keys in the largest slice; for a slice in several parts, that of its largest part."""
         return max((n for start, n in self.keys.items() if start in self.parts), default=0)
 
     def _pieces(self, starts: set[int]) -> list[Tables]:
-        """What is stored of some slices, and what the batch adds to them."""
+        """The stored tables of some slices, and what the batch adds to them."""
         pieces = []
         for start in starts:
             for part in range(self.parts.get(start, 0)):
@@ -134,7 +134,7 @@ class SliceStore:
 
 
 def of_slices(tables: Tables, starts: Collection[int]) -> Tables:
-    """The rows of some slices; tables without any are left out."""
+    """The rows of some slices; tables without such rows are left out."""
     wanted = pl.Series(sorted(starts), dtype=pl.Int64).implode()
     some = {name: table.filter(pl.col(PARTIAL).is_in(wanted)) for name, table in tables.items()} if len(starts) else {}
     return {name: table for name, table in some.items() if table.height}
@@ -145,12 +145,12 @@ def _starts(tables: Tables) -> set[int]:
 
 
 def _joined(parts: Sequence[Tables]) -> Tables:
-    """Tables one below the other."""
+    """Concatenates sets of tables by their names."""
     return {name: pl.concat(tables, how="diagonal_relaxed") for name, tables in tables_by_name(parts)}
 
 
 def _by_slice(tables: Tables, starts: set[int]) -> Iterable[tuple[int, Tables]]:
-    """The tables of each of some slices, ascending, without the column that tells them apart."""
+    """The tables of each of some slices, ascending, without the column `PARTIAL`."""
     some = of_slices(tables, starts)
     parts = {name: table.partition_by(PARTIAL, as_dict=True, include_key=False) for name, table in some.items()}
     for start in sorted(starts):

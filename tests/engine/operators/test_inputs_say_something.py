@@ -1,4 +1,4 @@
-"""The random inputs of these tests are no empty words: a third of them, at least, give results of every operator."""
+"""The random inputs of these tests are not vacuous: at least a third of them give results, for every operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that look at what runs: they start no servers, and show every topic in one form, in 80 columns."""
+"""Commands that only read: they start no servers, and show every topic in one form, in 80 columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a value of a record may be, at its very bounds."""
+"""The bounds of the values of records."""
 
 from __future__ import annotations
 

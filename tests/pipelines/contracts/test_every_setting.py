@@ -1,4 +1,4 @@
-"""Each setting, whatever it is: a wrong value, from wherever it comes, stops the start and is explained."""
+"""Each setting: a wrong value, from any source of settings, stops the start and is explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules and labels that nobody should write, and strategies for such that somebody might."""
+"""Invalid rules and labels, and strategies that generate random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal of what was judged: whole after its parts were made one, whichever window came last."""
+"""The journal of judged windows is complete after its parts are merged, whichever window came last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the measures of kinds make of verdicts that are known."""
+"""The measures of kinds, on known verdicts."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""What the measures of single series make of verdicts that are known."""
+"""The measures of single series, on known verdicts."""
 
 import math
 

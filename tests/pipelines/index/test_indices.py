@@ -1,4 +1,4 @@
-"""Which index a document goes to, and what is said of an index that is not as it should be."""
+"""The index to which a document goes, and the errors for an index that is not as it should be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A start with other settings than those that the state was made with is refused; one that may differ is not."""
+"""A start whose settings do not fit the stored state is refused; settings that may change are accepted."""
 
 from __future__ import annotations
 

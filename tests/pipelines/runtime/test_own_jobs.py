@@ -1,4 +1,4 @@
-"""Files of one's own jobs: what is found in them, and what is said of a file that will not do."""
+"""Files with a user's own jobs: the jobs found in them, and the errors for files that cannot be used."""
 
 from __future__ import annotations
 
