@@ -1,4 +1,4 @@
-"""Runs one benchmark for `newnormal bench`: arguments are its name and a file for its figures; options come on stdin."""
+"""Runs one benchmark for `newnormal bench`: arguments: name, file for its figures; its options come on stdin."""
 
 from __future__ import annotations
 

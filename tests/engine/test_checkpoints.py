@@ -1,4 +1,4 @@
-"""Checks of checkpoints at a start: no other process uses them, and they fit the jobs; `newnormal run` does the same."""
+"""Checks of checkpoints at a start: no other process uses them, and they fit the jobs, as in `newnormal run`."""
 
 from __future__ import annotations
 
