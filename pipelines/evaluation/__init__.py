@@ -1,1 +1,1 @@
-"""How good verdicts are: published measures, computed from scores and labels. Knows neither models nor files."""
+"""Measures how good verdicts are: published measures, data sets, and comparisons with labels and ground truth."""

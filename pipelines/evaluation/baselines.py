@@ -1,4 +1,4 @@
-"""What a detector must beat: simple scores of the same series. Higher is more anomalous."""
+"""Baselines that a detector must beat: simple anomaly scores of a series. A higher score is more anomalous."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _GAUSSIAN_WINDOW = 6400
 
 
 def windowed_gaussian(values: Array, window: int = _GAUSSIAN_WINDOW) -> Array:
-    """Distance from the mean of the rows before, in their standard deviations: NAB's baseline, without its rounding.
+    """NAB's baseline: distance from the mean of the preceding rows, in standard deviations of these rows.
 
-    NAB's own score is the normal probability of that distance, which is 1 in floating point from nine deviations on;
-    its order is this one.
+    NAB's own score is the normal probability of that distance, which ranks values in the same order, but rounds to 1
+    from nine standard deviations on.
 
     Args:
-        values: Shape (n,).
-        window: Rows at most that are looked back on, NAB's number.
+        values: The values, shape (n,).
+        window: The most preceding rows that are used; the default is NAB's.
 
     >>> float(windowed_gaussian(np.array([1.0, 3.0, 1.0, 3.0, 8.0]))[-1])
     6.0
@@ -36,17 +36,17 @@ def windowed_gaussian(values: Array, window: int = _GAUSSIAN_WINDOW) -> Array:
 
 
 def difference(values: Array) -> Array:
-    """The size of the step from the row before."""
+    """The absolute difference from the preceding row."""
     return np.abs(np.diff(values, prepend=values[0]))
 
 
 def pca(train: Array, test: Array, share: float = 0.99) -> Array:
-    """Squared residual of the leading principal components, learned once on all of ``train``.
+    """The squared residual from the leading principal components, which are learned once, on all of ``train``.
 
     Args:
-        train: Shape (rows, metrics).
-        test: Shape (rows, metrics).
-        share: Of the variance that the components kept explain.
+        train: The training part, shape (rows, metrics).
+        test: The rows that are scored, shape (rows, metrics).
+        share: Share of the variance that the leading components must explain.
     """
     mean, spread = train.mean(axis=0), train.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1.0)
@@ -59,7 +59,7 @@ def pca(train: Array, test: Array, share: float = 0.99) -> Array:
 
 
 def pca_weighted(train: Array, test: Array) -> Array:
-    """Squared distance along all principal components of ``train``, each in its own standard deviation."""
+    """The squared distance along all principal components of ``train``, each in units of its standard deviation."""
     mean, spread = train.mean(axis=0), train.std(axis=0)
     spread = np.where(spread > 1e-9, spread, 1.0)
     _, size, axes = np.linalg.svd((train - mean) / spread, full_matrices=False)
@@ -70,7 +70,7 @@ def pca_weighted(train: Array, test: Array) -> Array:
 
 
 def averaged(train: Array, test: Array) -> Array:
-    """Mean over the metrics of the squared distance from the mean of ``train``, in its standard deviations."""
+    """The mean over all metrics of the squared distance from the mean of ``train``, in units of its deviation."""
     spread = train.std(axis=0)
     away: Array = (test - train.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0)
     squared: Array = np.mean(away**2, axis=1)

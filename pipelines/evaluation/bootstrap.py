@@ -1,4 +1,4 @@
-"""How sure is a mean difference over a handful of series? Bootstrap intervals, paired."""
+"""Paired bootstrap intervals: how certain a mean difference or ratio over a few series is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and the 95 % interval around it."""
+    """A mean and its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -22,12 +22,12 @@ class Interval:
 
 
 def paired(ours: Array, theirs: Array, seed: int = 0) -> Interval:
-    """The mean of the differences, series by series; percentile interval over resampled series.
+    """The mean of the differences of each series, with the percentile interval over resampled series.
 
     Args:
         ours: A figure for each series, shape (n,).
-        theirs: The same of another method, in the same order.
-        seed: Of the resampling.
+        theirs: The same figure of another method, in the same order, shape (n,).
+        seed: Seed of the resampling.
 
     Source: B. Efron, R. Tibshirani, An introduction to the bootstrap (1993), chapter 13.
 
@@ -39,7 +39,7 @@ def paired(ours: Array, theirs: Array, seed: int = 0) -> Interval:
 
 
 def ratio(ours: Array, theirs: Array, seed: int = 0) -> Interval:
-    """The ratio of the means, over the same resampled series on both sides.
+    """The ratio of the means of two methods; each resample takes the same series of both. Arguments as in `paired`.
 
     >>> ratio(np.array([0.6, 0.9]), np.array([0.4, 0.6]))
     Interval(mean=1.5, low=1.5, high=1.5)

@@ -1,4 +1,4 @@
-"""Labelled data sets as they lie on disk: `nab/`, `cloud_monitoring/`, `asd/` under one folder."""
+"""Reads the labelled data sets from disk: the folders `nab/`, `cloud_monitoring/` and `asd/`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from models.arrays import Array
 from pipelines.evaluation.nab import Profile
 
 ASD_STEP = 300_000
-"""Milliseconds between two rows of ASD; the data set states no dates."""
+"""Milliseconds between two rows of ASD, which has no dates."""
 
 
 @dataclass(frozen=True)
 class Nab:
-    """NAB: 58 series, the windows labelled in each (first and last row), and its three profiles.
+    """The data set NAB: 58 series, their labelled windows, and three scoring profiles.
 
     Args:
-        values: Columns ``entity`` (the file, as in the labels), ``metric``, ``time``, ``value``, in the files' order.
-        windows: By file.
-        profiles: As published.
+        values: Columns ``entity`` (the file), ``metric``, ``time`` (epoch milliseconds), ``value``, in file order.
+        windows: First and last row of each labelled window, by file.
+        profiles: The scoring profiles, as published.
     """
 
     values: pl.DataFrame
@@ -36,7 +36,7 @@ def nab(folder: Path) -> Nab:
     """Reads NAB as published: ``data/``, ``labels/combined_windows.json``, ``profiles.json``.
 
     Raises:
-        NewnormalError: ``DATA_ABSENT`` if it is not there.
+        NewnormalError: ``DATA_ABSENT`` if the folder has no such files.
     """
     windows = json.loads(_there(folder / "labels" / "combined_windows.json").read_text())
     weights = {
@@ -54,7 +54,7 @@ def nab(folder: Path) -> Nab:
 
 
 def cloud_monitoring(folder: Path) -> pl.DataFrame:
-    """Reads all series of Microsoft's cloud monitoring data: columns as of `Nab.values`, and ``label``."""
+    """Reads all series of Microsoft's cloud monitoring data: columns as in `Nab.values`, and ``label`` (0 or 1)."""
     files = sorted(_there(folder).glob("*/*.csv"))
     frames = [_series(file).with_columns(entity=pl.lit(file.stem)).sort("time", maintain_order=True) for file in files]
     return pl.concat(frames).select("entity", "metric", "time", "value", "label")
@@ -62,7 +62,7 @@ def cloud_monitoring(folder: Path) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine of ASD: values of shape (rows, metrics), labels of the test part."""
+    """A machine of ASD: training and test values, shape (rows, metrics), and labels of the test rows, shape (rows,)."""
 
     name: str
     train: Array
@@ -70,7 +70,7 @@ class Machine:
     labels: Array
 
     def values(self) -> pl.DataFrame:
-        """Train, then test: columns as of `Nab.values`; time runs on from 0."""
+        """The training rows, then the test rows, with the columns of `Nab.values`; the time starts at 0."""
         whole = np.concatenate([self.train, self.test])
         rows, metrics = whole.shape
         time = np.repeat(np.arange(rows, dtype=np.int64) * ASD_STEP, metrics)
@@ -93,7 +93,7 @@ def asd(folder: Path) -> list[Machine]:
 
 def _there(path: Path) -> Path:
     if not path.exists():
-        raise NewnormalError("DATA_ABSENT", f"{path} is not there", "option --data", "a folder with the data set")
+        raise NewnormalError("DATA_ABSENT", f"{path} does not exist", "option --data", "a folder with the data set")
     return path
 
 

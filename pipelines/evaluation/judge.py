@@ -1,7 +1,8 @@
-"""Verdicts against spans that are known: what was found and how soon, what was a false alarm, how well scores rank.
+"""Compares verdicts with labelled spans: what was found and how soon, false alarms, and how well scores rank.
 
-An *alert* is a run of verdicts of one series at or above a threshold; gaps of up to `CALM` windows do not end it. A
-span is found by a verdict of a metric that shows it, and explains all alerts of its machine.
+An *alert* is a run of verdicts of one series that are news, or reach a score; gaps of up to `CALM` windows do not end
+it. A span is *found* if a verdict of a metric that shows it overlaps it. A span *explains* all alerts of its machine
+that overlap it.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ DAY = 86_400_000
 
 @dataclass(frozen=True)
 class AlertLevel:
-    """What a choice of verdicts finds.
+    """The result for one definition of an alert, such as "news" or "score from 50".
 
     Args:
-        found: For each span, windows from its start to the first verdict in it; ``None`` if there is none.
-        alerts: Alerts of all series, joined verdicts left out.
-        false_alarms: Those that no span of their machine explains.
-        refuted: Those that an operator called a false alarm.
-        series_days: Series times days that were judged.
+        found: For each span the number of windows from its start to the first verdict in it; ``None`` if not found.
+        alerts: Number of alerts of all series, without joined verdicts.
+        false_alarms: Number of alerts that no span explains.
+        refuted: Number of alerts that an operator called a false alarm.
+        series_days: Number of judged days, summed over all series.
     """
 
     found: list[int | None]
@@ -42,7 +43,7 @@ class AlertLevel:
     series_days: float
 
     def figures(self) -> dict[str, float | None]:
-        """Shares, delay in windows, rates."""
+        """The figures as JSON: shares, median delay in windows, false alarms per series and day."""
         delays = [delay for delay in self.found if delay is not None]
         return {
             "found": len(delays) / len(self.found) if self.found else None,
@@ -56,14 +57,14 @@ class AlertLevel:
 
 @dataclass(frozen=True)
 class JudgedVerdicts:
-    """All that is known of some verdicts.
+    """The results of an evaluation.
 
     Args:
-        spans: The spans within the time judged, wrong ones only.
-        news: What the kinds that call an operator find.
-        levels: What scores from each of `THRESHOLDS` on find.
+        spans: The spans within the judged time in which something was wrong.
+        news: The result if the kinds of verdict that call an operator are alerts.
+        levels: The results if scores from a threshold on are alerts, for each of `THRESHOLDS`.
         ranking: VUS-PR and AUC-PR of each series with a span, by ``entity metric``.
-        called: Of the spans found: ``(change, called a change)``.
+        called: For each found span: (it is a change of state, the verdicts call it a change of state).
     """
 
     spans: list[Span]
@@ -73,7 +74,7 @@ class JudgedVerdicts:
     called: list[tuple[bool, bool]] = field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
-        """As JSON."""
+        """All results as JSON."""
         each = list(self.ranking.values())
         means = {name: float(np.mean([series[name] for series in each])) for name in ("vus_pr", "auc_pr") if each}
         return {
@@ -89,12 +90,12 @@ class JudgedVerdicts:
 
 
 def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> JudgedVerdicts:
-    """Holds verdicts against spans.
+    """Compares verdicts with labelled spans.
 
     Args:
         verdicts: Columns ``entity``, ``metric``, ``window_start``, ``window_end``, ``actual``, ``record_score`` and
-            ``kind``; one row a series and window.
-        spans: Those outside of the time judged are left out.
+            ``kind``; one row per series and window.
+        spans: The labelled spans; those that do not overlap the judged time of their machine are left out.
     """
     verdicts = verdicts.sort("entity", "metric", "window_end", maintain_order=True)
     reach = verdicts.group_by("entity").agg(first=pl.col("window_start").min(), last=pl.col("window_end").max())
@@ -128,7 +129,12 @@ def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> JudgedVerdicts:
 
 
 def _within(span: Span, after: int = 0) -> pl.Expr:
-    """Verdicts on windows that touch a span, or the time after it."""
+    """An expression: verdicts of metrics that show a span, on windows that overlap it or the time after it.
+
+    Args:
+        span: The span.
+        after: Length of the time after it, milliseconds.
+    """
     touches = (pl.col("window_end") >= span.start) & (pl.col("window_start") <= span.end + after)
     return (pl.col("entity") == span.entity) & touches & _shows(span)
 
@@ -143,7 +149,7 @@ def _delay(loud: pl.DataFrame, span: Span, step: int) -> int | None:
 
 
 def _alerts(loud: pl.DataFrame, step: int) -> list[tuple[str, int, int]]:
-    """Entity, start and end of each run."""
+    """(machine, start, end) of each alert, in epoch milliseconds."""
     begins = (pl.col("window_end").diff() > CALM * step).fill_null(True).over("entity", "metric")
     runs = loud.with_columns(run=begins.cum_sum().over("entity", "metric"))
     spans = runs.group_by("entity", "metric", "run", maintain_order=True).agg(
@@ -174,7 +180,7 @@ def _ranking(single: pl.DataFrame, spans: Sequence[Span]) -> dict[str, dict[str,
 
 
 def _called(verdicts: pl.DataFrame, spans: Sequence[Span], step: int) -> list[tuple[bool, bool]]:
-    """Of each span that was news: whether it is a change, and whether it was called one."""
+    """For each span that was news: (it is a change of state, the verdicts call it a change of state)."""
     news, called = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS)), []
     for span in spans:
         own = news.filter(_within(span, CALM * step))

@@ -1,4 +1,4 @@
-"""Verdicts against a ground truth of incidents: found, how soon, called what, and how many false alarms.
+"""Compares verdicts with a ground truth of incidents: what was found, how soon, under which kind; and false alarms.
 
 An *alert* is a run of verdicts of one series that are news; gaps of up to `CALM` windows do not end it.
 """
@@ -15,28 +15,29 @@ from datagen.groundtruth import GroundTruth
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 
 CHANGED = ("state_change", "new_normal")
-"""Kinds that say: another normal."""
+"""The kinds of verdict that report a change of state."""
 
 CALM = 12
-"""Windows without news that end an alert."""
+"""More than this many windows without news end an alert."""
 
 SETTLE = 60
-"""Windows within which a new normal is to be accepted."""
+"""The number of windows within which the detector should accept a new normal."""
 
 MONTH = 30 * 86_400_000
 
 
 @dataclass(frozen=True)
 class IncidentOutcome:
-    """What became of one incident at one machine.
+    """How the detector reported one incident on one machine.
 
     Args:
         truth: The incident.
-        found: Whether any of its metrics, or the joined verdict, was news while it lasted (a change: while it settles).
-        delay: Windows from its start to the first news; -1 if there is none.
-        called_change: Whether it was called another normal within `SETTLE` windows of its start or end.
-        alerts: Alerts of its most alerting metric from its start until a day after it.
-        accepted: Windows from its start until the last news of that day; for changes of state.
+        found: True if a metric that shows it, or the joined verdict, was news during the incident; for a change of
+            state, within `SETTLE` windows of its start.
+        delay: Number of windows from its start to the first news; -1 if there is none.
+        called_change: True if it was called a change of state by `SETTLE` windows after its start (change) or end.
+        alerts: Number of alerts, until a day after the incident, of the metric that has most.
+        accepted: Number of windows from its start to the last news in that time; for changes of state.
     """
 
     truth: GroundTruth
@@ -48,12 +49,12 @@ class IncidentOutcome:
 
 
 def outcomes(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int) -> list[IncidentOutcome]:
-    """What became of each incident.
+    """How the detector reported each incident.
 
     Args:
-        verdicts: Columns ``entity``, ``metric``, ``window_end``, ``kind`` of at least those that are news.
+        verdicts: Columns ``entity``, ``metric``, ``window_end``, ``kind``; verdicts that are no news may be missing.
         truths: The incidents; those of log lines are left out.
-        step: Milliseconds between two windows.
+        step: Time between two windows, milliseconds.
     """
     news = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS))
     by_entity = {str(entity): part for (entity,), part in news.group_by("entity")}
@@ -85,14 +86,15 @@ def _runs(times: np.ndarray, step: int) -> int:
 
 
 def false_alarms(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: int, series: int, span: int) -> float:
-    """Alerts that no incident of their machine explains, per series and month of 30 days.
+    """The rate of alerts that no incident of their machine explains, per series and month of 30 days.
 
     Args:
-        verdicts: As of `outcomes`; joined verdicts are left out.
-        truths: All incidents; one explains news until `SETTLE` windows after its end, a change of state for a day.
-        step: Milliseconds between two windows.
-        series: How many series were judged.
-        span: Milliseconds for which they were.
+        verdicts: As in `outcomes`; joined verdicts are left out.
+        truths: All incidents. An anomaly explains news until `SETTLE` windows after its end, a change of state until a
+            day after it.
+        step: Time between two windows, milliseconds.
+        series: Number of judged series.
+        span: Judged time, milliseconds.
     """
     news = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS), pl.col("metric") != JOINED)
     after = {truth.id: 86_400_000 if truth.cls == "state_change" else SETTLE * step for truth in truths}
@@ -111,7 +113,7 @@ def false_alarms(verdicts: pl.DataFrame, truths: Sequence[GroundTruth], step: in
 
 
 def balanced_accuracy(made: Sequence[IncidentOutcome]) -> float:
-    """Of the incidents found: mean of the shares of anomalies and of changes called what they are."""
+    """The mean of two shares among found incidents: anomalies called so, and changes of state called so."""
     found = [outcome for outcome in made if outcome.found]
     shares = []
     for change in (False, True):

@@ -1,8 +1,8 @@
-"""The score of the Numenta Anomaly Benchmark, by its own rules.
+"""The score of the Numenta Anomaly Benchmark (NAB), by its official rules.
 
-A detection inside a labelled window earns the more the earlier it comes, only the earliest one counts; one outside
-costs, the more the further behind a window it lies; a missed window costs. One threshold, the best for the profile,
-serves all files. 0 is what a detector earns that never detects, 100 a perfect one.
+Only the earliest detection inside a labelled window counts, and the earlier it is, the more it earns. A detection
+outside costs more, the further it lies behind a window. A missed window costs. All files share one threshold, the best
+for the profile. A detector that never detects has a score of 0, a perfect one 100.
 
 Source: A. Lavin, S. Ahmad, Evaluating real-time anomaly detection algorithms, ICMLA 2015, and the rules as published
 with the benchmark (version 1.1).
@@ -19,12 +19,12 @@ import numpy as np
 from models.arrays import Array, Flags, Ints
 
 PROBATION = 0.15
-"""Share of a file, at most of 5,000 rows, in which nothing counts."""
+"""Share of the rows of a file, or of its first 5,000 rows, that do not count: the detector learns there."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What detections, misses and false alarms are worth, as in the benchmark's ``profiles.json``."""
+    """The weights of detections, misses and false alarms, as in the benchmark's ``profiles.json``."""
 
     name: str
     true_positive: float
@@ -34,7 +34,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class NabFile:
-    """One file.
+    """The scores and labels of one file.
 
     Args:
         scores: The detector's score of each row, shape (n,).
@@ -47,13 +47,13 @@ class NabFile:
 
 @dataclass(frozen=True)
 class NabResult:
-    """What a detector earned under a profile.
+    """The result of a detector under a profile.
 
     Args:
-        score: Normalised: 0 detects nothing, 100 is perfect.
-        threshold: The threshold it was earned with: detections are scores at least so high.
-        found: Windows detected.
-        false: Detections outside of windows.
+        score: The normalised score: 0 for a detector that never detects, 100 for a perfect one.
+        threshold: The best threshold; scores from it on are detections.
+        found: Number of windows with a detection.
+        false: Number of detections outside windows.
     """
 
     score: float
@@ -63,7 +63,7 @@ class NabResult:
 
 
 def evaluate(files: Sequence[NabFile], profile: Profile) -> NabResult:
-    """The best over all thresholds.
+    """Scores a detector with the best of all thresholds.
 
     >>> profile = Profile("standard", 1.0, 1.0, 0.11)
     >>> scores = np.zeros(100)
@@ -91,7 +91,7 @@ def evaluate(files: Sequence[NabFile], profile: Profile) -> NabResult:
 
 
 def _gains_inside(worth: Array, window: Ints, count: int, profile: Profile) -> Array:
-    """What each point, in order of score, adds: its window now counts what its earliest detection is worth."""
+    """For each point, in order of score, how much it adds to the score of its window, whose best detection counts."""
     gains, rows = np.zeros(len(worth)), np.flatnonzero(window >= 0)
     rows = rows[np.argsort(window[rows], kind="stable")]
     ends = np.searchsorted(window[rows], np.arange(count + 1))
@@ -103,7 +103,7 @@ def _gains_inside(worth: Array, window: Ints, count: int, profile: Profile) -> A
 
 
 def _points(files: Sequence[NabFile]) -> tuple[Array, Array, Ints, int]:
-    """Of all rows that count: score, worth, number of the window (-1: outside); and the number of windows."""
+    """For all rows that count their score, worth and window (-1: outside); and the number of windows."""
     scores, worths, windows, count = [], [], [], 0
     for file in files:
         worth, window = worths_of(len(file.scores), file.windows)
@@ -113,7 +113,7 @@ def _points(files: Sequence[NabFile]) -> tuple[Array, Array, Ints, int]:
         worths.append(worth[counts])
         windows.append(window[counts])
         count += len(file.windows)
-    # as in the benchmark, a window that lies in probation altogether is none
+    # as in the benchmark, a window that lies wholly in probation is ignored
     number = np.concatenate(windows)
     kept = np.unique(number[number >= 0])
     number = np.where(number >= 0, np.searchsorted(kept, number), -1)
@@ -125,7 +125,7 @@ def _counts(rows: int) -> Flags:
 
 
 def worths_of(rows: int, windows: Sequence[tuple[int, int]]) -> tuple[Array, Ints]:
-    """What a detection at each row is worth before weights, and the window it lies in (-1: none).
+    """For each row the worth of a detection before weights, and the window in which the row lies (-1: none).
 
     >>> worth, window = worths_of(12, [(4, 7)])
     >>> worth.round(2)
@@ -147,5 +147,9 @@ def worths_of(rows: int, windows: Sequence[tuple[int, int]]) -> tuple[Array, Int
 
 
 def _sigmoid(position: Array) -> Array:
-    """From 1, far before the end of a window, to -1, far behind it."""
+    """Falls from 1 far before the end of a window to -1 far behind it.
+
+    Args:
+        position: Distance behind the end of the window, as a share of its width.
+    """
     return np.where(position > 3.0, -1.0, 2 / (1 + np.exp(5 * position)) - 1)

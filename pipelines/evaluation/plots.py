@@ -1,4 +1,4 @@
-"""Plots of an evaluation: the choice of a threshold, delays, and series with what was known of them."""
+"""The plots of an evaluation: figures by threshold, delays, and series with their verdicts and labelled spans."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pipelines.evaluation.judge import JudgedVerdicts
 from pipelines.evaluation.truth import EVERY, Span
 
 _POINTS = 20_000
-"""Windows of one series that are drawn; a longer one is drawn around its spans."""
+"""The most windows of a series that are drawn; of a longer series the part around its first span is drawn."""
 
 
 def threshold(judged: JudgedVerdicts, out: Path) -> None:
-    """What is found and what it costs, for each threshold."""
+    """Plots the share of spans found, and the false alarms, for each threshold."""
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axis = figure.subplots()
     rows = {score: level.figures() for score, level in judged.levels.items()}
@@ -36,7 +36,7 @@ def threshold(judged: JudgedVerdicts, out: Path) -> None:
 
 
 def delays(judged: JudgedVerdicts, out: Path) -> None:
-    """How soon what was found was found."""
+    """Plots a histogram of the delays with which spans were found."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     axis = figure.subplots()
     found = [delay for delay in judged.news.found if delay is not None]
@@ -47,7 +47,7 @@ def delays(judged: JudgedVerdicts, out: Path) -> None:
 
 
 def series(verdicts: pl.DataFrame, spans: Sequence[Span], entity: str, metric: str, out: Path) -> None:
-    """One series: values, band, score, and the spans that are known."""
+    """Plots one series: values, band, score, and labelled spans."""
     own = verdicts.filter(pl.col("entity") == entity, pl.col("metric") == metric).sort("window_end")
     shown = [span for span in spans if span.entity == entity and span.shows_in(metric)]
     if own.height > _POINTS and shown:

@@ -1,4 +1,4 @@
-"""Recorded series through the production detection, all of a data set side by side."""
+"""Judges recorded series with the production detector, all series of a data set side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.worst import last_revisions
 
 _STEPS = 500
-"""Windows of each entity that are judged between two reports of progress."""
+"""How many windows of each machine are judged between two reports of progress."""
 
 
 def judge(
@@ -21,16 +21,19 @@ def judge(
     progress: Callable[[float], None] = lambda _share: None,
     detection: Detection | None = None,
 ) -> pl.DataFrame:
-    """Verdicts on the values of any number of entities, each as if it were alone; strictly online. None on absence.
+    """Judges the values of any number of machines strictly online, each as if it were alone.
+
+    Verdicts on absence are left out.
 
     Args:
         values: Columns ``entity``, ``metric``, ``time`` (epoch milliseconds), ``value``.
         settings: The detector's settings.
-        progress: Is told the share that is done.
-        detection: What judges; of the settings if none is given.
+        progress: Called with the share that is done.
+        detection: Judges the values; ``None``: a detection with the settings.
 
     Returns:
-        A frame of `pipelines.jobs.detect.metrics.detection.SCHEMA`, in order of entity, window end and metric.
+        Verdicts with the columns of `pipelines.jobs.detect.metrics.detection.SCHEMA`, in order of machine, window end
+        and metric.
     """
     detection = detection or Detection(settings)
     state = detection.new_state()

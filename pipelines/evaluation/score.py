@@ -1,6 +1,6 @@
 """Scores recorded files with the production detector: strictly online, without Kafka or Spark.
 
-A row of a file is one window of one metric of one machine; the code path is that of the streaming detector.
+Each row of a file is one window of one metric of one machine. The streaming detector uses the same code.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.recorded import judge
 
 COLUMNS = ("time", "entity", "metric", "actual", "typical", "lower", "upper", "record_score", "kind")
-"""Columns of the result."""
+"""The columns of the result."""
 
 
 def score_files(
     paths: Sequence[Path], settings: DetectorSettings, reading: Reading = USUAL
 ) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
-    """A verdict for every value of the files, missing ones too; of several metrics of a machine also a joint one.
+    """Judges every value of the files, also missing ones; machines with several metrics also get joined verdicts.
 
-    Of several values of one metric at one time each is judged, in the order of the file. Each machine is judged as if
+    If a metric has several values at one time, each is judged, in the order of the file. Each machine is judged as if
     it were alone.
 
     Args:
         paths: CSV files and folders of them, see `read_files`.
         settings: The detector's settings.
-        reading: What the user said of the files.
+        reading: How the files are read.
 
     Returns:
-        Columns `COLUMNS` (time in epoch milliseconds), in order of machine, time and metric; and what was remarkable
-        about each file. Figures never depend on later rows; ``kind`` is the last revision, so that of an incident's
-        worst window says what the incident turned out to be.
+        The verdicts, with the columns `COLUMNS` (time in epoch milliseconds), in order of machine, time and metric; and
+        a report on each file. The figures never depend on later rows. The column ``kind`` does: it is the kind of the
+        last revision, so the worst window of an incident has the kind that was decided later.
 
     Raises:
         NewnormalError: ``SERIES_UNREADABLE`` or ``SERIES_EMPTY`` if nothing of the files can be used.
@@ -45,6 +45,6 @@ def score_files(
 
 
 def write_csv(verdicts: pl.DataFrame, out: Path) -> None:
-    """Writes verdicts as CSV; time as RFC 3339 text in UTC, scores with all their digits."""
+    """Writes verdicts as CSV; times are RFC 3339 text in UTC, scores have all their digits."""
     text = pl.from_epoch("time", time_unit="ms").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
     verdicts.with_columns(time=text).write_csv(out)

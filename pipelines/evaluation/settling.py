@@ -1,4 +1,4 @@
-"""How single series settle after a change of state: noticed, accepted as the new normal, recognised, and then quiet.
+"""How the detector handles changes of state in single series: noticed, accepted as a new normal, recognised, quiet.
 
 A machine has many metrics, and each is a series with a normal of its own. `kinds.IncidentOutcome` judges the machine as
 a whole.
@@ -17,24 +17,24 @@ from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.evaluation.kinds import CALM, MONTH, SETTLE
 
 PROMPT = 5
-"""Windows within which a regime seen before is to be recognised."""
+"""The number of windows within which the detector should recognise a regime that it has seen before."""
 
 DAY = 86_400_000
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What became of one series of a machine whose state changed.
+    """How the detector handled one series of a machine whose state changed.
 
     Args:
         truth: The change.
-        metric: One of the metrics that show it.
-        noticed: Whether there was any alert of this metric within `SETTLE` windows of the change.
-        accepted: Windows from the change to the first new normal of that day; -1 if there is none.
-        alerts: Alerts of the day.
-        quiet: Whether there is no news after the first `SETTLE` windows until the day is over.
-        again: Whether it is a change to a regime that the series was seen to know, from one that it was seen to know:
-            that of its beginning, or one with a new normal within a day of the change to it.
+        metric: One of the metrics that show the change.
+        noticed: True if there was an alert of this metric within `SETTLE` windows of the change.
+        accepted: Number of windows from the change to the first new normal of the next 24 hours; -1 if there is none.
+        alerts: Number of alerts in these 24 hours.
+        quiet: True if there is no news from `SETTLE` windows after the change until the end of the 24 hours.
+        again: True if the change leads from a known regime to another known one. A regime is known if it is the first
+            of the series, or if it was accepted as a new normal within 24 hours of an earlier change to it.
     """
 
     truth: GroundTruth
@@ -48,19 +48,20 @@ class Settled:
 
 @dataclass(frozen=True)
 class Settlings:
-    """Shares over all series whose state changed; NaN where there are none to count.
+    """Figures over all series whose state changed; NaN where there is nothing to count.
 
     Args:
-        series: Changed series: one for each change, machine and metric that the truth says shows it.
-        noticed: Share of them with any alert within `SETTLE` windows: the others moved too little, or were overlooked.
-        accepted: Of those noticed: share with a new normal within `SETTLE` windows. One that is never called a new
-            normal counts as missed, even if it is quiet.
-        median: Of those with a new normal within a day: windows until then.
-        few: Of those noticed: share with at most two alerts in the day.
-        quiet: Of those noticed: share without any news after `SETTLE` windows until the day is over.
-        chance: The same share of as long spans in which nothing happens, from the rate of false alarms.
-        again: Changes of series to a regime that they were seen to know, noticed or not.
-        recognised: Share of them with a new normal within `PROMPT` windows.
+        series: Number of changed series: one for each change, machine and metric that shows it by the ground truth.
+        noticed: Share of the changed series with an alert within `SETTLE` windows; the others moved too little, or were
+            missed.
+        accepted: Share of the noticed series with a new normal within `SETTLE` windows. A series that is never called a
+            new normal counts as missed, even if it is quiet.
+        median: Median number of windows until the new normal, for series with one within 24 hours.
+        few: Share of the noticed series with at most two alerts in 24 hours.
+        quiet: Share of the noticed series without news from `SETTLE` windows after the change until 24 hours after it.
+        chance: The share of equally long spans without any incident that are quiet, from the rate of false alarms.
+        again: Number of changes of series between two known regimes, noticed or not.
+        recognised: Share of these changes with a new normal within `PROMPT` windows.
     """
 
     series: int
@@ -77,14 +78,14 @@ class Settlings:
 def settled(
     verdicts: pl.DataFrame, truths: Sequence[GroundTruth], turned: Mapping[str, tuple[str, float]], step: int
 ) -> list[Settled]:
-    """What became of each series that a change of state touched.
+    """How the detector handled each series that a change of state affected.
 
     Args:
-        verdicts: Columns ``entity``, ``metric``, ``window_end``, ``kind`` of at least those that are news.
-        truths: The incidents; anomalies, and those of log lines, are left out.
-        turned: By the id of a change of state, which knob it turned and to where; 0: back to where it was at first. The
-            positions of all knobs that touch a series are its regime.
-        step: Milliseconds between two windows.
+        verdicts: Columns ``entity``, ``metric``, ``window_end``, ``kind``; verdicts that are no news may be missing.
+        truths: The incidents; anomalies and incidents of log lines are left out.
+        turned: For each change of state, by id: (parameter of the simulation that it changed, new value); 0 is the
+            initial value. The values of all parameters that affect a series are its regime.
+        step: Time between two windows, milliseconds.
     """
     news = verdicts.filter(pl.col("kind").is_in(ALARM_KINDS))
     own = {(str(entity), str(metric)): part for (entity, metric), part in news.group_by("entity", "metric")}
@@ -101,7 +102,7 @@ def settled(
 
 
 class _Life:
-    """The regimes of one series: where the knobs are, which combinations it knows, and whether it knows the present."""
+    """The regimes of one series: the present one, those that are known, and whether the present one is known."""
 
     def __init__(self) -> None:
         self._knobs: dict[str, float] = {}
@@ -109,13 +110,13 @@ class _Life:
         self._settled = True
 
     def turn(self, knob: str, to: float) -> bool:
-        """Turns a knob; whether that is from a known regime to another known one."""
+        """Changes a parameter of the simulation; returns whether that leads from one known regime to another."""
         before = self._regime
         self._knobs[knob] = to
         return self._settled and self._regime in self._known and self._regime != before
 
     def end(self, *, accepted: bool) -> None:
-        """Says whether the present regime was accepted."""
+        """Records whether the detector accepted the present regime as a new normal."""
         self._settled = accepted
         if accepted:
             self._known.add(self._regime)
@@ -141,12 +142,12 @@ def _settled(news: pl.DataFrame, truth: GroundTruth, metric: str, step: int, *, 
 
 
 def summary(made: Sequence[Settled], false_alarms: float, step: int) -> Settlings:
-    """The shares.
+    """Sums up how the detector handled changed series.
 
     Args:
-        made: As from `settled`.
-        false_alarms: Per series and month, as from `kinds.false_alarms`.
-        step: Milliseconds between two windows.
+        made: The changed series, as from `settled`.
+        false_alarms: False alarms per series and month, as from `kinds.false_alarms`.
+        step: Time between two windows, milliseconds.
     """
     noticed, again = [one for one in made if one.noticed], [one for one in made if one.again]
     called = [one.accepted for one in noticed if one.accepted >= 0]

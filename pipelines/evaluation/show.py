@@ -1,4 +1,4 @@
-"""How the benches show what they do: a progress bar, tables, figures as JSON."""
+"""Output of benchmarks and evaluations: a progress bar, tables, figures as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.explain.printing import cell
 
 @contextmanager
 def bar(task: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on stderr; yields a function to be told the share that is done."""
+    """A progress bar on stderr; yields a function that must be called with the share that is done."""
     columns = (TextColumn(task), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         running = progress.add_task(task, total=1.0)
@@ -25,7 +25,7 @@ def bar(task: str) -> Iterator[Callable[[float], None]]:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Prints a table on stderr: the first column text, the others numbers."""
+    """Prints a table on stderr; its first column holds text, the others numbers."""
     shown = Table(title=title, title_justify="left")
     for index, column in enumerate(columns):
         shown.add_column(column, justify="left" if index == 0 else "right")

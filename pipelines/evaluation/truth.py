@@ -1,4 +1,4 @@
-"""What verdicts are held against: spans of event time in which something was wrong, or said to be nothing."""
+"""Reads labelled spans, with which verdicts are compared: times in which something was wrong, or a false alarm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.contracts.records import Label
 from pipelines.contracts.records.novelty import JOINED
 
 EVERY = JOINED
-"""All metrics of a machine."""
+"""Stands for all metrics of a machine."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Span:
     """A span of one machine's event time.
 
     Args:
-        entity: The machine.
-        metrics: Those that show it; `EVERY` for all.
-        start: First instant of it, epoch milliseconds.
-        end: Last instant of it, inclusive.
-        change: Whether it is a change of state that lasts, not an anomaly.
-        wrong: False where an operator called it a false alarm: an alert in it is one.
+        entity: Name of the machine.
+        metrics: Names of the metrics that show it; `EVERY` for all.
+        start: First instant of the span, epoch milliseconds.
+        end: Last instant of the span, epoch milliseconds, inclusive.
+        change: True if it is a change of state that lasts, false if it is an anomaly.
+        wrong: False if an operator called it a false alarm: nothing was wrong then.
     """
 
     entity: str
@@ -41,18 +41,18 @@ class Span:
     wrong: bool = True
 
     def shows_in(self, metric: str) -> bool:
-        """Whether a metric shows it; the joined verdict shows all."""
+        """True if a metric shows the span; the joined verdict shows every span."""
         return EVERY in (metric, *self.metrics) or metric in self.metrics
 
 
 def of_ground_truth(rows: Iterable[GroundTruth]) -> list[Span]:
-    """The incidents of a ground truth; those of log lines are left out, as no metric shows them."""
+    """The spans of a ground truth; incidents of log lines are left out, as no metric shows them."""
     of_metrics = [row for row in rows if row.metrics != ["logs"]]
     return [Span(t.entity, tuple(t.metrics), t.start + 1, t.end - 1, t.cls == "state_change") for t in of_metrics]
 
 
 def of_labels(labels: Iterable[Label]) -> list[Span]:
-    """What operators said."""
+    """The spans of operators' labels."""
     changes = ("expected_change", "new_normal")
     return [
         Span(
@@ -68,11 +68,11 @@ def of_labels(labels: Iterable[Label]) -> list[Span]:
 
 
 def of_column(labels: pl.DataFrame, entity: str) -> list[Span]:
-    """Runs of labelled rows of each machine.
+    """The spans of a label column: the runs of labelled rows of each machine.
 
     Args:
-        labels: Columns ``time``, ``entity`` and ``label``, sorted by time.
-        entity: The machine that rows without one belong to.
+        labels: Columns ``time`` (epoch milliseconds), ``entity`` and ``label`` (true or false), sorted by time.
+        entity: Name of the machine of rows that name none.
     """
     frame = labels.with_columns(pl.col("entity").fill_null(entity))
     runs = frame.with_columns(run=pl.col("label").rle_id().over("entity")).filter("label")
@@ -87,10 +87,10 @@ def read(path: Path, entities: Sequence[str]) -> list[Span]:
 
     Args:
         path: The file.
-        entities: The machines judged; a CSV file that names none speaks of each of them.
+        entities: Names of the judged machines; a CSV file that names no machine applies to each of them.
 
     Raises:
-        NewnormalError: ``TRUTH_UNREADABLE``.
+        NewnormalError: ``TRUTH_UNREADABLE`` if the file has wrong lines or no label column.
     """
     accepted = "JSON lines of a ground truth or of labels, or a CSV file with the columns time and label"
     if path.suffix == ".csv":
@@ -108,10 +108,10 @@ def read(path: Path, entities: Sequence[str]) -> list[Span]:
 
 
 def of_lines(lines: Iterable[bytes]) -> list[Span]:
-    """Ground truth and labels from JSON lines; what has a ``class`` is ground truth.
+    """The spans of ground truth and labels in JSON lines; an object with the field ``class`` is ground truth.
 
     Raises:
-        ValueError: If a line is neither.
+        ValueError: If a line is neither ground truth nor a label.
     """
     rows = [orjson.loads(line) for line in lines if line.strip()]
     truths = [GroundTruth.model_validate(row) for row in rows if "class" in row]
@@ -119,7 +119,7 @@ def of_lines(lines: Iterable[bytes]) -> list[Span]:
 
 
 def of_messages(values: Iterable[bytes]) -> tuple[list[Span], int]:
-    """The same from messages of topics, and how many are neither; heartbeats do not count."""
+    """The spans of messages with ground truth or labels; and the number of other messages, without heartbeats."""
     spans, refused = [], 0
     for value in values:
         try:

@@ -1,4 +1,4 @@
-"""Random settings around the chosen ones: what a figure is worth that holds for one setting only?"""
+"""Random variations of the models' constants, to see whether a figure depends on one particular choice."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from models.config import DetectorConfig
 
 SPREAD = 1.5
-"""Every constant is multiplied by a factor between 1 / SPREAD and SPREAD, log-uniformly."""
+"""Each constant is multiplied by a random factor between 1 / SPREAD and SPREAD, log-uniformly."""
 
 _FIXED = {"threshold", "timezone", "warm_up", "band"}
 
 
 def variation(config: DetectorConfig, seed: int) -> DetectorConfig:
-    """The config with all its constants but the contractual ones changed at random.
+    """The configuration with its constants changed at random, except threshold, time zone, warm-up and band.
 
     >>> variation(DetectorConfig(), 1) == variation(DetectorConfig(), 1) != variation(DetectorConfig(), 2)
     True

@@ -1,7 +1,8 @@
-"""How well scores rank what is labelled: area under the precision-recall curve, and the volume under its surface.
+"""How well scores rank labelled rows: the area under the precision-recall curve, and the volume under its surface.
 
-VUS-PR widens the labels by a buffer of every length up to the series' period, with weights that fall off, so that a
-detection next to a label is not a false alarm, and averages the areas. It needs no threshold.
+VUS-PR computes that area with labels widened by a buffer, for every buffer length up to the series' period, and
+averages the areas. The weights of a buffer fall off, so a detection next to a label is not a full false alarm. Both
+measures need no threshold.
 
 Source: J. Paparrizos et al., Volume under the surface: a new accuracy evaluation measure for time-series anomaly
 detection, PVLDB 15 (2022); definition and period estimate as in TSB-AD: Q. Liu, J. Paparrizos, The elephant in the
@@ -19,7 +20,7 @@ _LAGS, _FIRST_LAG, _LONGEST, _NO_PERIOD = 400, 3, 300, 125
 
 
 def auc_pr(labels: Array, scores: Array) -> float:
-    """Average precision: precision at each threshold, weighted by the recall it adds.
+    """Average precision: the precision at each threshold, weighted by the recall that the threshold adds.
 
     >>> auc_pr(np.array([0.0, 1.0, 0.0, 1.0]), np.array([0.1, 0.9, 0.5, 0.3])).__round__(4)
     0.8333
@@ -31,13 +32,13 @@ def auc_pr(labels: Array, scores: Array) -> float:
 
 
 def vus_pr(labels: Array, scores: Array, window: int, thresholds: int = THRESHOLDS) -> float:
-    """Volume under the precision-recall surface.
+    """The volume under the precision-recall surface.
 
     Args:
         labels: 0 or 1, at least one of each, shape (n,).
-        scores: Higher is more anomalous, shape (n,).
-        window: The longest buffer; usually `period` of the series.
-        thresholds: Points of each curve.
+        scores: The scores; a higher one is more anomalous, shape (n,).
+        window: Length of the longest buffer, rows; usually the `period` of the series.
+        thresholds: Number of points of each curve.
 
     >>> labels = (np.arange(200) // 10 == 7).astype(float)
     >>> vus_pr(labels, labels, 20) > 0.9 > 0.2 > vus_pr(labels, -labels, 20)
@@ -66,13 +67,13 @@ def _area(
 
 
 def _segments(labels: Array) -> Ints:
-    """First and last index of each run of labels, shape (k, 2)."""
+    """The first and last index of each run of labelled rows, shape (k, 2)."""
     steps = np.diff(np.concatenate([[0], (labels > 0).astype(np.int64), [0]]))
     return np.column_stack([np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1])
 
 
 def _widened(labels: Array, segments: Ints, buffer: int) -> Array:
-    """Labels with flanks of half the buffer on either side, of weight √(1 - distance / buffer)."""
+    """The labels, widened by half the buffer on either side, with weights √(1 - distance / buffer)."""
     weights = labels.astype(np.float64)
     half = np.arange(1, buffer // 2 + 1)
     flank = np.sqrt(1 - half / max(buffer, 1))
@@ -84,7 +85,7 @@ def _widened(labels: Array, segments: Ints, buffer: int) -> Array:
 
 
 def _joined(segments: Ints, half: int, length: int) -> list[tuple[int, int]]:
-    """The segments with their flanks; those that touch become one."""
+    """The segments, widened by ``half`` rows on either side; segments that touch are joined."""
     joined: list[tuple[int, int]] = []
     for first, last in segments.tolist():
         low, high = max(first - half, 0), min(last + half, length - 1)

@@ -1,1 +1,1 @@
-"""SQL over topics: bounded, and live by event-time windows."""
+"""SQL over topics: over what they hold now, live by event-time windows, and as standing jobs."""

@@ -1,4 +1,4 @@
-"""What operators say, to and from its topics: rules and labels as JSON."""
+"""Writes operators' rules and labels to their topics, and reads them from there."""
 
 from __future__ import annotations
 
@@ -26,34 +26,42 @@ R = TypeVar("R", Rule, Label)
 
 
 def checked(record: type[R], fields: Mapping[str, object], settings: Settings, now: int) -> R:
-    """A record of what an operator gave; absent fields get their defaults.
+    """Makes a rule or label from the fields that an operator gave, and checks it; absent fields get their defaults.
 
     Args:
         record: `Rule` or `Label`.
-        fields: By their names in Python or JSON; ``None``: absent.
-        settings: Say which times are believed.
-        now: Epoch milliseconds.
+        fields: Values by the name of the field in Python or JSON; ``None`` means absent.
+        settings: The settings; they bound the event times that are accepted.
+        now: The present, epoch milliseconds.
 
     Raises:
-        NewnormalError: ``RULE_INVALID`` or ``LABEL_INVALID``, ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: what
-            the job that reads it would say in a dead letter.
+        NewnormalError: ``RULE_INVALID`` or ``LABEL_INVALID``, ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: the
+            code with which the detector would reject the record.
     """
     name, nothing = record.__name__.lower(), "nothing was written"
     try:
         raw = orjson.dumps({key: value for key, value in fields.items() if value is not None})
         said = accepted(record, raw)
     except TypeError:
-        what = "a text or number that JSON cannot hold"
+        what = "it has a text or number that JSON cannot hold"
         raise NewnormalError(invalid_code(record), what, name, "UTF-8, and numbers of 64 bits", nothing) from None
     except NewnormalError as error:
         raise NewnormalError(error.code, error.what, name, "see docs/rules.md", nothing) from None
     if refusal := bounds(settings).refusal(said.said, now, "--at"):
-        raise NewnormalError(*refusal, name, "a time that has come, see docs/rules.md", nothing)
+        raise NewnormalError(*refusal, name, "the present or a past time, see docs/rules.md", nothing)
     return said
 
 
 def instant(text: str | None, now: int, where: str) -> int | None:
-    """Epoch milliseconds of ISO 8601 text, of ``now``, or of a duration from now such as ``+2h`` or ``-10m``.
+    """Reads an instant: ISO 8601, ``now``, or a time from now such as ``+2h`` or ``-10m``; returns epoch milliseconds.
+
+    Args:
+        text: The text; ``None`` gives ``None``.
+        now: The present, epoch milliseconds.
+        where: The option that holds the text, for error messages.
+
+    Raises:
+        NewnormalError: If the text is no such instant.
 
     >>> instant("now", 5, "--from"), instant("+1m", 5, "--from"), instant("-5ms", 5, "--from"), instant(None, 5, "")
     (5, 60005, 0, None)
@@ -66,10 +74,10 @@ def instant(text: str | None, now: int, where: str) -> int | None:
 
 
 def write(settings: Settings, record: Rule | Label) -> None:
-    """Writes one record to its topic and waits until Kafka has it; makes the topic if need be.
+    """Writes one record to its topic, and waits until Kafka has accepted it; creates the topic if it does not exist.
 
     Raises:
-        NewnormalError: ``KAFKA_UNREACHABLE``, ``NOTICE_NOT_WRITTEN``.
+        NewnormalError: ``KAFKA_UNREACHABLE``, or ``NOTICE_NOT_WRITTEN`` if Kafka does not accept the record.
     """
     bootstrap, name = settings.kafka.bootstrap or "", topic_of(type(record))
     topic = settings.topic(name)
@@ -88,7 +96,7 @@ def write(settings: Settings, record: Rule | Label) -> None:
 
 
 def rules(settings: Settings) -> list[Rule]:
-    """The newest version of each rule that is not withdrawn, by id."""
+    """The newest version of each rule that is not withdrawn, sorted by id."""
     newest: dict[str, Rule] = {}
     for rule in sorted(_said(settings, Rule), key=lambda rule: (rule.time, rule.to_json())):
         newest[rule.id] = rule
@@ -96,7 +104,7 @@ def rules(settings: Settings) -> list[Rule]:
 
 
 def labels(settings: Settings) -> list[Label]:
-    """All labels in order of time; of several on one novelty the last one said."""
+    """All labels, sorted by their start; if a novelty has several labels, only the last one."""
     newest: dict[tuple[str, str, int], Label] = {}
     for label in sorted(_said(settings, Label), key=lambda label: (label.said, label.to_json())):
         newest[label.entity, label.metric, label.start] = label
@@ -104,12 +112,12 @@ def labels(settings: Settings) -> list[Label]:
 
 
 def save(found: list[Label], out: Path) -> None:
-    """Labels as JSON lines, for `newnormal evaluate`."""
+    """Writes labels to a file as JSON lines, for `newnormal evaluate`."""
     out.write_bytes(b"".join(label.to_json() + b"\n" for label in found))
 
 
 def topic_of(record: type[Record]) -> str:
-    """The topic of rules or labels, without namespace."""
+    """The topic of rules or labels, without the namespace."""
     return topics.RULES if issubclass(record, Rule) else topics.LABELS
 
 
@@ -122,6 +130,6 @@ def _said(settings: Settings, record: type[R]) -> list[R]:
         raise
     found = []
     for value in values:
-        with suppress(NewnormalError):  # a heartbeat, or a dead letter of the detector's
+        with suppress(NewnormalError):  # a heartbeat, or a message that the detector rejects
             found.append(accepted(record, value))
     return found

@@ -1,4 +1,4 @@
-"""Runs queries: over what topics hold now, and live, a window at a time."""
+"""Runs queries: once over the records that topics hold now, or live, with a result for each event-time window."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pipelines.query.windowed_sql import END, Query, Spec, placeholder, windowed
 
 
 def evaluate(query: Query, tables: Mapping[str, pl.DataFrame], only: int | None = None) -> pl.DataFrame:
-    """The result of a query.
+    """Computes the result of a query.
 
     Args:
-        query: As `parse` gave it.
-        tables: The topics that it reads.
-        only: End of the one window of the query whose rows count; without it all do.
+        query: The query, as from `parse`.
+        tables: The rows of the topics that it reads, by topic name.
+        only: End of the only window that the query is evaluated for, epoch milliseconds; ``None``: all windows.
 
     Raises:
-        NewnormalError: ``SQL_INVALID`` with what Polars says of it.
+        NewnormalError: ``SQL_INVALID``, with the error of Polars; ``TOPIC_UNKNOWN``.
     """
     frames = {name: _of_window(table, query, only) for name, table in tables.items()}
     try:
@@ -52,12 +52,12 @@ def _of_window(table: pl.DataFrame, query: Query, only: int | None) -> pl.DataFr
 
 @dataclass
 class LiveTable:
-    """A topic that is read as it grows.
+    """The rows of a topic that is read as it grows.
 
     Attributes:
-        source: What its messages are, and how its watermark is told.
-        rows: Those of windows that are not over.
-        begun: The watermark when it was first known: earlier windows are not whole.
+        source: The topic, its decoder and its watermark strategy.
+        rows: The rows that open windows need.
+        begun: The first known watermark, epoch milliseconds; windows that begin before it are incomplete.
     """
 
     source: Source
@@ -84,23 +84,23 @@ class LiveTable:
         return self.rows[0]
 
     def forget(self, before: int) -> None:
-        """Drops rows ahead of an instant."""
+        """Drops the rows before an instant, epoch milliseconds."""
         self.rows = [self.frame().filter(pl.col(self.source.time) >= before)]
 
 
 class LiveQuery:
-    """A query that is evaluated for each of its event-time windows, once the watermark has passed the window's end.
+    """Evaluates a query for each of its event-time windows, once the watermark has passed the window's end.
 
-    Rows whose windows have all been answered are counted as ``late`` and not looked at.
+    Rows that arrive when all their windows have been evaluated are ignored and counted as ``late``.
 
     Args:
-        query: With at least one window. With several it is evaluated at each end of the first one, over the windows of
-            the others that end at that instant.
-        tables: Its topics.
-        whole: Windows that began ahead of the first watermark are told too: reading started at the beginning.
+        query: The query, which must have a window. With several windows it is evaluated at each end of the first one,
+            over the windows of the others that end at the same instant.
+        tables: The topics that it reads, by name.
+        whole: True if reading started at the oldest record, so that windows before the first watermark are complete.
 
     Raises:
-        NewnormalError: ``SQL_LIVE_NEEDS_WINDOW``.
+        NewnormalError: ``SQL_LIVE_NEEDS_WINDOW`` if the query has no window.
     """
 
     def __init__(self, query: Query, tables: dict[str, LiveTable], whole: bool = False) -> None:
@@ -120,11 +120,11 @@ class LiveQuery:
 
     @property
     def watermark(self) -> int:
-        """The least of the tables'."""
+        """The lowest watermark of the tables, epoch milliseconds."""
         return min(table.tracker.watermark for table in self.tables.values())
 
     def results(self) -> list[tuple[int, pl.DataFrame]]:
-        """End and result of each window that the watermark has passed since the last call; those with rows."""
+        """(end, result) of each window that the watermark has passed since the last call; without empty results."""
         now, spec = self.watermark, self.query.specs[0]
         if now == NEVER or now <= self.done:
             return []
@@ -150,6 +150,6 @@ class LiveQuery:
 
 
 def _plain(records: pa.Table) -> pa.Table:
-    """Dictionary columns as text: what Polars keeps of them would grow with all values ever seen."""
+    """Turns dictionary columns into text: Polars would keep all of their values in memory for ever."""
     fields = [f.with_type(pa.string()) if pa.types.is_dictionary(f.type) else f for f in records.schema]
     return records.cast(pa.schema(fields))

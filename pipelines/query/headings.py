@@ -1,4 +1,4 @@
-"""Headings of a query's columns: an expression without a name of its own is headed by its text."""
+"""The headings of a query's columns: an expression without an alias gets its text as heading."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ _OPERATORS = frozenset("+-*/%|<>=")
 
 
 def headings(tokens: Sequence[str]) -> dict[int, str]:
-    """The names to add to the expressions of the outermost SELECT: by the place of the token that each comes before.
+    """The aliases that must be added to the expressions of the outermost SELECT.
 
     Args:
-        tokens: The query's, white space included.
+        tokens: The tokens of the query, with white space.
+
+    Returns:
+        Aliases, by the index of the token before which the alias is inserted.
 
     >>> tokens = ["SELECT", " ", "a", ", ", "min", "(", "x", ")", " ", "FROM", " ", "t"]
     >>> headings([*tokens[:3], ",", " ", *tokens[4:]])
@@ -36,7 +39,7 @@ def headings(tokens: Sequence[str]) -> dict[int, str]:
 
 
 def _needs_name(item: Sequence[str]) -> bool:
-    """Whether an expression is a call or a calculation without an alias; columns and ``*`` have names."""
+    """True if an expression is a call or a calculation without an alias; columns and ``*`` need no alias."""
     depth, calculated = 0, False
     for token in item:
         depth += (token == "(") - (token == ")")

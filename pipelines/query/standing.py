@@ -3,8 +3,9 @@
     SELECT entity, window_start, avg(value) AS mean FROM tumble(telemetry, time, '10s')
     WHERE metric = 'cpu' GROUP BY entity, window_start HAVING count(*) > 2
 
-One topic in a window (``tumble``, ``hop`` or ``session``), grouped by columns of its records; aggregates, and
-expressions of them. The query becomes a job of the engine: its own checkpoint, late topic, dead letters, exactly once.
+The query reads one topic in a window (``tumble``, ``hop`` or ``session``), groups by columns of its records, and
+selects aggregates or expressions of aggregates. It becomes a job of the engine: with a checkpoint, a late topic and a
+dead-letter topic of its own, and exactly once.
 """
 
 from __future__ import annotations
@@ -57,23 +58,23 @@ _BOUNDS = ("window_start", "window_end")
 
 
 class Sql(Postgres):
-    """SQL in which ``session`` is a name like any other."""
+    """The SQL dialect of standing queries: that of Postgres, but ``session`` is an ordinary name."""
 
     class Tokenizer(Postgres.Tokenizer):
         KEYWORDS = {word: token for word, token in Postgres.Tokenizer.KEYWORDS.items() if word != "SESSION"}  # noqa: RUF012
 
 
 def standing(query: str, into: str, settings: Settings) -> Job:
-    """The job of a query.
+    """Turns a query into a job.
 
     Args:
-        query: Its text.
+        query: The text of the query.
         into: Name of the job and of the topic that it writes, without the namespace.
-        settings: The settings: namespace, watermarks.
+        settings: The settings of namespace and watermarks.
 
     Raises:
-        NewnormalError: ``SQL_STANDING`` if it is no query of this form; ``SQL_LIVE_TOPIC`` if the records of its topic
-            have no type; ``COLUMN_UNKNOWN`` and others of the job.
+        NewnormalError: ``SQL_STANDING`` if the query does not have the form above; ``SQL_LIVE_TOPIC`` if its topic has
+            no record type; ``COLUMN_UNKNOWN`` and other errors in the definition of a job.
     """
     try:
         tree = parse_one(query, read=Sql)
@@ -90,7 +91,7 @@ def standing(query: str, into: str, settings: Settings) -> Job:
     grouped = [each.sql(Sql) for each in (tree.args.get("group") or exp.Group()).expressions]
     key = tuple(name for name in grouped if name not in _BOUNDS)
     if not key or not names.aggregates:
-        raise _refused("a standing query groups by a column of the records, and aggregates", query)
+        raise _refused("a standing query must group by a column of the records, and select an aggregate", query)
     stream = Stream.read(_source(topic, time, settings))
     if tree.args.get("where"):
         stream = stream.filter(tree.args["where"].this.sql(Sql))
@@ -112,14 +113,20 @@ def standing(query: str, into: str, settings: Settings) -> Job:
 
 @dataclass
 class _Names:
-    """The aggregates of a query under names of their own, and the columns that their arguments become."""
+    """Names for the aggregates of a query, and for the columns that their arguments need.
+
+    Attributes:
+        aggregates: The aggregates, by the column of their results.
+        arguments: The SQL of arguments that are no plain columns, by the column that is made of them.
+        known: The column of each aggregate, by its SQL.
+    """
 
     aggregates: dict[str, AnyAggregate] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
     known: dict[str, str] = field(default_factory=dict)
 
     def of(self, expression: exp.Expression) -> str:
-        """An expression as SQL over the results: each aggregate in it is the name of a column."""
+        """The SQL of an expression in which each aggregate is replaced by the column of its results."""
         return str(expression.copy().transform(self._named).sql(Sql))
 
     def _named(self, node: Any) -> Any:
@@ -139,11 +146,11 @@ class _Names:
             return Count() if isinstance(argument, exp.Star) else _present(self._column(argument))
         if type(node) not in _AGGREGATES:
             names = "count, sum, min, max, avg, stddev, variance"
-            raise NewnormalError("SQL_STANDING", f"no aggregate {text}", "query", names, _NOW)
+            raise NewnormalError("SQL_STANDING", f"the aggregate {text} is not supported", "query", names, _NOW)
         return _AGGREGATES[type(node)](self._column(argument))
 
     def _column(self, argument: exp.Expression) -> str:
-        """The column that an argument is, or that is made of it."""
+        """The column of an argument: the argument itself if it is a column, else a new column made of it."""
         if isinstance(argument, exp.Column):
             return argument.name
         name = f"argument_{len(self.arguments)}"
@@ -152,17 +159,17 @@ class _Names:
 
 
 def _present(column: str) -> AnyAggregate:
-    """How many records have a value in a column."""
+    """The aggregate that counts the records with a value in a column."""
     name = f"{column}.present"
     return CustomAggregate({name: pl.col(column).count().cast(pl.Int64)}, {name: pl.col(name).sum()}, pl.col(name))
 
 
 def _window(tree: exp.Select, query: str) -> tuple[str, str, Window]:
-    """Topic, time column and window of a query."""
+    """Returns (topic, time column, window) of a query."""
     table = (tree.args.get("from_") or tree.args.get("from") or exp.From()).this
     call = table.this if isinstance(table, exp.Table) else None
     if not isinstance(call, exp.Anonymous) or len(call.expressions) < 3:
-        raise _refused("the topic of a standing query stands in a window", query)
+        raise _refused("a standing query must read its topic through a window", query)
     topic, time, *lengths = call.expressions
     make = _WINDOWS.get((str(call.this).lower(), len(lengths)))
     texts = [length.name for length in lengths]
@@ -177,7 +184,7 @@ def _source(name: str, time: str, settings: Settings) -> Source:
     record = tables.record_of(name)
     if record is None:
         typed = ", ".join([*tables.COLUMNAR, *tables.JSON])
-        raise NewnormalError("SQL_LIVE_TOPIC", f"the records of {name} have no type", "query", typed, _NOW)
+        raise NewnormalError("SQL_LIVE_TOPIC", f"the topic {name} has no record type", "query", typed, _NOW)
     topic = settings.topic(name)
     columnar = name in tables.COLUMNAR
     decoder: Decoder = ColumnarDecoder(record) if columnar else JsonDecoder(record)

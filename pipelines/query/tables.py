@@ -1,4 +1,4 @@
-"""Topics as tables: which record type each has, its messages as columns, all that it holds now."""
+"""Reads topics as tables: the record type and decoder of each topic, its partitions, and its messages as columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ JSON: dict[str, type[Record]] = {
 
 @dataclass(frozen=True)
 class RecordJson(Decoder):
-    """JSON objects by the aliases of a record type; what is missing is null, what is unknown left out."""
+    """Decodes JSON objects by the JSON names of a record type; missing fields are null, unknown ones are left out."""
 
     record: type[Record]
 
@@ -63,19 +63,27 @@ class RecordJson(Decoder):
 
 
 def decoder(topic: str) -> Decoder | None:
-    """The decoder of a topic by its name without namespace; ``None`` if its records have no type here."""
+    """The decoder of a topic, given without the namespace; ``None`` if the topic has no record type."""
     if topic in COLUMNAR:
         return ColumnarDecoder(COLUMNAR[topic])
     return RecordJson(JSON[topic]) if topic in JSON else None
 
 
 def record_of(topic: str) -> type[Record] | None:
-    """The record type of a topic."""
+    """The record type of a topic, given without the namespace; ``None`` if it has none."""
     return COLUMNAR.get(topic) or JSON.get(topic)
 
 
 def frame(topic: str, values: list[bytes]) -> tuple[pl.DataFrame, int]:
-    """Messages of a topic as a table, and how many could not be read; heartbeats are none."""
+    """Turns messages of a topic into a table.
+
+    Args:
+        topic: Name of the topic, without the namespace.
+        values: The messages; heartbeats are ignored.
+
+    Returns:
+        The table, and the number of messages that could not be read.
+    """
     values = [value for value in values if value != HEARTBEAT]
     by_type = decoder(topic)
     if by_type is None:
@@ -88,7 +96,7 @@ def frame(topic: str, values: list[bytes]) -> tuple[pl.DataFrame, int]:
 
 
 def consumer(bootstrap: str) -> Consumer:
-    """One that commits nothing."""
+    """A Kafka consumer that commits no offsets, and reads committed messages only."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -101,16 +109,16 @@ def consumer(bootstrap: str) -> Consumer:
 
 
 def known(reader: Consumer, namespace: str) -> list[str]:
-    """Names of the topics of a namespace, without it."""
+    """The names of all topics of a namespace, without the namespace."""
     names = (name for name in reader.list_topics(timeout=10).topics if not name.startswith("__"))
     return sorted(name.removeprefix(namespace) for name in names if name.startswith(namespace))
 
 
 def partitions(reader: Consumer, topic: str) -> list[int]:
-    """Partitions of a topic.
+    """The partitions of a topic, given by its full name.
 
     Raises:
-        NewnormalError: ``TOPIC_UNKNOWN``.
+        NewnormalError: ``TOPIC_UNKNOWN`` if there is no such topic.
     """
     found = sorted(reader.list_topics(topic, 10).topics[topic].partitions)
     if not found:
@@ -119,18 +127,22 @@ def partitions(reader: Consumer, topic: str) -> list[int]:
 
 
 def spoken(reader: Consumer, topic: str) -> list[int]:
-    """The partitions that have messages: one that never had any is not waited for."""
+    """The partitions of a topic that hold messages; a live query does not wait for the others."""
     bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), 10) for p in partitions(reader, topic)}
     return [p for p, (low, high) in bounds.items() if high > low]
 
 
 def _entries(value: Any) -> Any:
-    """An object as the entries of a map."""
+    """Turns an object into the entries of a map; other values stay."""
     return list(value.items()) if isinstance(value, dict) else value
 
 
 def _free(values: list[bytes]) -> tuple[pl.DataFrame, int]:
-    """JSON objects of any shape as columns; anything else as one column ``value``."""
+    """Turns JSON objects of any shape into columns; if there are none, the messages become one column ``value``.
+
+    Returns:
+        The table, and the number of messages that are no JSON objects.
+    """
     rows = []
     for value in values:
         try:

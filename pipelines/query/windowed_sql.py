@@ -1,11 +1,12 @@
-"""A query's text: its event-time windows taken out, so that what is left is plain SQL over columns.
+"""Takes the event-time windows out of a query's text, so that plain SQL over columns is left.
 
     SELECT entity, window_start, avg(value) FROM tumble(telemetry, time, '10s') GROUP BY entity, window_start
     SELECT entity, window_start, max(value) FROM hop(telemetry, time, '10s', '1m') GROUP BY entity, window_start
     SELECT tumble(time, '10s') AS window_start, count(*) FROM telemetry GROUP BY tumble(time, '10s')
 
-After FROM or JOIN, ``tumble`` and ``hop`` are tables: the rows, each in its windows, with columns ``window_start`` and
-``window_end``. Elsewhere ``tumble`` is the start of the row's window. Times are integers, UTC epoch milliseconds.
+After FROM or JOIN, ``tumble`` and ``hop`` are tables: they hold each row once per window that it lies in, with the
+columns ``window_start`` and ``window_end``. Elsewhere, ``tumble`` is the start of the row's window. Times are integers,
+UTC epoch milliseconds.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class Spec:
     """An event-time window of a query.
 
     Attributes:
-        table: The topic; ``None`` of ``tumble`` as an expression, which holds for all tables.
-        column: Its event-time column.
+        table: The topic; ``None`` for ``tumble`` as an expression, which applies to all tables.
+        column: The event-time column.
         every: Milliseconds from one window to the next.
         size: Length of a window, milliseconds.
     """
@@ -47,12 +48,12 @@ class Spec:
 
 @dataclass(frozen=True)
 class Query:
-    """A query without window functions.
+    """A query whose window functions have been taken out.
 
     Attributes:
-        text: SQL as Polars knows it.
-        specs: The windows; table `placeholder` (i) in the text is the i-th one's.
-        words: All names in the text, some of which are tables.
+        text: The SQL that Polars executes; the table of the i-th window is named `placeholder` (i).
+        specs: The windows.
+        words: All names in the text; some of them are tables.
     """
 
     text: str
@@ -66,7 +67,7 @@ class Query:
 
 
 def placeholder(number: int) -> str:
-    """Name of the table of the i-th window."""
+    """The name of the table of the i-th window."""
     return f"__windows_{number}"
 
 
@@ -74,8 +75,9 @@ def parse(text: str) -> Query:
     """Takes the windows out of a query.
 
     Raises:
-        NewnormalError: ``SQL_WINDOW`` if a window function is not as in the examples above, or a session, which only a
-            standing query has (`pipelines.query.standing`); ``SQL_INVALID`` if a text or a comment has no end.
+        NewnormalError: ``SQL_WINDOW`` if a window function does not have the form of the examples above, or is a
+            session, which only standing queries have (`pipelines.query.standing`); ``SQL_INVALID`` if a quoted text or
+            a comment has no end.
 
     >>> parse("SELECT tumble(time, '10s') AS w FROM x").text
     'SELECT (time - time % 10000) AS w FROM x'
@@ -110,7 +112,7 @@ def _alias(name: str | None) -> str:
 
 
 def windowed(frame: pl.DataFrame, spec: Spec) -> pl.DataFrame:
-    """A row for each window that each row lies in, with its bounds in place of columns so named."""
+    """Repeats each row for each window that it lies in; sets the columns ``window_start`` and ``window_end``."""
     time = pl.col(spec.column)
     pieces = []
     for step in range(-(-spec.size // spec.every)):
@@ -121,7 +123,7 @@ def windowed(frame: pl.DataFrame, spec: Spec) -> pl.DataFrame:
 
 
 def _tokens(text: str) -> list[str]:
-    """The tokens of a query as written, a name with dots and dashes as one; a blank for blanks and comments."""
+    """The tokens of a query as written; a name with dots and dashes is one token, white space and comments a blank."""
     found: list[str] = []
     end = 0
     try:
@@ -142,7 +144,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _arguments(tokens: list[str], at: int) -> tuple[list[str], int]:
-    """The arguments of a call, and where the text goes on."""
+    """The arguments of the call whose parenthesis opens at or after a token; and the index of the token after it."""
     found, depth = [""], 0
     for place in range(at, len(tokens)):
         token = tokens[place]
@@ -158,10 +160,8 @@ def _arguments(tokens: list[str], at: int) -> tuple[list[str], int]:
 
 def _window(name: str, arguments: list[str], is_table: bool, specs: list[Spec]) -> str:
     if name == "session":
-        what = f"session({', '.join(arguments)}) in a query that does not go on as a job"
-        accepted = (
-            "newnormal sql QUERY --into TOPIC: which records make a session is known as they come; or tumble, hop"
-        )
+        what = f"session({', '.join(arguments)}) in a query that does not run as a job"
+        accepted = "tumble or hop; or newnormal sql QUERY --into TOPIC, which runs the query as a job"
         raise NewnormalError("SQL_WINDOW", what, "query", accepted)
     wanted = {("tumble", True): 3, ("hop", True): 4, ("tumble", False): 2}.get((name, is_table))
     if len(arguments) != wanted:
