@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import ndtr, ndtri
+from scipy.special import logsumexp, ndtr, ndtri
 
 from models.families.beta_binomial import BetaBinomial, PolyaCounts
 from models.families.gamma_poisson import GammaPoisson
@@ -33,6 +33,25 @@ def test_tails_of_counts_stay_finite_and_fall_however_far_out_a_count_is() -> No
     assert np.isfinite(above).all()
     assert (np.diff(above[:, 0]) < 0).all()
     assert NegativeBinomial(np.full(1, 5e6), np.full(1, 1e4)).log_tails(np.zeros(1))[0] < -5e3
+
+
+@pytest.mark.parametrize("count", [1000, 3000])
+def test_far_out_a_tail_is_the_sum_of_the_probabilities_beyond(count: int) -> None:
+    """SciPy's own tail is 0 there; its logarithms of single probabilities are not."""
+    mean, size = 20.0, 50.0
+    exact = stats.nbinom(size, size / (size + mean))
+    beyond = float(logsumexp(exact.logpmf(np.arange(count, count + 2000))))
+    above = NegativeBinomial(np.array([mean]), np.array([size])).log_tails(np.array([float(count)]))[1][0]
+    assert above == pytest.approx(beyond, abs=2e-3)
+
+
+def test_far_below_a_tail_is_the_sum_of_the_probabilities_up_to_it() -> None:
+    mean, size, count = 1e6, 1e4, 500_000
+    exact = stats.nbinom(size, size / (size + mean))
+    up_to = float(logsumexp(exact.logpmf(np.arange(count - 5_000, count + 1))))
+    below = NegativeBinomial(np.array([mean]), np.array([size])).log_tails(np.array([float(count)]))[0][0]
+    assert up_to < -1000
+    assert below == pytest.approx(up_to, abs=2e-2)
 
 
 def test_the_quantile_of_a_count_is_where_the_distribution_function_says() -> None:

@@ -187,3 +187,17 @@ def test_probabilities_of_a_stationary_machine_are_calibrated() -> None:
     for p in (1e-2, 1e-3, 1e-4):
         share = (np.array(told) < p).mean() / p
         assert 1 / 1.5 < share < 1.5, (p, share)
+
+
+@pytest.mark.parametrize(("windows", "bounded"), [(9, False), (10, True)])
+def test_from_the_eleventh_window_on_an_outlier_counts_as_a_thousand_standard_deviations(
+    windows: int, bounded: bool
+) -> None:
+    values = np.random.default_rng(0).normal(50, 2, (windows, 1, 2))
+    model = Multivariate(MultivariateConfig(forget=0.0), 2)
+    state = _stream(model, values)[1]
+    before, spread = state["mean"][0, 0], values[:, 0, 0].std()
+    model.learn(state, np.array([0]), np.array([windows * STEP]), np.full((1, 2), 1e9))
+    moved = state["mean"][0, 0] - before
+    wanted = 1000 * spread if bounded else 1e9 - before
+    assert moved == pytest.approx(wanted / (windows + 1), rel=1e-3)
