@@ -18,7 +18,7 @@ from engine.operators.windows import WindowAggregate
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 
-STATE_FORMAT = 4
+STATE_FORMAT = 5
 """Version of the state; it is raised when the state of older checkpoints cannot be read any more."""
 _LAYOUT, _DEFINITION = "layout.json", "job.json"
 _NOW = "nothing was started"

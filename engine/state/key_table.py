@@ -11,7 +11,8 @@ import polars as pl
 
 from engine.columns.arrays import Columns, Default
 from engine.columns.packing import alike, firsts
-from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.state.log import PartLog
+from engine.state.segments import ShardState, Tables
 
 LARGE, MOST_PARTS = 50_000, 8
 _ROW = "__row"
@@ -46,32 +47,28 @@ class KeyTable:
 
     @classmethod
     def load(cls, key: Sequence[str], defaults: Mapping[str, Default], state: ShardState) -> KeyTable:
-        """Loads the table from segment ``keys``, and applies the changes of later micro-batches."""
-        table, stored = cls(key, defaults), state.get("keys")
-        if stored is not None:
-            table._extend(unpack(stored)["keys"])
-            for part in range(state.notes.get("key_parts", 0)):
-                table._change(unpack(state.get(f"keys/{part}") or b""))
-            table.stored = table.height
+        """Loads the table from the log ``keys``: the first part is the whole table, each other one a later change."""
+        table, log = cls(key, defaults), PartLog(state, "keys")
+        for tables in map(log.read, log.parts):
+            if "keys" in tables:
+                table._extend(tables["keys"])
+            else:
+                table._change(tables)
+        table.stored = table.height if log.parts else None
         return table
 
     def save(self, state: ShardState) -> None:
         """Stores the table; of a large table only the changed rows, as one more part."""
-        parts = state.notes.get("key_parts", 0)
+        log = PartLog(state, "keys")
         rows = np.unique(np.concatenate(self.touched)) if self.touched else np.zeros(0, np.int64)
         few = self.height >= LARGE and len(rows) * MOST_PARTS < self.height
-        if few and self.stored is not None and self.keys is not None and parts < MOST_PARTS:
-            changes = self._columns(rows).with_columns(pl.Series(_ROW, rows))
-            state.put(f"keys/{parts}", pack({"changes": changes, "new": self.keys[self.stored :]}))
-            state.notes["key_parts"] = parts + 1
-            return
-        for part in range(parts):
-            state.remove(f"keys/{part}")
-        state.notes["key_parts"] = 0
         if self.keys is None or not self.keys.height:
-            state.remove("keys")
+            log.forget(log.parts)
+        elif few and self.stored is not None and len(log.parts) <= MOST_PARTS:
+            changes = self._columns(rows).with_columns(pl.Series(_ROW, rows))
+            log.append({"changes": changes, "new": self.keys[self.stored :]})
         else:
-            state.put("keys", pack({"keys": pl.concat([self.keys, self._columns()], how="horizontal")}))
+            log.replace(log.parts, {"keys": pl.concat([self.keys, self._columns()], how="horizontal")})
 
     def touch(self, rows: npt.NDArray[np.int64]) -> None:
         """Marks rows as changed."""

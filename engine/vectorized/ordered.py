@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 import polars as pl
@@ -10,12 +11,11 @@ import polars as pl
 from engine.operators.ordered import EventTimeOrdered
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Progress
-from engine.state.segments import ShardState, pack, unpack
+from engine.state.log import Part, PartLog
+from engine.state.segments import ShardState
 from engine.vectorized.processor import Processor, Results, StateCounts
 
 DUE = "__due"
-
-
 MOST_PARTS = 16
 
 
@@ -25,54 +25,40 @@ class Waiting:
     The records of each micro-batch are a part of their own. A part is read when one of its records is due, or when
     there are too many parts. So the cost of a micro-batch follows its records, not those that wait.
 
-    State: segment ``held/<number>`` holds a part. The note ``held`` has for each part its number, its number of
-    records, and the instant at which its first record is due.
+    State: the log ``held``; the mark of a part is the instant at which its first record is due.
 
     Args:
         state: The state of the shard.
     """
 
     def __init__(self, state: ShardState) -> None:
-        self.state = state
-        self.parts: list[tuple[int, int, int]] = [tuple(part) for part in state.notes.get("held", [])]
+        self.log = PartLog(state, "held")
 
     def release(self, batch: pl.DataFrame, due: pl.Expr, now: int) -> pl.DataFrame:
         """Adds a batch; returns all records that are due at ``now``, in any order."""
-        read = [part for part in self.parts if part[2] <= now]
+        read = [part for part in self.log.parts if part.mark <= now]
         if not batch.height and not read:
             return batch
         fresh = [batch.with_columns(due.alias(DUE))] if batch.height else []
-        waiting = _concat([*map(self._taken, read), *fresh])
+        waiting = _concat([*map(self._records, read), *fresh])
         is_due = waiting[DUE] <= now
         ready, rest = waiting.filter(is_due), waiting.filter(~is_due)
-        if rest.height:
-            self._add(rest)
-        self.state.notes["held"] = self.parts
+        if not rest.height:
+            self.log.forget(read)
+        else:
+            if not read and len(self.log.parts) >= MOST_PARTS:
+                some = self.log.fewest_neighbours()
+                self._replace(some, _concat([*map(self._records, some)]))
+            self._replace(read, rest)
         return ready.drop(DUE)
 
-    def _taken(self, part: tuple[int, int, int]) -> pl.DataFrame:
-        """Takes a part out of the state."""
-        name = f"held/{part[0]}"
-        value = self.state.get(name)
-        assert value is not None
-        self.state.remove(name)
-        self.parts.remove(part)
-        return unpack(value)["records"]
+    def _records(self, part: Part) -> pl.DataFrame:
+        return self.log.read(part)["records"]
 
-    def _add(self, records: pl.DataFrame) -> None:
-        """Adds a part; if there are too many, merges the two neighbours with the fewest records."""
-        if len(self.parts) >= MOST_PARTS:
-            at = min(range(1, len(self.parts)), key=lambda i: self.parts[i - 1][1] + self.parts[i][1])
-            some = self.parts[at - 1 : at + 1]
-            self._put(_concat([self._taken(part) for part in some]))
-        self._put(records)
-
-    def _put(self, records: pl.DataFrame) -> None:
-        number = 1 + max((number for number, _, _ in self.parts), default=-1)
+    def _replace(self, parts: Sequence[Part], records: pl.DataFrame) -> None:
         first = records[DUE].min()
         assert isinstance(first, int)
-        self.parts.append((number, records.height, first))
-        self.state.put(f"held/{number}", pack({"records": records}))
+        self.log.replace(parts, {"records": records}, first, records.height)
 
 
 def _concat(tables: list[pl.DataFrame]) -> pl.DataFrame:

@@ -143,9 +143,9 @@ def test_a_job_with_fewer_aggregates_goes_on_from_the_state_of_the_old_one(drive
 def test_state_is_forgotten_once_nothing_can_revise_it(driven: Callable[..., Any]) -> None:
     counting = job(Sliding("20s", every="10s"), "30s", count=Count(), rate=Rate("value", lookback="1m"))
     run = driven(counting).run([[at(t, 1), watermark(t)] for t in range(0, 2000, 25)])
-    assert len([name for name in run.states[0].values if name.startswith("slice/")]) < 20
+    assert len([name for name in run.states[0].values if name.startswith("slices/")]) < 20
     run.run([[watermark(9000)]])
-    assert not [name for name in run.states[0].values if name.startswith(("slice/", "late/"))]
+    assert not [name for name in run.states[0].values if name.startswith(("slices/", "late/"))]
 
 
 class Unspecified(Operator):

@@ -1,6 +1,7 @@
-"""The contents of windows: partial aggregates or, with an evictor, the records. They are merged when they are read.
+"""The contents of windows: partial aggregates or, with an evictor, the records.
 
-The column `WINDOW` of each table is the number of the row's window.
+What a batch adds stays a piece of its own in memory until results are asked for, or all is stored as one. The column
+`WINDOW` of each table is the number of the row's window.
 """
 
 from __future__ import annotations

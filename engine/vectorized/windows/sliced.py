@@ -61,7 +61,7 @@ class SlicedWindows(Processor):
         if changed is not None:
             pieces.append(self._revise(changed, slices, state, progress.before))
         self._forget(slices, state, progress.now)
-        coming = {e for p in slices.parts for e in self.window.ends_of(p) if e > progress.now}
+        coming = {e for p in slices.log.marks for e in self.window.ends_of(p) if e > progress.now}
         held = StateCounts(slices.most_keys(), len(coming))
         return Results(pl.concat(pieces, how="diagonal_relaxed") if pieces else pl.DataFrame(), late, held)
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import polars as pl
 
-from engine.state.segments import ShardState, Tables, pack, unpack
+from engine.state.log import PartLog
+from engine.state.segments import ShardState, Tables
 from engine.vectorized.windows.folds import PARTIAL, SUMS, tables_by_name
 
 MOST_PARTS = 16
@@ -21,8 +22,7 @@ Merge = Callable[[Sequence[Tables]], Tables]
 class SliceStore:
     """The slices during one micro-batch: the stored ones, what the batch adds, and what changed slices held before.
 
-    State: segment ``slice/<start>/<part>`` holds partials of the slice. The note ``slices`` has the number of parts of
-    each slice, the note ``slice_keys`` the number of keys in the largest part.
+    State: the log ``slices``. The mark of a part is the start of its slice, its number of rows is that of its keys.
 
     Args:
         state: The state of the shard.
@@ -30,9 +30,7 @@ class SliceStore:
     """
 
     def __init__(self, state: ShardState, merge: Merge) -> None:
-        self.state, self.merge = state, merge
-        self.parts: dict[int, int] = {int(start): n for start, n in state.notes.get("slices", {}).items()}
-        self.keys: dict[int, int] = {int(start): n for start, n in state.notes.get("slice_keys", {}).items()}
+        self.log, self.merge = PartLog(state, "slices"), merge
         self.added: Tables = {}
         self.fresh: set[int] = set()
         self.whole: Tables = {}
@@ -43,7 +41,7 @@ class SliceStore:
     @property
     def starts(self) -> list[int]:
         """The starts of the slices, ascending."""
-        return sorted({*self.parts, *self.fresh, *self.replaced})
+        return sorted({*self.log.marks, *self.fresh, *self.replaced})
 
     def add(self, tables: Tables) -> None:
         """Adds to slices without reading them."""
@@ -56,9 +54,9 @@ class SliceStore:
     def get(self, starts: Iterable[int]) -> Tables:
         """All tables of some slices; slices that do not exist have no rows."""
         wanted = set(starts)
-        missing = {start for start in wanted - self.read if start in self.parts or start in self.fresh}
+        missing = {start for start in wanted - self.read if self.log.count(start) or start in self.fresh}
         if missing:
-            single = {start for start in missing if self.parts.get(start, 0) + (start in self.fresh) == 1}
+            single = {start for start in missing if self.log.count(start) + (start in self.fresh) == 1}
             several = missing - single
             pieces = self._pieces(single)
             if several:
@@ -92,45 +90,34 @@ class SliceStore:
         anew: set[int] = set()
         more: set[int] = set()
         for start in self.starts:
-            n, fresh = self.parts.get(start, 0), start in self.fresh
+            n, fresh = self.log.count(start), start in self.fresh
             if expired(start):
-                self._remove(start)
+                self.log.forget(self.log.of(start))
             elif start in self.replaced or (again and start in self.read and n + fresh > 1):
                 anew.add(start)
             elif fresh:
                 (anew if n + 1 >= MOST_PARTS else more).add(start)
         for start, tables in _by_slice(self.get(anew) if anew else {}, anew):
-            self._remove(start)
-            self._write(start, 0, tables)
+            self.log.replace(self.log.of(start), tables, start, _keys(tables))
         for start, tables in _by_slice(self.added, more):
-            self._write(start, self.parts.get(start, 0), tables)
-        self.state.notes["slices"] = {str(start): n for start, n in self.parts.items()}
-        self.state.notes["slice_keys"] = {str(start): n for start, n in self.keys.items() if start in self.parts}
+            self.log.append(tables, start, _keys(tables))
 
     def most_keys(self) -> int:
         """The number of keys in the largest slice; for a slice in several parts, that of its largest part."""
-        return max((n for start, n in self.keys.items() if start in self.parts), default=0)
+        return self.log.most_rows
 
     def _pieces(self, starts: set[int]) -> list[Tables]:
         """The stored tables of some slices, and what the batch adds to them."""
         pieces = []
         for start in starts:
-            for part in range(self.parts.get(start, 0)):
-                value = self.state.get(_name(start, part))
-                if value is not None:
-                    number = pl.lit(start, pl.Int64).alias(PARTIAL)
-                    pieces.append({name: table.with_columns(number) for name, table in unpack(value).items()})
+            number = pl.lit(start, pl.Int64).alias(PARTIAL)
+            for tables in map(self.log.read, self.log.of(start)):
+                pieces.append({name: table.with_columns(number) for name, table in tables.items()})
         return [*pieces, of_slices(self.added, starts & self.fresh)]
 
-    def _write(self, start: int, part: int, tables: Tables) -> None:
-        self.state.put(_name(start, part), pack(tables))
-        self.parts[start] = part + 1
-        keys = tables[SUMS].height if SUMS in tables else 0
-        self.keys[start] = max(keys, self.keys.get(start, 0)) if part else keys
 
-    def _remove(self, start: int) -> None:
-        for part in range(self.parts.pop(start, 0)):
-            self.state.remove(_name(start, part))
+def _keys(tables: Tables) -> int:
+    return tables[SUMS].height if SUMS in tables else 0
 
 
 def of_slices(tables: Tables, starts: Collection[int]) -> Tables:
@@ -155,7 +142,3 @@ def _by_slice(tables: Tables, starts: set[int]) -> Iterable[tuple[int, Tables]]:
     parts = {name: table.partition_by(PARTIAL, as_dict=True, include_key=False) for name, table in some.items()}
     for start in sorted(starts):
         yield start, {name: by_slice[(start,)] for name, by_slice in parts.items() if (start,) in by_slice}
-
-
-def _name(start: int, part: int) -> str:
-    return f"slice/{start}/{part}"

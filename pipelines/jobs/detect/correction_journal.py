@@ -3,9 +3,10 @@
 With the journal, a late window is judged as if it had arrived on time. The state of a shard holds it in:
 
 - segments ``snapshot/<time>``: the models' state at that event time;
-- segments ``journal/<number>``: judged windows and announced verdicts; of several rows for a window the last applies;
+- log ``journal``: judged windows and announced verdicts; of several rows for a window the last applies. The mark of a
+  part is the newest instant in it;
 - segment ``revised``: the newest revision of each verdict that was revised;
-- note ``history``: which snapshots and segments there are.
+- note ``history``: which snapshots there are, and how far back the journal reaches.
 
 The journal reaches back from the watermark by one to two times the horizon.
 """
@@ -22,6 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.spec.duration import NEVER
+from engine.state.log import PartLog
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
 from pipelines.jobs.detect.state_table import as_frame
@@ -62,7 +64,8 @@ class CorrectionJournal:
     def __init__(self, state: ShardState, horizon: int, since: int) -> None:
         self.state, self.horizon = state, horizon
         models = state.get("models") if "history" not in state.notes else None
-        self.notes = state.notes.setdefault("history", {"base": since, "snapshots": [], "parts": [], "next": 0})
+        self.notes = state.notes.setdefault("history", {"base": since, "snapshots": []})
+        self.log = PartLog(state, "journal")
         if models:  # the state is of a version that had no journal
             self.state.put(f"snapshot/{since}", models)
             self.notes["snapshots"].append(since)
@@ -103,23 +106,18 @@ class CorrectionJournal:
             return
         times = [frame[name] for frame, name in ((inputs, "window_end"), (verdicts, "announced")) if frame.height]
         ends = [int(column.to_numpy().max()) for column in times]
-        if len(self.notes["parts"]) >= _MOST_PARTS:
+        full = self.log.parts if len(self.log.parts) >= _MOST_PARTS else []
+        if full:
             before = self._read(NEVER, None)
             inputs = _last(stacked(before.inputs, inputs))
             verdicts = _last(stacked(before.verdicts, verdicts))
-            ends += [end for _, end in self.notes["parts"]]
-            self._remove(self.notes["parts"])
+            ends += [part.mark for part in full]
         again = verdicts.filter(pl.col("revision") > 0).select(*IDENTITY, "revision") if verdicts.height else verdicts
         if again.height:
             self._keep_revised(_last(pl.concat([self._revised(), again])))
-        number = self.notes["next"]
         tables = {"inputs": inputs, "said": verdicts.rename({"announced": "at"}, strict=False)}
-        packed = pack(
-            {name: table.sort(_BY_SERIES, maintain_order=True) for name, table in tables.items() if table.height}
-        )
-        self.state.put(f"journal/{number}", packed)
-        self.notes["parts"].append([number, max(ends)])
-        self.notes["next"] = number + 1
+        in_order = {n: table.sort(_BY_SERIES, maintain_order=True) for n, table in tables.items() if table.height}
+        self.log.replace(full, in_order, mark=max(ends))
 
     def renumbered(self, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Renumbers verdicts that revise an earlier one: their revision becomes the newest announced one plus 1."""
@@ -149,7 +147,7 @@ class CorrectionJournal:
             if time < self.base:
                 self.state.remove(f"snapshot/{time}")
                 self.notes["snapshots"].remove(time)
-        self._remove([part for part in self.notes["parts"] if part[1] <= self.base])
+        self.log.forget([part for part in self.log.parts if part.mark <= self.base])
         revised = self._revised()
         if revised.height:
             late = revised.filter(pl.col("window_end") <= self.base).join(open_, on=IDENTITY, how="semi")
@@ -168,18 +166,13 @@ class CorrectionJournal:
 
     def _read(self, after: int, entities: Collection[str] | None) -> JournalEntries:
         inputs, verdicts = [], []
-        for number, end in self.notes["parts"]:
-            if end > after:
-                tables = unpack(self.state.get(f"journal/{number}") or b"[]\n")
+        for part in self.log.parts:
+            if part.mark > after:
+                tables = self.log.read(part)
                 inputs.append(_some(tables.get("inputs"), "window_end", max(after, self.base), entities))
                 announced = tables["said"].rename({"at": "announced"}) if "said" in tables else None
                 verdicts.append(_some(announced, "announced", max(after, self.base), entities))
         return JournalEntries(_last(stacked(*inputs)), _last(stacked(*verdicts)))
-
-    def _remove(self, parts: Collection[list[int]]) -> None:
-        for number, _ in list(parts):
-            self.state.remove(f"journal/{number}")
-        self.notes["parts"] = [part for part in self.notes["parts"] if part not in list(parts)]
 
 
 def mark(verdicts: pl.DataFrame) -> pl.Series:
