@@ -123,3 +123,17 @@ def test_of_a_large_table_a_small_batch_writes_little() -> None:
         state.save()
     whole = sum(map(len, segments.values.values()))
     assert segments.written < whole / 50
+
+
+def test_what_one_of_several_operators_removes_takes_no_place_in_the_state() -> None:
+    whole = ShardState(DictSegments())
+    parts = [whole.scope(name) for name in ("a", "b")]
+    before = whole.save()
+    for part in parts:
+        part.put("rows", b"x" * 1000)
+    assert whole.save() > before + 2000
+    parts[0].remove("rows")
+    assert (parts[0].get("rows"), parts[1].get("rows")) == (None, b"x" * 1000)
+    parts[1].remove("rows")
+    assert whole.save() == before
+    assert whole.segments.get("a:rows") is None

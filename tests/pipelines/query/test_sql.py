@@ -253,3 +253,11 @@ def test_a_message_of_a_wrong_type_is_left_out_and_counted_and_those_beside_it_a
     found, unreadable = tables.frame("novelties", values)
     assert found["entity"].to_list() == ["a", "b"]
     assert unreadable == 1
+
+
+def test_a_query_that_begins_in_the_middle_tells_the_windows_that_begin_at_its_first_watermark_or_later() -> None:
+    for first, told in ((T0 + 10_000, [T0 + 20_000, T0 + 30_000]), (T0 + 10_001, [T0 + 30_000])):
+        query = live(COUNTS, whole=False)
+        query.take("x", messages(samples(5), first))
+        query.take("x", messages(samples(12, 15, 25), T0 + 30_000))
+        assert [end for end, _ in query.results()] == told, first
