@@ -205,6 +205,13 @@ def test_top_k_beyond_its_capacity_is_as_wrong_as_stated_and_no_more(items: list
         assert items.count(item) - len(items) / 5 <= kept.get(item, 0) <= items.count(item)
 
 
+def test_a_key_with_few_items_keeps_its_counts_beside_one_with_more_than_may_be_kept() -> None:
+    aggregate = TopK("item", 2, capacity=2)
+    rows = pl.DataFrame({"entity": [*"aaaaaa", *"bbb"], "item": [1, 1, 1, 2, 2, 3, 7, 7, 8], "time": T0, PARTIAL: 0})
+    table = Folds({"it": aggregate}).lift(rows, KEY)[aggregate.table].drop(PARTIAL)
+    assert sorted(table.select("entity", "item", "n").rows()) == [("a", 1, 2), ("a", 2, 1), ("b", 7, 2), ("b", 8, 1)]
+
+
 class Panes(Record):
     """Results of all kinds in a columnar topic."""
 

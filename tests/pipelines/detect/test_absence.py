@@ -24,8 +24,8 @@ def _frame(*holes: tuple[str, str, int, int], machines: dict[str, str]) -> pl.Da
     return pl.DataFrame(rows, ["entity", "metric", "window_start", "window_end", "value"], orient="row")
 
 
-def _news(frame: pl.DataFrame, size: int = STEPS) -> list[tuple[str, str, str, int, int]]:
-    """Absences and returns, judged in batches of so many minutes: machine, metric, kind, minute, onset in minutes."""
+def _judged(frame: pl.DataFrame, size: int = STEPS) -> pl.DataFrame:
+    """The verdicts on absences and returns, judged in batches of so many minutes."""
     detection = Detection(DetectorSettings())
     state, made = detection.new_state(), []
     for first in range(0, STEPS, size):
@@ -33,9 +33,18 @@ def _news(frame: pl.DataFrame, size: int = STEPS) -> list[tuple[str, str, str, i
         batch = frame.filter(pl.col("window_end").is_between(first * MINUTE + 1, now))
         verdicts, state = detection.process(batch, state, now=now)
         made.append(verdicts)
-    news = pl.concat(made).filter(pl.col("kind").is_in(["absence", "recovered"])).sort("window_end", "entity", "metric")
+    return pl.concat(made).filter(pl.col("kind").is_in(["absence", "recovered"])).sort("window_end", "entity", "metric")
+
+
+def _news(frame: pl.DataFrame, size: int = STEPS) -> list[tuple[str, str, str, int, int]]:
+    """Absences and returns: machine, metric, kind, minute, onset in minutes."""
     minutes = [pl.col(name) // MINUTE for name in ("window_start", "since")]
-    return news.select("entity", "metric", "kind", *minutes).rows()
+    return _judged(frame, size).select("entity", "metric", "kind", *minutes).rows()
+
+
+def test_an_absence_opens_an_incident_and_the_return_closes_it() -> None:
+    gone = _judged(_frame(("b", "y", 100, 130), machines={"a": "xy", "b": "xy"}))
+    assert gone.select("kind", "incident_state").rows() == [("absence", "open"), ("recovered", "closed")]
 
 
 def test_a_machine_that_is_gone_is_one_absence_dated_to_its_first_missing_window() -> None:

@@ -20,6 +20,13 @@ from pipelines.jobs.index.bulk import Action, BulkWriter, Limits
 PATIENCE = Patience(Backoff(first_s=0.001, most_s=0.001, give_up_after_s=30.0), threading.Event(), "here")
 
 
+@pytest.mark.parametrize(("attempt", "longest"), [(1, 0.1), (2, 0.2), (4, 0.8), (40, 5.0), (10_000, 5.0)])
+def test_pauses_double_up_to_the_longest_and_each_is_at_least_half_of_its_longest(attempt: int, longest: float) -> None:
+    pauses = [Backoff(first_s=0.1, most_s=5.0).pause_s(attempt) for _ in range(2000)]
+    assert 0.5 * longest <= min(pauses) < 0.55 * longest
+    assert 0.95 * longest < max(pauses) <= longest
+
+
 class _Answers:
     """A call that is answered with these HTTP statuses, one after the other."""
 
