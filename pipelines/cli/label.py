@@ -73,7 +73,7 @@ def add(
 def confirm(label: Label) -> None:
     """Prints a label that was just written."""
     what = f"{label.metric} of {label.entity} from {iso(label.start)} on"
-    typer.echo(visible(f"{what}: {label.verdict}, in effect from {iso(label.said)}"))
+    typer.echo(visible(f"{what}: {label.verdict}, in effect from {iso(label.effective_from)}"))
 
 
 @app.command("list")
@@ -103,7 +103,7 @@ def show(found: Sequence[Label]) -> None:
     for label in found:
         until = "" if label.end is None else f" until {iso(label.end)}"
         about = f"from {iso(label.start)}{until}"
-        said = {"verdict": label.verdict, "about": about, "said": iso(label.said), "note": label.note}
-        rows.block(f"{label.metric} of {label.entity}", said)
+        fields = {"verdict": label.verdict, "about": about, "in effect": iso(label.effective_from), "note": label.note}
+        rows.block(f"{label.metric} of {label.entity}", fields)
     if not found:
         typer.echo("no labels")

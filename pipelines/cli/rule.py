@@ -14,7 +14,7 @@ from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
-from pipelines.cli.rule_options import Fields, tells_a_rule
+from pipelines.cli.rule_options import Fields, defines_a_rule
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.rule import EFFECTS
@@ -33,11 +33,11 @@ At = Annotated[str, typer.Option(help=f"Event time of the command; it has no eff
 
 
 @app.command()
-@tells_a_rule
+@defines_a_rule
 def add(
     name: Name,
     *,
-    said: Fields,
+    given: Fields,
     start: Annotated[
         str | None, typer.Option("--from", help=f"The rule is in force from this time on: {_WHEN}. Default: --at.")
     ] = None,
@@ -64,7 +64,7 @@ def add(
     settings, now = load(**overrides(kafka, None, state_dir, namespace)), _now()
     begin = operators.instant(start, now, "--from")
     when = operators.instant(at, now, "--at")
-    fields = said | {
+    fields = given | {
         "id": name,
         "time": begin if at == "now" and begin is not None and begin < now else when,
         "start": begin,

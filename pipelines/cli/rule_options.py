@@ -1,6 +1,6 @@
-"""Options of ``newnormal rule add``: the windows that a rule applies to, and its effects on them.
+"""The options of ``newnormal rule add``: the windows to which a rule applies, and its effects on them.
 
-`tells_a_rule` gives a command all of them; the command gets them as one argument, ``said``.
+The decorator `defines_a_rule` gives a command these options; the command gets them as one argument, ``given``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import typer
 from pipelines.cli.option_set import option_set
 
 Fields = dict[str, object]
-"""Fields of a rule, by name."""
+"""The fields of a rule, by name."""
 
 
-def _said(
+def _given(
     *,
     entity: Annotated[str, typer.Option(help="The machines, as a glob of * and ?.")] = "*",
     metric: Annotated[
@@ -43,6 +43,7 @@ def _said(
         float | None, typer.Option(help="The same as --min-change, as a share of the typical value: 0.1 is 10 %.")
     ] = None,
 ) -> Fields:
+    """The fields of a rule that the options give."""
     return {
         "entity": entity,
         "metric": metric,
@@ -60,5 +61,5 @@ def _said(
     }
 
 
-tells_a_rule = option_set("said", _said)
-"""Decorates a command: gives it the options of a rule; it gets the fields of the rule as its argument ``said``."""
+defines_a_rule = option_set("given", _given)
+"""A decorator: gives a command the options of a rule; the command gets the rule's fields as its argument ``given``."""

@@ -101,7 +101,9 @@ def _bounded(settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.Dat
 def _live(
     reader: Consumer, settings: Settings, query: Query, names: list[str], beginning: bool
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    by_name = {name: _table(settings, name, tables.spoken(reader, settings.topic(name))) for name in names}
+    by_name = {
+        name: _table(settings, name, tables.partitions_with_messages(reader, settings.topic(name))) for name in names
+    }
     live = LiveQuery(query, by_name, beginning)
     start = OFFSET_BEGINNING if beginning else OFFSET_END
     by_topic = {settings.topic(name): name for name in live.tables}

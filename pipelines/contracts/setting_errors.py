@@ -25,7 +25,7 @@ _FILE = "newnormal.toml"
 _LONGEST = 200
 
 Wrong = dict[str, tuple[str, str, str]]
-"""For each wrong setting, by name: (what is wrong, where it was found, what is accepted)."""
+"""For each wrong setting, by name, its message, the place where it was set, and what is accepted."""
 
 
 def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:

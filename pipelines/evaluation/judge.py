@@ -112,9 +112,9 @@ def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> JudgedVerdicts:
     days = float(sizes["days"].sum())
 
     def level(chosen: pl.Expr) -> AlertLevel:
-        loud = verdicts.filter(chosen)
-        found = [_delay(loud, span, step) for span in wrong]
-        alerts = _alerts(loud.filter(pl.col("metric") != EVERY), step)
+        alerting = verdicts.filter(chosen)
+        found = [_delay(alerting, span, step) for span in wrong]
+        alerts = _alerts(alerting.filter(pl.col("metric") != EVERY), step)
         explained = [_explained(alert, wrong) for alert in alerts]
         refuted = [_explained(alert, [s for s in spans if not s.wrong]) for alert in alerts]
         return AlertLevel(found, len(alerts), explained.count(False), refuted.count(True), days)
@@ -143,15 +143,15 @@ def _shows(span: Span) -> pl.Expr:
     return pl.lit(True) if EVERY in span.metrics else pl.col("metric").is_in([*span.metrics, EVERY])
 
 
-def _delay(loud: pl.DataFrame, span: Span, step: int) -> int | None:
-    first = loud.filter(_within(span))["window_end"].min()
+def _delay(alerting: pl.DataFrame, span: Span, step: int) -> int | None:
+    first = alerting.filter(_within(span))["window_end"].min()
     return None if first is None else max(0, -(-(int(first) - span.start) // step))  # type: ignore[arg-type]
 
 
-def _alerts(loud: pl.DataFrame, step: int) -> list[tuple[str, int, int]]:
+def _alerts(alerting: pl.DataFrame, step: int) -> list[tuple[str, int, int]]:
     """(machine, start, end) of each alert, in epoch milliseconds."""
     begins = (pl.col("window_end").diff() > CALM * step).fill_null(True).over("entity", "metric")
-    runs = loud.with_columns(run=begins.cum_sum().over("entity", "metric"))
+    runs = alerting.with_columns(run=begins.cum_sum().over("entity", "metric"))
     spans = runs.group_by("entity", "metric", "run", maintain_order=True).agg(
         first=pl.col("window_start").min(), last=pl.col("window_end").max()
     )

@@ -41,15 +41,15 @@ def checked(record: type[R], fields: Mapping[str, object], settings: Settings, n
     name, nothing = record.__name__.lower(), "nothing was written"
     try:
         raw = orjson.dumps({key: value for key, value in fields.items() if value is not None})
-        said = accepted(record, raw)
+        parsed = accepted(record, raw)
     except TypeError:
         what = "it has a text or number that JSON cannot hold"
         raise NewnormalError(invalid_code(record), what, name, "UTF-8, and numbers of 64 bits", nothing) from None
     except NewnormalError as error:
         raise NewnormalError(error.code, error.what, name, "see docs/rules.md", nothing) from None
-    if refusal := bounds(settings).refusal(said.said, now, "--at"):
+    if refusal := bounds(settings).refusal(parsed.effective_from, now, "--at"):
         raise NewnormalError(*refusal, name, "the present or a past time, see docs/rules.md", nothing)
-    return said
+    return parsed
 
 
 def instant(text: str | None, now: int, where: str) -> int | None:
@@ -88,7 +88,7 @@ def write(settings: Settings, record: Rule | Label) -> None:
         failed.extend([error] if error else [])
 
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.timeout.ms": int(_SECONDS * 1000)})
-    key = orjson.dumps([record.said, *(getattr(record, name) for name in record.identity)])
+    key = orjson.dumps([record.effective_from, *(getattr(record, name) for name in record.identity)])
     producer.produce(topic, record.to_json(), key=key, on_delivery=delivered)
     if producer.flush(_SECONDS) or failed:
         why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
@@ -98,7 +98,7 @@ def write(settings: Settings, record: Rule | Label) -> None:
 def rules(settings: Settings) -> list[Rule]:
     """The newest version of each rule that is not withdrawn, sorted by id."""
     newest: dict[str, Rule] = {}
-    for rule in sorted(_said(settings, Rule), key=lambda rule: (rule.time, rule.to_json())):
+    for rule in sorted(_written(settings, Rule), key=lambda rule: (rule.time, rule.to_json())):
         newest[rule.id] = rule
     return [newest[name] for name in sorted(newest) if newest[name].active]
 
@@ -106,7 +106,7 @@ def rules(settings: Settings) -> list[Rule]:
 def labels(settings: Settings) -> list[Label]:
     """All labels, sorted by their start; if a novelty has several labels, only the last one."""
     newest: dict[tuple[str, str, int], Label] = {}
-    for label in sorted(_said(settings, Label), key=lambda label: (label.said, label.to_json())):
+    for label in sorted(_written(settings, Label), key=lambda label: (label.effective_from, label.to_json())):
         newest[label.entity, label.metric, label.start] = label
     return sorted(newest.values(), key=lambda label: (label.start, label.entity, label.metric))
 
@@ -121,7 +121,7 @@ def topic_of(record: type[Record]) -> str:
     return topics.RULES if issubclass(record, Rule) else topics.LABELS
 
 
-def _said(settings: Settings, record: type[R]) -> list[R]:
+def _written(settings: Settings, record: type[R]) -> list[R]:
     try:
         values = kafka_content.values(settings.kafka.bootstrap or "", settings.topic(topic_of(record)))
     except NewnormalError as error:

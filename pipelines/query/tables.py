@@ -126,7 +126,7 @@ def partitions(reader: Consumer, topic: str) -> list[int]:
     return found
 
 
-def spoken(reader: Consumer, topic: str) -> list[int]:
+def partitions_with_messages(reader: Consumer, topic: str) -> list[int]:
     """The partitions of a topic that hold messages; a live query does not wait for the others."""
     bounds = {p: reader.get_watermark_offsets(TopicPartition(topic, p), 10) for p in partitions(reader, topic)}
     return [p for p, (low, high) in bounds.items() if high > low]

@@ -146,7 +146,7 @@ class Driver:
             log=settings.state / "logs" / "spark.log",
             preload=self.program.modules,
         )
-        self.interrupts.defer()  # again, as Spark has installed a handler of its own for Ctrl-C
+        self.interrupts.defer()  # called again, as Spark has installed its own handler for Ctrl-C
         self.interrupts.check()
         if beating := self.program.beating(self.names, settings):
             self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))

@@ -103,7 +103,7 @@ def watching(driver: Driver) -> Iterator[Watch]:
     with driver.interrupts, ExitStack() as stack:
         stack.callback(store.close)
         stack.callback(driver.stop)
-        driver.claim()  # a start that is refused opens no console
+        driver.claim()  # before the console opens: this may refuse the start
         server = serve(app, console.host, console.port)
         stack.callback(server.stop)
         log.info("console", url=server.url)

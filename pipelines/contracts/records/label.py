@@ -42,7 +42,7 @@ class Label(Record):
         return JOINED if metric == "*" else metric
 
     @property
-    def said(self) -> int:
+    def effective_from(self) -> int:
         """The event time from which on the label takes effect, epoch milliseconds."""
         if self.time is not None:
             return self.time

@@ -64,8 +64,8 @@ class Rule(Record):
     note: str = Field("", max_length=4_096, description="the operator's reason")
 
     @property
-    def said(self) -> int:
-        """The event time at which this version was given, epoch milliseconds; it has no effect before."""
+    def effective_from(self) -> int:
+        """The event time at which this version was given, epoch milliseconds; the rule has no effect before."""
         return self.time
 
     @model_validator(mode="after")

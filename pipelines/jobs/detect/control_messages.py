@@ -90,11 +90,11 @@ class ControlMessageDecoder(Decoder):
         rows, refused = [], []
         for row, value in enumerate(messages.values.to_pylist()):
             try:
-                said = accepted(self.record, value)
+                parsed = accepted(self.record, value)
             except NewnormalError as error:
                 refused.append((row, error.code, error.what))
             else:
-                rows.append({"window_end": said.said, name: said.to_json().decode(), ROW: row})
+                rows.append({"window_end": parsed.effective_from, name: parsed.to_json().decode(), ROW: row})
         schema = ControlMessage.arrow_schema().append(pa.field(ROW, pa.int32()))
         return Decoded(pa.Table.from_pylist(rows, schema), refused)
 
@@ -159,7 +159,7 @@ class ControlMessages:
         begins = [max(rule.time, rule.time if rule.start is None else rule.start) for rule in rules]
         versions = [(start if start >= base else before, rule) for start, rule in zip(begins, rules, strict=True)]
         labels = [Label.from_json(text) for text in texts[1] if text.encode() not in known]
-        dues = [LabelDue(label, label.said if label.said > base else before) for label in labels]
+        dues = [LabelDue(label, label.effective_from if label.effective_from > base else before) for label in labels]
         self.versions += versions
         self.labels += dues
         return versions, dues
@@ -204,10 +204,10 @@ def split(batch: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Splits a batch of both inputs into (features, control messages)."""
     if "rule" not in batch.columns:
         return batch, pl.DataFrame()
-    said = batch["rule"].is_not_null() | batch["label"].is_not_null()
-    if not said.any():
+    is_control = batch["rule"].is_not_null() | batch["label"].is_not_null()
+    if not is_control.any():
         return batch.drop("rule", "label"), pl.DataFrame()
-    return batch.filter(~said).drop("rule", "label"), batch.filter(said).select("rule", "label")
+    return batch.filter(~is_control).drop("rule", "label"), batch.filter(is_control).select("rule", "label")
 
 
 def _kept(record: type[R], text: str) -> list[R]:

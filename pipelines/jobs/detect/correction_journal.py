@@ -95,7 +95,7 @@ class CorrectionJournal:
         """The times of the snapshots after an instant."""
         return sorted(t for t in self.notes["snapshots"] if t > time)
 
-    def believed(self, time: int) -> dict[str, pa.Table] | None:
+    def models_at(self, time: int) -> dict[str, pa.Table] | None:
         """The models' state in the snapshot of a time; ``None`` if there is none, as nothing was learned by then."""
         stored = self.state.get(f"snapshot/{time}")
         return {name: frame.to_arrow() for name, frame in unpack(stored).items()} if stored else None

@@ -29,10 +29,10 @@ def followed(verdicts: pl.DataFrame, tables: Mapping[str | None, StateTable]) ->
             machine; the table under ``None`` has a row per machine and metric, for all other metrics.
     """
     known = pl.DataFrame([row for table, rows in _open(tables) for row in rows], _OPEN, orient="row")
-    said = verdicts["reported_by"].is_not_null()
-    if not known.height and not said.any():
+    by_rule = verdicts["reported_by"].is_not_null()
+    if not known.height and not by_rule.any():
         return verdicts
-    concerned = pl.concat([known.select(_KEY), verdicts.filter(said).select(_KEY)]).unique()
+    concerned = pl.concat([known.select(_KEY), verdicts.filter(by_rule).select(_KEY)]).unique()
     part = verdicts.with_row_index("_row").join(concerned, on=_KEY, how="semi", maintain_order="left")
     part = part.join(known, on=_KEY, how="left", maintain_order="left")
     part = part.with_columns(_now=pl.col("reported_by").is_not_null())

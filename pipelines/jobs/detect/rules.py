@@ -77,8 +77,8 @@ class Effects:
         found: list[list[str] | None] = [None] * len(muted)
         for rule, concerned in self.concerned:
             always = rule.skip_result or rule.skip_learning or rule.report or rule.weekend
-            said = concerned if always else concerned & muted & withheld(rule, value, typical)
-            for row in np.flatnonzero(said).tolist():
+            named = concerned if always else concerned & muted & withheld(rule, value, typical)
+            for row in np.flatnonzero(named).tolist():
                 found[row] = [*(found[row] or []), rule.id]
         return found
 

@@ -46,12 +46,12 @@ def revisions(decided: pl.DataFrame, inside: pl.DataFrame, evident: pl.Expr) -> 
     [(1, 'anomaly', 0, 'open', 3, 1)]
     """
     turned = decided.select(*KEY, pl.col("^context$").name.prefix("_"), _turned="turned", _decided="window_end")
-    said = inside.filter(evident).join(turned, on=KEY, how="inner", maintain_order="left")
-    said = worst(said.filter(pl.col("window_end") <= pl.col("_decided")), evident, "_decided")
-    if "_context" in said.columns:
+    revised = inside.filter(evident).join(turned, on=KEY, how="inner", maintain_order="left")
+    revised = worst(revised.filter(pl.col("window_end") <= pl.col("_decided")), evident, "_decided")
+    if "_context" in revised.columns:
         change = pl.col("_turned") == "state_change"
-        said = said.with_columns(context=pl.when(change).then("_context").otherwise("context"))
-    return said.with_columns(
+        revised = revised.with_columns(context=pl.when(change).then("_context").otherwise("context"))
+    return revised.with_columns(
         kind="_turned",
         since="onset",
         incident_state=pl.lit("open"),

@@ -110,7 +110,7 @@ class Wait:
         """Sleeps, longer with each call, and logs the reason at most every ten seconds.
 
         Args:
-            why: What is waited for, for the log.
+            why: Why the server's answer cannot be used yet; for the log.
 
         Raises:
             NewnormalError: ``ELASTICSEARCH_UNREACHABLE`` or ``SINK_STOPPED``, see `Patience.insist`.

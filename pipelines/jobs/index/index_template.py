@@ -23,7 +23,7 @@ class IndexTemplates:
         base: First part of the indices' names: `novelties`, or `novelties-v2` for another version.
         alias: Alias that new indices join; ``None``: they join none, as another version is read.
         record: Type of the records in the indices.
-        refresh_ms: Time between two refreshes that the server makes by itself, milliseconds.
+        refresh_ms: Interval of the server's own refreshes, milliseconds.
         replicas: Copies of each shard; ``None``: 0 if the cluster has one data node, else 1.
     """
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-_FIRST, _LAST = 0, 4_102_444_800_000  # 1970 to 2100: anything else is a broken clock and would litter the cluster
+_FIRST, _LAST = (
+    0,
+    4_102_444_800_000,
+)  # 1970 to 2100: other times come from a wrong clock, and would create useless indices
 
 
 def default_daily_from(now_ms: int) -> int:

@@ -81,7 +81,9 @@ class Sink:
             config.url, max_retries=0, retry_on_timeout=False, request_timeout=config.timeout_s
         )
         address = urlsplit(config.url)
-        self._patience = Patience(config.backoff, self._stop, f"{address.hostname}:{address.port}")  # no password
+        self._patience = Patience(
+            config.backoff, self._stop, f"{address.hostname}:{address.port}"
+        )  # without user and password
         self._templates = IndexTemplates(
             self._client, config.index, config.alias, record, refresh_ms=config.refresh_ms, replicas=config.replicas
         )

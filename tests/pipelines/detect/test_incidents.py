@@ -117,7 +117,7 @@ def test_a_label_that_closes_an_incident_says_so_in_the_next_verdict(emit: str, 
     )
     at = (QUIET + 5) * STEP
     label = Label(entity="a", metric=metric, start=at - STEP, end=at, time=at, verdict="new_normal")
-    news = pl.DataFrame({"label": [label.to_json().decode()], "window_end": [label.said]})
+    news = pl.DataFrame({"label": [label.to_json().decode()], "window_end": [label.effective_from]})
     batch = pl.concat([features, news], how="diagonal").with_columns(rule=pl.lit(None, pl.String))
     processor = build(Detect(DetectorSettings(emit=emit), Metrics(60_000)))
     said = processor.process(batch, ShardState(DictSegments()), Progress(-1, 10**9)).records

@@ -89,7 +89,7 @@ def window(entity: str, metric: str, number: int, value: float, revision: int = 
 
 
 def said(record: Rule | Label) -> Event:
-    return {"window_end": record.said, type(record).__name__.lower(): record.to_json().decode()}
+    return {"window_end": record.effective_from, type(record).__name__.lower(): record.to_json().decode()}
 
 
 def windows(steps: int = STEPS, seed: int = 0) -> list[Event]:

@@ -60,7 +60,7 @@ def _judged(
 ) -> pl.DataFrame:
     """Last verdicts of the streaming processor, in micro-batches cut at some windows, rows in any order."""
     segments, verdicts, before = DictSegments(), [], -(2**60)
-    told = [{type(one).__name__.lower(): one.to_json().decode(), "window_end": one.said} for one in said]
+    told = [{type(one).__name__.lower(): one.to_json().decode(), "window_end": one.effective_from} for one in said]
     notices = pl.DataFrame(told, {"rule": pl.String, "label": pl.String, "window_end": pl.Int64})
     features = pl.concat([features, notices], how="diagonal")
     edges = [START, *(START + cut * WINDOW for cut in sorted(cuts)), 2**60]

@@ -317,7 +317,7 @@ class LogDetection:
 
     def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Adds revisions: for each incident that proves to be a change of state, one of its worst verdict."""
-        said = verdicts.drop("_changes", "_unrest", "_unusual")
+        result = verdicts.drop("_changes", "_unrest", "_unusual")
         inside = (
             verdicts.drop("_changes", "_unrest").with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
         )
@@ -327,12 +327,12 @@ class LogDetection:
         if decided.height:
             whole = inside.drop("onset").join(decided.select("entity", "onset"), on="entity", how="inner")
             kinds = decided.with_columns(turned=pl.lit(Kind.STATE_CHANGE.value))
-            said = pl.concat([said, revisions(kinds, whole, self.unusual).select(said.columns)])
+            result = pl.concat([result, revisions(kinds, whole, self.unusual).select(result.columns)])
         goes_on = verdicts.filter("_unrest", ~pl.col("_changes"))
         still = worst(inside.join(goes_on, on="entity", how="semi"), self.unusual)
         others = state.worst.join(verdicts, on="entity", how="anti") if state.worst.height else still.clear()
         state.worst = pl.concat([others, still], how="diagonal_relaxed")
-        return said
+        return result
 
 
 def _influencers(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine: Ints) -> pl.DataFrame:

@@ -85,28 +85,28 @@ class LogShard(ShardJudging):
         labels = [*overdue, *self.control.due(work.before, work.now)]
         if not work.ready.height and not labels:
             return pl.DataFrame()
-        believed, stored = self.judge.detection.new_state(), self.state.get("logs")
+        models, stored = self.judge.detection.new_state(), self.state.get("logs")
         if stored:
-            believed.fill(unpack(stored))
-        verdicts = self._judge(believed, work, labels)
-        self.state.put("logs", pack(believed.to_frames()))
-        self.state.notes["keys"] = len(believed.machines)
+            models.fill(unpack(stored))
+        verdicts = self._judge(models, work, labels)
+        self.state.put("logs", pack(models.to_frames()))
+        self.state.notes["keys"] = len(models.machines)
         return verdicts.filter(reported()) if self.judge.novel_only and verdicts.height else verdicts
 
-    def _judge(self, believed: LogState, work: Work, labels: list[LabelDue]) -> pl.DataFrame:
+    def _judge(self, models: LogState, work: Work, labels: list[LabelDue]) -> pl.DataFrame:
         """The verdicts, with the rules in force applied."""
         detection, rules = self.judge.detection, self.control.in_force()
         last = int(work.ready["window_end"].to_numpy().max(initial=NEVER))
 
         def judge(some: pl.DataFrame, stop: int) -> pl.DataFrame:
-            return detection.process(some, believed, rules, min(stop, last))
+            return detection.process(some, models, rules, min(stop, last))
 
         def apply_label(label: Label) -> None:
-            detection.labels.apply(believed, label)
+            detection.labels.apply(models, label)
 
         verdicts = in_order(work.ready, work.before, work.now, judge, labels, apply_label)
         if not verdicts.height:
             return verdicts
         verdicts = verdicts.drop("announced").sort("window_end", "entity", maintain_order=True)
         verdicts = verdicts.with_columns(rules=_NO_NAMES, reported_by=_NO_NAMES)
-        return followed(applied(rules, verdicts), {METRIC: believed.machines})
+        return followed(applied(rules, verdicts), {METRIC: models.machines})

@@ -46,8 +46,8 @@ class LogState:
 
     def __init__(self, model: Templates, phases: Phases, feedback: Feedback) -> None:
         def machines(n: int) -> Columns:
-            said = prefixed("feedback.", feedback.new_state(n))
-            return phases.new_state(n) | said | {"last": np.zeros(n, np.int64)} | new_column(n)
+            feedback_columns = prefixed("feedback.", feedback.new_state(n))
+            return phases.new_state(n) | feedback_columns | {"last": np.zeros(n, np.int64)} | new_column(n)
 
         def entities(n: int) -> Columns:
             return model.new_tables(entities=n).entities | {

@@ -175,7 +175,7 @@ class AbsenceWatch:
             return
         own["owner"] = owner
         only = machines["only"].astype(np.int64)
-        for index in new.tolist():  # a series is new once
+        for index in new.tolist():  # not a loop over all records: each series is new only once
             machine = place[index]
             only[machine] = series[index] if only[machine] == _NONE else _SEVERAL
         machines["only"] = only

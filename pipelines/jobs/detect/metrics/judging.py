@@ -65,7 +65,7 @@ class MetricsShard(ShardJudging):
 
     def __init__(self, judge: MetricsJudge, state: ShardState, control: ControlMessages, before: int) -> None:
         self.judge, self.state, self.control = judge, state, control
-        self.believed = state.get("models")
+        self.stored = state.get("models")
         self.journal = CorrectionJournal(state, judge.horizon, before)
 
     @property
@@ -82,7 +82,7 @@ class MetricsShard(ShardJudging):
         corrections = Corrections(work.late, rules, [due for due in work.labels if due.takes_effect <= before])
         if not (corrections or self._is_due(work)):
             return pl.DataFrame()
-        models = detection.from_tables(_arrow(self.believed)) if self.believed else detection.new_state()
+        models = detection.from_tables(_arrow(self.stored)) if self.stored else detection.new_state()
         peers = PeersKept(state, self.judge.horizon, detection.detector.newcomers)
         micro_batch = MicroBatch(detection, self.journal, self.control, peers, self.judge.novel_only)
         corrected = micro_batch.correct(models, corrections, before) if corrections else pl.DataFrame()

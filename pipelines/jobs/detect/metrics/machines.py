@@ -114,7 +114,7 @@ class Machines:
             own = state.entities.columns
             taken, width = own["machine.metrics"], own["machine.width"]
             names = state.entities.keys()
-            for index in new.tolist():  # a series is new once
+            for index in new.tolist():  # not a loop over all records: each series is new only once
                 entity = owner[index]
                 slots[series[index]] = taken[entity]
                 taken[entity] += 1

@@ -147,12 +147,12 @@ class MicroBatch:
 
     def _part(self, time: int, entities: Collection[str]) -> DetectionState:
         """The models' state of some machines at the time of a snapshot."""
-        tables = self.journal.believed(time)
+        tables = self.journal.models_at(time)
         whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
         return whole.only(entities)
 
     def _amend(self, time: int, part: DetectionState, entities: Collection[str]) -> None:
-        tables = self.journal.believed(time)
+        tables = self.journal.models_at(time)
         whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
         whole.replace(part, entities)
         self.journal.keep(time, whole.to_tables())
