@@ -1,7 +1,7 @@
 """Checks before a start that the checkpoint of a job and its output belong together.
 
 A checkpoint numbers the micro-batches of its job, and the ledger in Kafka says which of them are in the output
-(see `engine.kafka.ledger`). A job whose checkpoint is gone would read its input again and write all output a
+(see `engine.kafka.exactly_once`). A job whose checkpoint is gone would read its input again and write all output a
 second time. A job whose checkpoint is older than its output would skip micro-batches whose numbers are in the ledger,
 although they hold other records now. Neither is started unless the user asks for it.
 """

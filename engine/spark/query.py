@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
-from engine.kafka.ledger import LEDGER_TOPIC, TransactionalWriter
+from engine.kafka.exactly_once import LEDGER_TOPIC, TransactionalWriter
 from engine.runtime import map_side as mapside
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS, Stats

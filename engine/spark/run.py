@@ -20,7 +20,7 @@ from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation
 from engine.kafka.admin import ensure_topics
 from engine.kafka.binding import beating, bound, make_topics
-from engine.kafka.ledger import LEDGER_TOPIC
+from engine.kafka.exactly_once import LEDGER_TOPIC
 from engine.spark.checkpoint_layout import check_definitions, check_layout
 from engine.spark.checkpoint_lock import NO_NAMESPACE, taken
 from engine.spark.failure import reason, slow_start

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from engine.spec.duration import NEVER, DurationField
 from engine.watermarks.clock import PartitionClock
+from engine.watermarks.idleness import is_idle
 from engine.watermarks.strategy import WatermarkStrategy
 
 
@@ -45,7 +46,7 @@ class Punctuated(WatermarkStrategy):
         return NEVER if clock.writer_watermark is None else clock.writer_watermark
 
     def is_active(self, clock: PartitionClock) -> bool:
-        return clock.last - clock.last_record < self.idle_after
+        return not is_idle(clock, self.idle_after)
 
     def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
         given = records.column(self.column).cast(pa.int64())

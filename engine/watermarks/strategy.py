@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from engine.spec.duration import NEVER, DurationField
 from engine.watermarks.clock import PartitionClock
+from engine.watermarks.idleness import is_idle
 from engine.watermarks.marker import Observed
 
 
@@ -42,7 +43,7 @@ class WatermarkStrategy(ABC):
 
     def is_active(self, clock: PartitionClock) -> bool:
         """True if the watermark waits for the partition: always if its writer sends watermarks, else if not idle."""
-        return clock.writer_watermark is not None or clock.last - clock.last_record < self.idle_after
+        return clock.writer_watermark is not None or not is_idle(clock, self.idle_after)
 
     def record_watermarks(self, records: pa.Table) -> pa.ChunkedArray | None:
         """The watermark that each record carries, null for none; ``None``: the watermarks of the writers are used."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.kafka.ledger import LEDGER_TOPIC
+from engine.kafka.exactly_once import LEDGER_TOPIC
 
 RAW_JSON = "telemetry.json"
 RAW_TELEGRAF = "telemetry.telegraf"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from engine.kafka import ledger
-from engine.kafka.ledger import TransactionalWriter
+from engine.kafka import exactly_once
+from engine.kafka.exactly_once import TransactionalWriter
 from engine.runtime.messages import Outgoing
 from engine.spec.errors import NewnormalError
 
@@ -98,7 +98,7 @@ CONNECT = ["init", "read the ledger"]
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     broker = Broker()
     for name in ("Producer", "Consumer"):
-        monkeypatch.setattr(ledger, name, lambda settings: Clients(broker, settings))
+        monkeypatch.setattr(exactly_once, name, lambda settings: Clients(broker, settings))
     return broker
 
 
@@ -175,7 +175,7 @@ def test_each_job_has_its_own_transactions_and_each_checkpoint_its_own_numbers(
 ) -> None:
     made: list[dict[str, Any]] = []
     for name in ("Producer", "Consumer"):
-        monkeypatch.setattr(ledger, name, lambda settings: made.append(settings) or Clients(Broker(), settings))
+        monkeypatch.setattr(exactly_once, name, lambda settings: made.append(settings) or Clients(Broker(), settings))
     for job, epoch in (("a", "1"), ("a", "2"), ("b", "1")):
         TransactionalWriter("nowhere", job, epoch=epoch).write(0, batch(b"x"))
     writers = [settings["transactional.id"] for settings in made if "transactional.id" in settings]

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from engine.kafka.ledger import TransactionalWriter
+from engine.kafka.exactly_once import TransactionalWriter
 from engine.runtime.messages import Outgoing
 from pipelines.contracts import topics
 from tests.integration.conftest import Pipeline

@@ -11,10 +11,10 @@ import polars as pl
 
 from engine.columns.packing import grouped
 from engine.operators.windows import WindowAggregate
-from engine.spec.duration import NEVER
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.vectorized.processor import Processor, Results, StateCounts
+from engine.vectorized.windows.allowed_lateness import closed_until
 from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
 from engine.vectorized.windows.slices import SliceStore, of_slices
@@ -47,7 +47,7 @@ class SlicedWindows(Processor):
         if not batch.width:  # the operator before this one in a chain had no results
             batch = pl.DataFrame(schema={self.config.time: pl.Int64, **dict.fromkeys(self.key, pl.String)})
         batch = batch.with_columns(self.window.slice_start(pl.col(self.config.time)).alias(PARTIAL))
-        too_late = pl.col(PARTIAL) + self.window.size_ms + self.lateness <= progress.before
+        too_late = pl.col(PARTIAL) + self.window.size_ms <= closed_until(progress.before, self.lateness)
         late = batch.filter(too_late).drop(PARTIAL)
         batch = batch.filter(~too_late) if late.height else batch
         changed = self._add(batch, slices, progress.before) if batch.height else None
@@ -101,8 +101,7 @@ class SlicedWindows(Processor):
     def _revise(self, changed: pl.DataFrame, slices: SliceStore, state: ShardState, before: int) -> pl.DataFrame:
         """The new revisions of windows over changed keys and slices whose allowed lateness is not over."""
         windows = self._explode(changed).select(*self.key, END).unique()
-        over = max(NEVER, before - self.lateness)
-        windows = windows.filter((pl.col(END) <= before) & (pl.col(END) > over))
+        windows = windows.filter((pl.col(END) <= before) & (pl.col(END) > closed_until(before, self.lateness)))
         pieces = []
         for (end,), group in windows.partition_by(END, as_dict=True).items():
             name = f"late/{end}"

@@ -14,6 +14,8 @@ from engine.spec.duration import END_OF_TIME
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.triggers import AccumulatingAndRetracting, Discarding
 from engine.vectorized.windows.partials import WINDOW, Partials
+from engine.vectorized.windows.retractions import Retractions
+from engine.vectorized.windows.session_merging import merge_sessions
 from engine.vectorized.windows.trigger_logic import END, FRESH, NEW, OPENED, TriggerLogic, TriggerMoment
 
 SEGMENT = "windows"
@@ -41,7 +43,7 @@ class WindowTable:
             none = keys.select(self.key).with_columns(pl.lit(0, pl.Int64).alias(c) for c in (START, END))
             tables[_WINDOWS] = none.clear()
         self.windows = self._complete(tables.pop(_WINDOWS))
-        self.emitted = tables.pop(_EMITTED, None)
+        self.retractions = Retractions(tables.pop(_EMITTED, None))
         self.partials = Partials(config, tables)
         self.changed = False
 
@@ -63,34 +65,13 @@ class WindowTable:
         return records.join(spans.drop("__known"), on=by, how="left", maintain_order="left").drop(START, END)
 
     def merge(self, records: pl.DataFrame) -> pl.DataFrame:
-        """Session merging: adds to records the number of the window into which their span is merged.
-
-        Overlapping spans of a key, those of records and of open windows, become one window.
-        """
-        keys = records.select(self.key).unique()
-        self.windows = self.windows.drop(NEW, strict=False)
-        windows = self.windows.with_row_index("__old").with_columns(pl.lit(None, pl.Int64).alias("__record"))
-        mine = windows.join(keys, on=self.key, how="semi")
-        rest = windows.join(keys, on=self.key, how="anti", maintain_order="left")
-        numbered = records.select(*self.key, START, END).with_row_index("__record")
-        new = self._complete(numbered).with_columns(pl.lit(None, pl.UInt32).alias("__old"))
-        rows = pl.concat([mine, new.select(mine.columns)], how="vertical_relaxed").sort(*self.key, START, END)
-        reach = pl.col(END).cum_max().shift(1).over(self.key)
-        first = reach.is_null() | (pl.col(START) >= reach)
-        rows = rows.with_columns((first.cum_sum().cast(pl.Int64) - 1 + rest.height).alias(WINDOW))
-        columns = self.logic.merged() | {START: pl.col(START).min(), END: pl.col(END).max()}
-        columns |= {PANES: pl.col(PANES).max(), REVISION: pl.col(REVISION).max()}
-        columns |= {k: pl.col(k).first() for k in self.key}
-        merged = rows.group_by(WINDOW).agg(e.alias(n) for n, e in columns.items()).sort(WINDOW)
-        to = np.full(windows.height, -1, np.int64)
-        to[rest["__old"].to_numpy()] = np.arange(rest.height)
-        was = rows.filter(pl.col("__old").is_not_null())
-        to[was["__old"].to_numpy()] = was[WINDOW].to_numpy()
-        self._renumber(to)
-        names = self.windows.columns
-        self.windows = pl.concat([rest.select(names), merged.select(names)], how="vertical_relaxed")
-        number = rows.filter(pl.col("__record").is_not_null()).sort("__record")[WINDOW]
-        return records.drop(START, END).with_columns(number)
+        """Adds to records with their span the number of the session into which the span is merged."""
+        opened = self._complete(records.select(*self.key, START, END))
+        columns = self.logic.merged() | {PANES: pl.col(PANES).max(), REVISION: pl.col(REVISION).max()}
+        found = merge_sessions(self.windows.drop(NEW, strict=False), opened, self.key, columns)
+        self._renumber(found.moved)
+        self.windows = found.windows
+        return records.drop(START, END).with_columns(found.number)
 
     def add(self, records: pl.DataFrame, clock: int) -> None:
         """Puts records into their windows."""
@@ -140,7 +121,7 @@ class WindowTable:
         names = [WINDOW, *self.key, START, END, *self.config.aggregates, PANES, "timing", REVISION]
         panes = results.select(names)
         if self.retracting:
-            panes = self._retracted(panes.with_columns(pl.lit(False).alias("retraction")))
+            panes = self.retractions.before(panes)
         if self.discarding:
             self.partials.clear(windows[WINDOW], self.windows.height)
         not_early = (moment.timing() != "early").cast(pl.Int64)
@@ -151,15 +132,6 @@ class WindowTable:
         )
         self.changed = True
         return panes.drop(WINDOW)
-
-    def _retracted(self, panes: pl.DataFrame) -> pl.DataFrame:
-        """Puts before each pane the retraction of the row that it replaces, and remembers the pane for the next one."""
-        if self.emitted is None:
-            self.emitted = panes.clear()
-        again = pl.col(WINDOW).is_in(panes[WINDOW].implode())
-        back = self.emitted.filter(again).with_columns(pl.lit(True).alias("retraction"))
-        self.emitted = pl.concat([self.emitted.filter(~again), panes], how="diagonal_relaxed")
-        return pl.concat([back, panes], how="diagonal_relaxed")
 
     def close(self, until: int, moment: TriggerMoment) -> pl.DataFrame | None:
         """Closes the windows that end up to an instant; windows with records that were in no pane fire."""
@@ -176,9 +148,7 @@ class WindowTable:
 
     def _renumber(self, to: npt.NDArray[np.int64]) -> None:
         self.partials.move(to)
-        if self.emitted is not None:
-            now = pl.Series(WINDOW, to[self.emitted[WINDOW].to_numpy()], pl.Int64)
-            self.emitted = self.emitted.with_columns(now).filter(pl.col(WINDOW) >= 0)
+        self.retractions.move(to)
 
     def save(self, state: ShardState) -> None:
         """Writes the table and the contents to the state if they have changed."""
@@ -188,6 +158,6 @@ class WindowTable:
             state.remove(SEGMENT)
             return
         tables = {_WINDOWS: self.windows.drop(NEW, strict=False)} | self.partials.whole()
-        if self.emitted is not None:
-            tables[_EMITTED] = self.emitted
+        if self.retractions.rows is not None:
+            tables[_EMITTED] = self.retractions.rows
         state.put(SEGMENT, pack(tables))

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.operators.windows import WindowAggregate
-from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Progress
 from engine.state.segments import ShardState
 from engine.vectorized.processor import Processor, Results, StateCounts
+from engine.vectorized.windows.allowed_lateness import closed_until
 from engine.vectorized.windows.partials import WINDOW
 from engine.vectorized.windows.table import SEGMENT, START, WindowTable
 from engine.vectorized.windows.trigger_logic import END, NEW, TriggerLogic, TriggerMoment
@@ -42,7 +42,7 @@ class GeneralWindows(Processor):
         table = WindowTable(self.config, self.logic, state, batch.clear())
         before, now, clock = progress.before, progress.now, progress.clock
         panes = [table.look(TriggerMoment("clock", before, before, clock))] if clock > progress.clock_before else []
-        records, late = self._spans(batch, self._over(before))
+        records, late = self._spans(batch, closed_until(before, self.lateness))
         if records.height:
             moment = TriggerMoment("record", before, before, clock)
             records = records if self.config.window.merges else table.number(records)
@@ -51,15 +51,11 @@ class GeneralWindows(Processor):
                 if self.config.fires.by_record:
                     panes.append(table.look(moment))
         moment = TriggerMoment("watermark", before, now, clock)
-        panes += [table.look(moment), table.close(self._over(now), moment)]
+        panes += [table.look(moment), table.close(closed_until(now, self.lateness), moment)]
         table.save(state)
         fired = [some for some in panes if some is not None]
         held = StateCounts(open=table.windows.height)
         return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late, held)
-
-    def _over(self, watermark: int) -> int:
-        """Windows that end up to this instant are closed for good: the watermark less the allowed lateness."""
-        return END_OF_TIME if watermark == END_OF_TIME else max(NEVER, watermark - self.lateness)
 
     def _spans(self, batch: pl.DataFrame, over: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """A row for each open span of each record, in order of arrival; and the late records, which have none."""

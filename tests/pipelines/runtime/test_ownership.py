@@ -18,7 +18,7 @@ from deploy.embedded.endpoints import Endpoints
 from deploy.embedded.ports import HOST
 from engine.kafka.admin import ensure_topics
 from engine.kafka.content import values
-from engine.kafka.ledger import TransactionalWriter
+from engine.kafka.exactly_once import TransactionalWriter
 from engine.runtime.messages import Outgoing
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
