@@ -143,7 +143,7 @@ def test_detached_servers_serve_are_joined_survive_kill_9_with_their_data_and_st
     processes = family(running(clean))
     assert cli("down", *state).stdout == "stopped\n"
     assert_all_gone(processes)
-    assert "nothing was running" in cli("down", *state).stdout
+    assert "no server was running" in cli("down", *state).stdout
 
 
 def test_nothing_is_left_when_the_owner_is_killed_and_taken_ports_are_avoided(clean: Settings) -> None:
