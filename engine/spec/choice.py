@@ -1,4 +1,4 @@
-"""A word that a user chooses out of a few, checked when the specification is made."""
+"""Checks, when a specification is built, a value that must be one of a few words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.spec.errors import NewnormalError
 
 
 def check_choice(value: str, accepted: object, where: str) -> None:
-    """Refuses a word that is none of those of a type.
+    """Refuses a word that is not a member of a type.
 
     Args:
         value: The word.

@@ -1,7 +1,7 @@
-"""A log in the state of a shard: what a batch adds is a part of its own, and parts written before are left alone.
+"""A log in the state of a shard: each micro-batch adds a part of its own and leaves earlier parts as they are.
 
-So the cost of a batch follows its records, not what is held already. Whoever has a log reads the parts that it needs,
-chosen by their marks, and from time to time makes one part of several.
+So the cost of a micro-batch follows its records, not what is stored already. The owner of a log reads the parts that it
+needs, chosen by their marks, and merges parts from time to time.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class Part(NamedTuple):
     """One part of a log.
 
     Attributes:
-        number: Names it; a part that was added later has a greater one.
-        mark: By which its owner chooses parts: the slice it is of, say, or the instant at which it is needed.
-        rows: How much is in it, as its owner counts.
+        number: Number of the part; a part that was added later has a greater number.
+        mark: Integer by which the owner chooses parts, for example the start of a slice or the time when it is needed.
+        rows: Size of the part, as its owner counts it.
     """
 
     number: int
@@ -27,13 +27,13 @@ class Part(NamedTuple):
 
 
 class PartLog:
-    """Parts of a shard's state, each some named tables.
+    """A log in a shard's state; each part has some named tables.
 
-    State: segment ``<name>/<number>``, a part; the note ``<name>/``, number and rows of each part by its mark.
+    State: segment ``<name>/<number>`` holds a part. The note ``<name>/`` has number and rows of each part, by its mark.
 
     Args:
-        state: The shard's.
-        name: Of the log; no other segments begin with it.
+        state: The state of the shard.
+        name: Name of the log; no other segments may begin with it.
 
     >>> import polars as pl
     >>> from engine.state.segments import DictSegments
@@ -51,29 +51,29 @@ class PartLog:
 
     @property
     def parts(self) -> list[Part]:
-        """All parts in the order in which they were added; one that replaced others stands where the first was."""
+        """All parts in the order in which they were added; a part that replaced others has the place of the first."""
         return sorted(part for mark in self.marks for part in self.of(mark))
 
     @property
     def marks(self) -> list[int]:
-        """The marks that parts have, each once."""
+        """The distinct marks of all parts."""
         return [int(mark) for mark in self._noted]
 
     @property
     def most_rows(self) -> int:
-        """Rows of the part with the most; 0 without any."""
+        """The number of rows of the largest part; 0 if there are no parts."""
         return max((rows for parts in self._noted.values() for _, rows in parts), default=0)
 
     def count(self, mark: int) -> int:
-        """How many parts have a mark."""
+        """The number of parts with a mark."""
         return len(self._noted.get(str(mark), ()))
 
     def of(self, mark: int) -> list[Part]:
-        """The parts that have a mark."""
+        """The parts with a mark."""
         return [Part(number, mark, rows) for number, rows in self._noted.get(str(mark), ())]
 
     def append(self, tables: Tables, mark: int = 0, rows: int = 0) -> None:
-        """Adds a part; reads none."""
+        """Adds a part without reading others."""
         self._next += 1
         self._put(self._next - 1, tables, mark, rows)
 
@@ -84,7 +84,7 @@ class PartLog:
         return unpack(value)
 
     def replace(self, parts: Sequence[Part], tables: Tables, mark: int = 0, rows: int = 0) -> None:
-        """Puts one part in the place of some others; without others it is added."""
+        """Replaces some parts by one; without parts to replace, it is added."""
         if not parts:
             self.append(tables, mark, rows)
             return
@@ -100,7 +100,7 @@ class PartLog:
             self.state.remove(self._segment(part.number))
 
     def fewest_neighbours(self) -> list[Part]:
-        """The two parts next to each other that have the fewest rows together: those that cost least to make one of."""
+        """The two neighbouring parts with the fewest rows together, which are the cheapest to merge."""
         parts = self.parts
         at = min(range(1, len(parts)), key=lambda i: parts[i - 1].rows + parts[i].rows)
         return parts[at - 1 : at + 1]
