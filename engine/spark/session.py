@@ -133,7 +133,11 @@ def submitted_session() -> SparkSession:
     for name, value in TUNED.items():
         if not told.contains(name):
             builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    # Spark does not give --py-files to the worker in which it prepares a stateful operator
+    known = [path for path in (session.sparkContext.environment.get("PYTHONPATH"), *sys.path) if path]
+    session.sparkContext.environment["PYTHONPATH"] = os.pathsep.join(known)
+    return session
 
 
 def end(session: SparkSession, at_once: bool = False) -> None:
