@@ -322,3 +322,21 @@ def test_outputs_that_are_not_described_follow_from_the_job() -> None:
 @pytest.mark.parametrize("name", engine.__all__)
 def test_each_public_name_is_there(name: str) -> None:
     assert getattr(engine, name) is not None
+
+
+class Measured(Record):
+    """A count and a mean, both as numbers that may have a fraction."""
+
+    identity = ("word", "window_end")
+
+    word: str
+    window_start: Instant
+    window_end: Instant
+    revision: int
+    n: float
+    mean: float | None = None
+
+
+def test_whole_and_broken_numbers_may_be_written_to_a_field_of_broken_ones() -> None:
+    made = keyed().window(Tumbling("10s")).aggregate(n=Count(), mean=Mean("weight")).write("measured", Measured)
+    assert made.outputs[0].record is Measured

@@ -167,6 +167,25 @@ def test_a_timer_fires_at_its_event_time_ahead_of_later_records(run: Run) -> Non
     ]
 
 
+class Hurried(Logic):
+    """Sets a timer at an instant that has passed."""
+
+    def on_records(self, turn: Turn) -> None:
+        turn.timer[:] = turn.time - 5000
+
+    def on_timers(self, turn: Turn) -> None:
+        turn.emit({"word": np.full(len(turn), "done", object)})
+
+
+def test_a_timer_in_the_past_fires_a_millisecond_after_the_record_that_set_it(run: Run) -> None:
+    batch = taken("l", point(1000), point(1001), point(7000))
+    assert of(run(stream().process(Process(Hurried())), batch), "time", "word") == [
+        (1001, "done"),
+        (1002, "done"),
+        (7001, "done"),
+    ]
+
+
 def test_keys_that_are_idle_are_forgotten(driven: Callable[..., Any]) -> None:
     job = job_of(stream().process(Deduplicate(by=("value",), within="1s")))
     sizes = []
