@@ -83,3 +83,14 @@ def test_batches_make_no_difference(size: int) -> None:
     holes = [("a", metric, 150, 170) for metric in "xyz"]
     frame = _frame(*holes, ("b", "y", 100, 130), ("b", "x", 140, 160), machines={"a": "xyz", "b": "xyz", "c": "x"})
     assert _news(frame, size) == _news(frame)
+
+
+def test_of_the_windows_that_came_a_five_thousandth_is_forgotten_with_each() -> None:
+    """The first eleven are not counted: by then it is known how far apart windows are."""
+    detection = Detection(DetectorSettings())
+    frame = _frame(machines={"a": "x", "b": "x"})
+    _, state = detection.process(frame, detection.new_state(), now=STEPS * MINUTE)
+    counted = STEPS - 11
+    wanted = 5000 * (1 - (1 - 1 / 5000) ** counted)
+    for row in range(2):
+        assert abs(float(state.series.columns["heard.came"][row]) - wanted) < 1e-3
