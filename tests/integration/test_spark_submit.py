@@ -30,7 +30,7 @@ SECONDS = 200
 
 
 def written(folder: Path, bootstrap: str) -> Path:
-    """The page's word count with the lines that run it, on topics and a state of its own."""
+    """The page's word count with the lines that run it, on topics and a state of its own; `Word` in another module."""
     section = PAGE.read_text().partition("## From Python")[2]
     lines = re.search(r"\n((?:    .*\n|\n)+?)\nand give", section)
     assert lines is not None
@@ -41,13 +41,17 @@ def written(folder: Path, bootstrap: str) -> Path:
     for found, wanted in (own | {'state="state"': f'state="{folder / "state"}"'}).items():
         assert found in code
         code = code.replace(found, wanted)
-    file.write_text(code)
+    head, record, rest = re.split(r"(class Word\(Record\):\n(?:    .*\n)+)", code)
+    (folder / "others").mkdir()
+    (folder / "others" / "submitted_records.py").write_text(f"from engine import Instant, Record\n\n\n{record}")
+    file.write_text(f"{head}from submitted_records import Word\n{rest}")
     return file
 
 
 def test_the_word_count_runs_under_spark_submit_and_nobody_else_may_run_it_meanwhile(
-    endpoints: Endpoints, tmp_path: Path
+    endpoints: Endpoints, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path / "others"))
     bootstrap, begin, log = endpoints.bootstrap, hour_ago(), tmp_path / "log"
     file, words = written(tmp_path, endpoints.bootstrap), some_words(2_000, hour_ago())
     ensure_topics(bootstrap, {"submitted.words": {}}, 2)
@@ -55,7 +59,8 @@ def test_the_word_count_runs_under_spark_submit_and_nobody_else_may_run_it_meanw
     pass_time(bootstrap, "submitted.words", {"time": begin + 400_000, "word": "end"}, 2)
     (job,) = load_jobs([str(file)])._jobs.values()
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]"]
-    command += ["--jars", ",".join(map(str, spark_jars())), str(file)]
+    command += ["--jars", ",".join(map(str, spark_jars()))]
+    command += ["--py-files", str(tmp_path / "others" / "submitted_records.py"), str(file)]
     given = {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as out:
         process = subprocess.Popen(command, env=os.environ | given, cwd=tmp_path, stdout=out, stderr=out)
