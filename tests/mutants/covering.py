@@ -41,6 +41,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "engine/spec",
         (
+            "tests/engine/test_json_records.py",
             "tests/engine/test_settings.py",
             "tests/engine/test_records.py",
             "tests/engine/test_built_wrong.py",
@@ -62,6 +63,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "engine/runtime",
         (
+            "tests/engine/test_explain.py",
             "tests/engine/test_pieces_of_a_batch.py",
             "tests/engine/test_sources.py",
             "tests/engine/test_json_records.py",
@@ -144,7 +146,10 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "engine/reference/rates",
         ("tests/engine/test_aggregates.py", "tests/engine/test_windows_match_reference.py"),
     ),
-    ("engine/reference/windows", ("tests/engine/test_final_panes.py", "tests/transcripts/test_transcripts.py")),
+    (
+        "engine/reference/windows",
+        ("tests/engine/test_time.py", "tests/engine/test_final_panes.py", "tests/transcripts/test_transcripts.py"),
+    ),
     ("engine/reference/triggers", ("tests/engine/test_final_panes.py", "tests/transcripts/test_transcripts.py")),
     ("engine/reference", ("tests/transcripts/operators", "tests/engine/operators", "tests/transcripts")),
     (
@@ -225,6 +230,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "models",
         (
+            "tests/pipelines/contracts/test_explanations.py",
             "tests/models/test_constants_in_use.py",
             "tests/models/test_frozen.py",
             "tests/models/test_models.py",
