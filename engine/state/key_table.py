@@ -11,7 +11,7 @@ import polars as pl
 
 from engine.columns.arrays import Columns, Default
 from engine.columns.packing import alike, firsts
-from engine.state.log import PartLog
+from engine.state.part_log import PartLog
 from engine.state.segments import ShardState, Tables
 
 LARGE, MOST_PARTS = 50_000, 8

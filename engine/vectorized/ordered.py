@@ -11,7 +11,7 @@ import polars as pl
 from engine.operators.ordered import EventTimeOrdered
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Progress
-from engine.state.log import Part, PartLog
+from engine.state.part_log import Part, PartLog
 from engine.state.segments import ShardState
 from engine.vectorized.processor import Processor, Results, StateCounts
 

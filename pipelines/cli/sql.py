@@ -24,7 +24,7 @@ from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import tables
-from pipelines.query.evaluate import LiveQuery, LiveTable, evaluate
+from pipelines.query.ad_hoc import LiveQuery, LiveTable, evaluate
 from pipelines.query.windowed_sql import Query, parse
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import polars as pl
 
-from engine.state.log import PartLog
+from engine.state.part_log import PartLog
 from engine.state.segments import ShardState, Tables
 from engine.vectorized.windows.folds import PARTIAL, SUMS, tables_by_name
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.spec.duration import NEVER
-from engine.state.log import PartLog
+from engine.state.part_log import PartLog
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
 from pipelines.jobs.detect.state_table import as_frame

@@ -23,7 +23,7 @@ from engine.spec.source import Source
 from pipelines.cli.main import app
 from pipelines.contracts.records import Novelty, Telemetry
 from pipelines.query import tables
-from pipelines.query.evaluate import LiveQuery, LiveTable, evaluate
+from pipelines.query.ad_hoc import LiveQuery, LiveTable, evaluate
 from pipelines.query.windowed_sql import Spec, parse
 
 T0 = 1_700_000_000_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.state.log import Part, PartLog
+from engine.state.part_log import Part, PartLog
 from engine.state.segments import DictSegments, ShardState, Tables
 from tests.engine.operators.conftest import some_examples
 from tests.engine.operators.test_state import Counted
