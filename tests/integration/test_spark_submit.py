@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,9 @@ def test_the_word_count_runs_under_spark_submit_and_nobody_else_may_run_it_meanw
     command += ["--py-files", str(tmp_path / "others" / "submitted_records.py"), str(file)]
     given = {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as out:
-        process = subprocess.Popen(command, env=os.environ | given, cwd=tmp_path, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            command, env=os.environ | given, cwd=tmp_path, stdout=out, stderr=out, start_new_session=True
+        )
     try:
         deadline = time.monotonic() + SECONDS
         while sum(row["n"] for row in read(bootstrap, "submitted.counts")) < len(words):
@@ -71,10 +74,11 @@ def test_the_word_count_runs_under_spark_submit_and_nobody_else_may_run_it_meanw
             time.sleep(0.5)
         with pytest.raises(NewnormalError, match=r"ALREADY_RUNNING: submitted\.counts runs in process"):
             run(job, kafka=bootstrap, state=tmp_path / "state")
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does at Ctrl-C: Spark's JVM and the program get it
         process.wait(60)
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     counts = read(bootstrap, "submitted.counts")
     expected = Counter((row["word"], row["time"] // 10_000 * 10_000) for row, _ in words)
     assert Counter({(row["word"], row["window_start"]): row["n"] for row in counts}) == expected
