@@ -199,7 +199,7 @@ def buffered(settings: Settings, name: str, address: Callable[[], str], tell: Te
         NewnormalError: ``BUFFER_UNUSABLE``.
     """
     outage = Outage(tell, "in the buffer")
-    path = settings.folder("buffer") / f"{quote(name, safe='')}.sqlite"
+    path = settings.common_folder("buffer") / f"{quote(name, safe='')}.sqlite"
     size = megabytes(settings.buffer.size) * 2**20
     buffer = DiskBuffer(path, size, duration_ms(settings.buffer.age), outage.drop)
     if buffer.waiting:

@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 def check(
     bootstrap: str,
-    namespace: str,
+    owner: str,
     ledger: str,
     checkpoints: Path,
     outputs: Mapping[str, Collection[str]],
@@ -39,7 +39,7 @@ def check(
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        namespace: Prefix of the ledgers' groups.
+        owner: Put before the names of jobs in the names of the ledgers' groups.
         ledger: The ledger's topic.
         checkpoints: Directory of the jobs' checkpoints.
         outputs: The jobs to start, and the topics to which each writes its results.
@@ -52,14 +52,14 @@ def check(
     kafka = _Kafka(bootstrap, ledger)
     missing, behind = {}, {}
     for job, topics in outputs.items():
-        written = kafka.written(f"{namespace}{job}.ledger.")
+        written = kafka.written(f"{owner}{job}.ledger.")
         mine, last = identity(checkpoints / job), last_batch(checkpoints / job)
         if mine is None and written and kafka.any_records(topics):
             missing[job] = f"{job} has written to {', '.join(topics)} from checkpoint {' and '.join(sorted(written))}"
         elif mine is not None and written.get(mine, -1) > last:
             behind[job] = f"{job} has written micro-batch {written[mine]}, its checkpoint ends with {last}"
             if write_again:
-                kafka.set_back(f"{namespace}{job}.ledger.{mine}", last)
+                kafka.set_back(f"{owner}{job}.ledger.{mine}", last)
     if write_again:
         for told in [*missing.values(), *behind.values()]:
             log.warning("output is written a second time, as asked for", reason=told)

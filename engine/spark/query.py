@@ -38,7 +38,7 @@ class Runtime:
         max_messages: Largest number of messages in a micro-batch of other topics.
         max_documents: Largest number of messages in a micro-batch that is not written to Kafka.
         ledger: Topic of the ledger.
-        namespace: Prefix of the transactional ids.
+        owner: Put before the names of jobs in transactional ids and consumer groups.
         stopping: Event that is set when the jobs are to stop; it ends their waiting for Kafka.
         writers: The latest writer of each job.
     """
@@ -51,7 +51,7 @@ class Runtime:
     max_messages: int = 400_000
     max_documents: int = 5_000
     ledger: str = LEDGER_TOPIC
-    namespace: str = ""
+    owner: str = ""
     stopping: threading.Event = field(default_factory=threading.Event)
     writers: dict[str, TransactionalWriter] = field(default_factory=dict)
 
@@ -136,7 +136,7 @@ def writer_of(name: str, runtime: Runtime) -> TransactionalWriter:
     """A new writer for a job whose checkpoint exists; the writer of an earlier query that failed is closed."""
     if name in runtime.writers:
         runtime.writers.pop(name).close()
-    job, epoch = runtime.namespace + name, checkpoint_id(runtime, name)
+    job, epoch = runtime.owner + name, checkpoint_id(runtime, name)
     runtime.writers[name] = TransactionalWriter(runtime.bootstrap, job, runtime.ledger, epoch, runtime.stopping)
     return runtime.writers[name]
 

@@ -39,7 +39,7 @@ def console(
     }
     settings = load(**overrides)
     settings = running(settings, kafka=False)
-    store = Store(settings.elasticsearch.url or "", settings.index)
+    store = Store(settings.elasticsearch.url or "", settings.alias)
     shown = settings.console
     app = create_app(store, zone=settings.detector.timezone, listening=shown.host, hosts=shown.hosts.split(","))
     server = serve(app, shown.host, shown.port)

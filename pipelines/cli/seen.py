@@ -32,7 +32,7 @@ def warn_if_unseen(settings: Settings, entity: str, metric: str) -> None:
         return
     running = services.status(settings)
     url = settings.elasticsearch.url or (running.endpoints.elasticsearch_url if running else "")
-    if warning := _unseen(url, settings.index, entity, metric) if url else _UNCHECKED:
+    if warning := _unseen(url, settings.alias, entity, metric) if url else _UNCHECKED:
         typer.echo(f"warning: {visible(warning)}", err=True)
 
 

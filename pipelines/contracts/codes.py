@@ -43,6 +43,18 @@ internal(
     "report it with the stack trace; the message names its file",
 )
 
+versions = section("Versions and replay")
+versions("VERSION_INVALID", "a version cannot have this name", "use a name such as `v2`")
+versions("VERSION_UNKNOWN", "there is no version of this name", "`newnormal versions` shows the names")
+versions("VERSION_EXISTS", "a version of this name exists and was made otherwise", "use another name, or retire it")
+versions("VERSION_SETTINGS", "a version cannot differ from its base in this setting", "the message says why")
+versions("VERSION_SHOWN", "the alias shows the version, so it cannot be retired", "promote another version first")
+versions("VERSION_NEEDED", "another version reads what this one writes", "retire that version first")
+versions("VERSION_RUNS", "jobs of the version run now", "stop the process that the message names")
+versions("VERSION_EMPTY", "the version has no indices that could be shown", "wait until its sink has stored verdicts")
+versions("VERSION_NOT_WRITTEN", "Kafka did not accept the entry of a version", "make sure that Kafka answers")
+versions("REPLAY_BOUNDS", "a replay begins or ends where it cannot", "the message says what is accepted")
+
 jobs = section("Jobs")
 jobs("JOBS_FILE", "a file of jobs cannot be loaded, or has no such job", "the message says what is accepted")
 jobs(

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from engine.spark.checkpoint_lock import NO_NAMESPACE
@@ -38,6 +38,7 @@ from pipelines.contracts.setting_types import (
     Url,
     Whole,
 )
+from pipelines.contracts.version_names import VersionNames
 
 _MOST_SLICES = 1_000
 """The most sliding windows that one record may belong to; each of them keeps state."""
@@ -165,6 +166,7 @@ class Settings(BaseSettings):
     buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
     log: LogSettings = LogSettings()
+    _names: VersionNames = PrivateAttr(default_factory=VersionNames)
 
     @classmethod
     def settings_customise_sources(
@@ -178,14 +180,43 @@ class Settings(BaseSettings):
         """The sources of settings, the strongest first: command line (init), environment, newnormal.toml."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
+    def of(self, names: VersionNames) -> Settings:
+        """These settings for one version of the chain: its topics, indices and folders."""
+        mine = self.model_copy()
+        mine._names = names
+        return mine
+
+    @property
+    def version(self) -> str:
+        """Name of the version whose topics, indices and folders these settings name; ``v1`` unless `of` chose one."""
+        return self._names.version
+
     def topic(self, name: str) -> str:
-        """The full name of a topic, with the namespace before it."""
+        """The full name of a topic of the first version, or of all versions: with the namespace before it."""
         return self.namespace + name
+
+    def reads(self, name: str) -> str:
+        """The full name of a topic that the version reads: its own, or that of the version which it builds upon."""
+        return self.namespace + self._names.reads(name)
+
+    def writes(self, name: str) -> str:
+        """The full name of a topic that the version writes."""
+        return self.namespace + self._names.writes(name)
+
+    @property
+    def alias(self) -> str:
+        """The alias through which documents are read, with the namespace before it; it shows one of the versions."""
+        return self.namespace + self.elasticsearch.index
 
     @property
     def index(self) -> str:
-        """The alias through which documents are read, with the namespace before it."""
-        return self.namespace + self.elasticsearch.index
+        """First part of the names of the indices that the version writes."""
+        return self.alias + self._names.suffix
+
+    @property
+    def owner(self) -> str:
+        """What is put before the names of jobs in transactional ids and consumer groups."""
+        return self.namespace + self._names.mark
 
     @property
     def state(self) -> Path:
@@ -193,15 +224,20 @@ class Settings(BaseSettings):
         return self.state_dir.expanduser().resolve()
 
     def folder(self, what: str) -> Path:
-        """The folder for one purpose in the state directory; each namespace has its own.
+        """The folder of the version for one purpose in the state directory; each namespace and version has its own.
 
         Args:
             what: The purpose, e.g. ``checkpoints``; the first part of the path.
         """
+        common = self.common_folder(what)
+        return common.with_name(f"{common.name}@{self.version}") if self._names.mark else common
+
+    def common_folder(self, what: str) -> Path:
+        """The folder for one purpose that all versions of a namespace share."""
         return self.state / what / (self.namespace.rstrip(".") or NO_NAMESPACE)
 
     def file(self, name: str) -> Path:
-        """The path of a file in the state directory; each namespace has its own."""
+        """The path of a file in the state directory; each namespace has its own, for all versions."""
         return self.state / f"{self.namespace}{name}"
 
 

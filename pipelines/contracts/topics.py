@@ -28,6 +28,7 @@ LABELS = "labels"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
 LEDGER = LEDGER_TOPIC
+VERSIONS = "newnormal.versions"
 
 FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG)
 """Topics that agents write."""
@@ -43,6 +44,9 @@ FROM_JOBS = (
 
 SHARED = (DEADLETTER, GROUNDTRUTH, LEDGER)
 """Topics that all jobs write (dead letters, ledger), and the ground truth that the simulator writes."""
+
+OF_ALL_VERSIONS = frozenset({*FROM_AGENTS, *FROM_OPERATORS, GROUNDTRUTH, LEDGER, VERSIONS})
+"""Topics of which there is one for all versions of the chain; see `pipelines.contracts.version_names`."""
 
 NAMES = (*FROM_AGENTS, *FROM_OPERATORS, *FROM_JOBS, *SHARED)
 """All topics."""
@@ -61,6 +65,8 @@ def config(name: str, retention_days: int = 7) -> dict[str, Any]:
         retention_days: Days for which Kafka keeps messages; rules and labels are kept for ever.
     """
     stamped = {"message.timestamp.type": "LogAppendTime"}  # the writer's clock must not decide the watermark
+    if name == VERSIONS:
+        return {"cleanup.policy": "compact"}
     if name in FROM_OPERATORS:  # compaction keeps the last message of each key; heartbeats, too, leave only the last
         return {"cleanup.policy": "compact", **stamped}
     kept = {"retention.ms": str(retention_days * _DAY_MS), "max.message.bytes": "16000000"}

@@ -30,6 +30,7 @@ class Link:
         build: Builds the job from the settings; ``None`` for the sink, which writes to Elasticsearch by a query of its
             own (`pipelines.jobs.index.job`).
         does: What the job does, for the generated docs.
+        replayed: True if each version of the chain may have such a job of its own; see `pipelines.versions`.
     """
 
     name: str
@@ -38,10 +39,11 @@ class Link:
     outputs: tuple[str, ...]
     build: Callable[[Settings], Job] | None
     does: str
+    replayed: bool = True
 
     def reads(self, settings: Settings) -> tuple[str, ...]:
         """The full names of the topics that the job reads."""
-        return tuple(settings.topic(name) for name in self.inputs)
+        return tuple(settings.reads(name) for name in self.inputs)
 
 
 CHAIN = (

@@ -23,7 +23,7 @@ def internal(settings: Settings, topic: str, record: type[Record], time: str) ->
         record: Type of the records.
         time: Name of the event-time column.
     """
-    name = settings.topic(topic)
+    name = settings.reads(topic)
     formats: dict[str, Decoder] = {name: ColumnarDecoder(record)}
     return Source(
         formats, record, time, watermark(settings, name), bounds(settings), partitions=settings.kafka.partitions
@@ -43,9 +43,9 @@ def bounds(settings: Settings) -> TimeBounds:
 
 def columnar(settings: Settings, topic: str, record: type[Record]) -> Output:
     """The output of a job to a columnar topic, which is given by its name without the namespace."""
-    return Output(settings.topic(topic), record, "columnar", settings.kafka.partitions)
+    return Output(settings.writes(topic), record, "columnar", settings.kafka.partitions)
 
 
 def dead(settings: Settings) -> Output:
     """The output of a job for messages that it cannot use: the dead-letter topic."""
-    return Output(settings.topic(topics.DEADLETTER), DeadLetter, "json", settings.kafka.partitions)
+    return Output(settings.writes(topics.DEADLETTER), DeadLetter, "json", settings.kafka.partitions)

@@ -147,6 +147,6 @@ def _found(settings: Settings, truth: Path) -> tuple[int, int]:
             for row in rows
         ]
         query = {"bool": {"should": clauses, "minimum_should_match": 1}}
-        found += client.count(index=settings.index, query=query)["count"] > 0
+        found += client.count(index=settings.alias, query=query)["count"] > 0
     client.close()
     return len(events), found

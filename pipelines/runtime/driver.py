@@ -92,7 +92,7 @@ class Driver:
             max_records=settings.engine.max_records,
             max_messages=settings.engine.max_messages,
             ledger=settings.topic(topics.LEDGER),
-            namespace=settings.namespace,
+            owner=settings.owner,
         )
         self.write_again = write_again
         self.runs = {name: _RunningJob() for name in self.names}
@@ -103,7 +103,7 @@ class Driver:
         self.heartbeats, self.resources = ExitStack(), ExitStack()
         self.ownership = Ownership(
             self.runtime.bootstrap,
-            settings.namespace,
+            settings.owner,
             self.runtime.ledger,
             self.runtime.checkpoints,
             self.names,
@@ -163,7 +163,7 @@ class Driver:
         outputs = {job.name: [some.topic for some in job.outputs if some != job.dead] for job in jobs}
         runtime = self.runtime
         continuation.check(
-            runtime.bootstrap, runtime.namespace, runtime.ledger, runtime.checkpoints, outputs, self.write_again
+            runtime.bootstrap, runtime.owner, runtime.ledger, runtime.checkpoints, outputs, self.write_again
         )
 
     def _launch(self, name: str) -> None:

@@ -75,7 +75,7 @@ class Ownership:
 
     Args:
         bootstrap: Address of Kafka.
-        namespace: Prefix of the topics; jobs of the same name in two namespaces are different jobs.
+        owner: Put before the names of jobs: jobs of the same name in two namespaces or versions are different jobs.
         ledger: Topic to which the member of the consumer group subscribes; nothing is read from it.
         checkpoints: Directory of the jobs' checkpoints.
         jobs: Names of the jobs.
@@ -84,12 +84,12 @@ class Ownership:
     """
 
     def __init__(
-        self, bootstrap: str, namespace: str, ledger: str, checkpoints: Path, jobs: Sequence[str], take_over: bool
+        self, bootstrap: str, owner: str, ledger: str, checkpoints: Path, jobs: Sequence[str], take_over: bool
     ) -> None:
         self._bootstrap, self._ledger, self._checkpoints = bootstrap, ledger, checkpoints
-        self._namespace, self._take_over = namespace, take_over
+        self._owner, self._take_over = owner, take_over
         self._me = Owner(socket.gethostname(), os.getpid(), tuple(jobs))
-        self._group = f"{namespace}newnormal.owners"
+        self._group = f"{owner}newnormal.owners"
         self._held, self._stopping = ExitStack(), threading.Event()
 
     def __enter__(self) -> Self:
@@ -139,7 +139,7 @@ class Ownership:
         place = f"process {other.pid}" if here else f"process {other.pid} of {other.host}"
         return NewnormalError(
             "ALREADY_RUNNING",
-            f"{job} runs in {place}" + (f", with namespace {self._namespace!r}" if self._namespace else ""),
+            f"{job} runs in {place}" + (f", as {self._owner}{job}" if self._owner else ""),
             str(self._checkpoints),
             "end that process; or --take-over; or another --state-dir and --namespace",
             "nothing was started here, the other process continues",

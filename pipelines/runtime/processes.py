@@ -69,7 +69,7 @@ def found(settings: Settings) -> list[JobProcess]:
 
 
 def _folder(settings: Settings) -> Path:
-    return settings.folder("processes")
+    return settings.common_folder("processes")
 
 
 def _read(path: Path) -> JobProcess | None:

@@ -57,7 +57,7 @@ class ChainProgram(Program):
     modules = MODULES
 
     def prepare(self, settings: Settings) -> None:
-        wanted = {settings.topic(name): topics.config(name) for name in TOPICS}
+        wanted = {settings.reads(name): topics.config(name) for name in TOPICS}
         ensure_topics(settings.kafka.bootstrap or "", wanted, settings.kafka.partitions, settings.kafka.replication)
 
     def job(self, name: str, settings: Settings) -> Job | None:
@@ -69,7 +69,7 @@ class ChainProgram(Program):
     def beating(self, names: Sequence[str], settings: Settings) -> list[str]:
         from_outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}
         read = {topic for name in names for topic in LINKS[name].inputs}
-        return [settings.topic(topic) for topic in sorted(read & from_outside)]
+        return [settings.reads(topic) for topic in sorted(read & from_outside)]
 
     def check(self, names: Sequence[str], settings: Settings, checkpoints: Path) -> None:
         fingerprint.check_partitions(settings, names)

@@ -96,7 +96,7 @@ class Watch:
 def watching(driver: Driver) -> Iterator[Watch]:
     """A context manager: starts the driver, the console and the live view, and stops them at the end."""
     settings = driver.settings
-    store = Store(settings.elasticsearch.url or "", settings.index)
+    store = Store(settings.elasticsearch.url or "", settings.alias)
     watch: list[Watch] = []
     console, status = settings.console, lambda: watch[0].status() if watch else {}
     app = create_app(store, status, settings.detector.timezone, listening=console.host, hosts=console.hosts.split(","))

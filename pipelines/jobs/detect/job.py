@@ -27,7 +27,7 @@ def detector(settings: Settings) -> Job:
     features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings))).key_by("entity", "metric")
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
-    novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
+    novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
     return stream.process(Detect(settings.detector, Metrics(horizon))).write(
         "detector", novelties, dead(settings), late
@@ -39,7 +39,7 @@ def log_detector(settings: Settings) -> Job:
     features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings, refuses=False))).key_by("entity", "metric")
     process = Detect(settings.detector, Logs(duration_ms(settings.window.size)))
-    novelties = Output(settings.topic(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
+    novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
     return stream.process(process).write("log_detector", novelties, dead(settings), late)
 
@@ -55,8 +55,8 @@ def control_messages(settings: Settings, refuses: bool = True) -> Source:
         refuses: True if the job writes wrong rules and labels to the dead-letter topic; only one job does.
     """
     formats: dict[str, Decoder] = {
-        settings.topic(topics.RULES): ControlMessageDecoder(Rule),
-        settings.topic(topics.LABELS): ControlMessageDecoder(Label),
+        settings.reads(topics.RULES): ControlMessageDecoder(Rule),
+        settings.reads(topics.LABELS): ControlMessageDecoder(Label),
     }
     expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
     return Source(

@@ -72,7 +72,7 @@ class SinkJob:
                 dead_letter("sink", rejected.code, rejected.reason, rejected.document.raw, time=time_, **place)
             )
         writer = writer_of("sink", self.runtime)
-        topic = self.settings.topic(topics.DEADLETTER)
+        topic = self.settings.writes(topics.DEADLETTER)
         writer.write(batch_id, [Outgoing.of(topic, 0, [letter.to_json() for letter in letters])])
         writer.close()
 

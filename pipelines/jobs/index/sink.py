@@ -62,7 +62,7 @@ class SinkConfig:
     def of(cls, settings: Settings, url: str) -> SinkConfig:
         """The configuration from the settings, for the Elasticsearch at an address."""
         refresh_ms = duration_ms(settings.elasticsearch.refresh)
-        return cls(url=url, index=settings.index, alias=settings.index, refresh_ms=refresh_ms)
+        return cls(url=url, index=settings.index, alias=settings.alias, refresh_ms=refresh_ms)
 
 
 class Sink:

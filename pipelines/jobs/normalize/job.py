@@ -19,9 +19,9 @@ from pipelines.jobs.sources import bounds, columnar, dead, watermark
 def normalizer(settings: Settings) -> Job:
     """Agents' formats → `telemetry`. The job rejects samples of wrong clocks, and first decides the watermark."""
     formats: dict[str, Decoder] = {
-        settings.topic(topics.RAW_JSON): JsonDecoder(Telemetry),
-        settings.topic(topics.RAW_TELEGRAF): TelegrafDecoder(),
-        settings.topic(topics.RAW_COLLECTD): CollectdDecoder(),
+        settings.reads(topics.RAW_JSON): JsonDecoder(Telemetry),
+        settings.reads(topics.RAW_TELEGRAF): TelegrafDecoder(),
+        settings.reads(topics.RAW_COLLECTD): CollectdDecoder(),
     }
     clock = watermark(settings, *formats)
     source = Source(formats, Telemetry, "time", clock, bounds(settings), columnar=False)
@@ -32,8 +32,8 @@ def normalizer(settings: Settings) -> Job:
 def log_normalizer(settings: Settings) -> Job:
     """Agents' formats → `logs`, like `normalizer`, for log lines."""
     formats: dict[str, Decoder] = {
-        settings.topic(topics.LOGS_JSON): JsonDecoder(Log),
-        settings.topic(topics.LOGS_RSYSLOG): RsyslogDecoder(),
+        settings.reads(topics.LOGS_JSON): JsonDecoder(Log),
+        settings.reads(topics.LOGS_RSYSLOG): RsyslogDecoder(),
     }
     source = Source(formats, Log, "time", watermark(settings, *formats), bounds(settings), columnar=False)
     stream = Stream.read(source).key_by("entity")

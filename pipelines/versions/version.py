@@ -1,0 +1,104 @@
+"""A version of the chain: which jobs it has, on what it builds, and with which settings it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.topics import OF_ALL_VERSIONS
+from pipelines.contracts.version_names import FIRST, VersionNames
+from pipelines.jobs import CHAIN, LINKS, Link
+
+CHANGEABLE = ("watermark", "window", "detector", "engine")
+"""The sections of settings in which versions may differ; the others say where data are, and hold for all versions."""
+
+
+class Version(BaseModel):
+    """A version as the registry keeps it.
+
+    Attributes:
+        name: Its name, e.g. ``v2``.
+        base: The version that it was replayed from; ``None`` for the first one.
+        jobs: Names of its jobs, in the order in which data flow.
+        sources: For each topic that it reads and does not write: the version that writes the topic.
+        settings: The settings in which it differs, by dotted name.
+        start: Event time from which on it computes results, epoch milliseconds; ``None``: from the start of the log.
+        end: Event time at which it ends; ``None``: it goes on live.
+        created: When it was made, epoch milliseconds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    base: str | None = None
+    jobs: tuple[str, ...]
+    sources: dict[str, str] = {}
+    settings: dict[str, Any] = {}
+    start: int | None = None
+    end: int | None = None
+    created: int = 0
+
+    @classmethod
+    def first(cls) -> Self:
+        """The version that exists without a replay: all jobs, and no other version beneath them."""
+        return cls(name=FIRST, jobs=tuple(link.name for link in CHAIN))
+
+    @property
+    def names(self) -> VersionNames:
+        """The names of what it writes and reads."""
+        return VersionNames(self.name, self.sources)
+
+    def load(self, **overrides: Any) -> Settings:
+        """The settings of this version: those of the user, with the values in which the version differs.
+
+        Args:
+            overrides: Values of the command line by dotted name; see `pipelines.contracts.settings.load`.
+
+        Raises:
+            NewnormalError: ``SETTING_INVALID``.
+        """
+        return load(**{name: value for name, value in overrides.items() if value is not None} | self.settings).of(
+            self.names
+        )
+
+
+def from_job(job: str) -> tuple[str, ...]:
+    """The jobs of a version that begins with a job: those of its stage, and of all later stages.
+
+    The chain has a stage for each step that data take: check, extract, detect, store; most have a job for metrics and
+    one for logs. A version always has both, so that its results are complete.
+
+    Raises:
+        NewnormalError: ``JOB_UNKNOWN``.
+
+    >>> from_job("log_detector")
+    ('detector', 'log_detector', 'sink')
+    """
+    replayed = [link for link in CHAIN if link.replayed]
+    if job not in LINKS or not LINKS[job].replayed:
+        accepted = ", ".join(link.name for link in replayed)
+        raise NewnormalError("JOB_UNKNOWN", job, "--job", accepted, "nothing was started")
+    stage = _stage(LINKS[job])
+    return tuple(link.name for link in replayed if _stage(link) >= stage)
+
+
+def sources(jobs: tuple[str, ...], base: Version) -> dict[str, str]:
+    """For each topic of the chain that none of some jobs writes: the version of a base that writes it."""
+    mine = {topic for job in jobs for topic in LINKS[job].outputs}
+    others = {topic for link in CHAIN for topic in link.outputs} - mine - OF_ALL_VERSIONS
+    return {topic: base.sources.get(topic, base.name) for topic in sorted(others)}
+
+
+def needed(topics: Mapping[str, str], name: str) -> set[str]:
+    """The topics of a version that another one reads, given the other's sources."""
+    return {topic for topic, version in topics.items() if version == name}
+
+
+def _stage(link: Link) -> int:
+    """Number of steps that data have taken before the job."""
+    writers = [other for other in CHAIN if set(other.outputs) & set(link.inputs)]
+    return 1 + max((_stage(writer) for writer in writers), default=-1)
