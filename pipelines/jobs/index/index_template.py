@@ -1,4 +1,8 @@
-"""Creates the index template and the read alias, at the start and after an outage; a repetition changes nothing."""
+"""Creates the index template and the read alias, at the start and after an outage; a repetition changes nothing.
+
+The alias shows one version of the chain at a time. New indices join it by the template of the shown version, and
+`show` moves it from one version to another.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,8 @@ class IndexTemplates:
     Args:
         client: The Elasticsearch client.
         base: First part of the indices' names: `novelties`, or `novelties-v2` for another version.
-        alias: Alias that new indices join; ``None``: they join none, as another version is read.
+        alias: Alias through which one version is read.
+        shown: True if new indices join the alias from the first on, unless it shows other indices already.
         record: Type of the records in the indices.
         refresh_ms: Interval of the server's own refreshes, milliseconds.
         replicas: Copies of each shard; ``None``: 0 if the cluster has one data node, else 1.
@@ -31,14 +36,15 @@ class IndexTemplates:
         self,
         client: Elasticsearch,
         base: str,
-        alias: str | None,
+        alias: str,
         record: type[Record],
         *,
+        shown: bool = True,
         refresh_ms: int,
         replicas: int | None = None,
     ) -> None:
         self._client, self._base, self._alias, self._record = client, base, alias, record
-        self._refresh_ms, self._replicas = refresh_ms, replicas
+        self._shown, self._refresh_ms, self._replicas = shown, refresh_ms, replicas
 
     @property
     def name(self) -> str:
@@ -55,12 +61,14 @@ class IndexTemplates:
             NewnormalError: ``INDEX_NAME_TAKEN``, ``INDEX_TEMPLATE_REFUSED`` or ``MAPPING_CONFLICT``.
         """
         self._check_alias()
-        daily_from, first = self._daily_from()
-        partition = Partition(self._base, daily_from)
+        kept = self._kept()
+        daily_from = kept["_meta"]["daily_from"] if kept else default_daily_from(int(time.time() * 1000))
+        partition = Partition(self._base, int(daily_from))
+        shown = self._alias in kept["template"].get("aliases", {}) if kept else self._shown and not self._others()
         try:
-            self._client.indices.put_index_template(name=self.name, create=first, **self._body(partition))
+            self._put(partition, shown, create=kept is None)
         except BadRequestError as error:
-            if not first or self._daily_from()[1]:
+            if kept or self._kept() is None:
                 raise NewnormalError(
                     "INDEX_TEMPLATE_REFUSED",
                     str(error),
@@ -73,7 +81,7 @@ class IndexTemplates:
 
     def _check_alias(self) -> None:
         try:
-            found = self._client.indices.get_alias(index=self._alias or self._base)
+            found = self._client.indices.get_alias(index=self._alias)
         except NotFoundError:
             return
         if self._alias in found:
@@ -85,15 +93,23 @@ class IndexTemplates:
                 "nothing was written",
             )
 
-    def _daily_from(self) -> tuple[int, bool]:
-        """The event time from which on indices are daily, and whether it was just chosen: the template is missing."""
+    def _kept(self) -> dict[str, Any] | None:
+        """The template as the server has it; ``None`` if it has none."""
         try:
-            found = self._client.indices.get_index_template(name=self.name)["index_templates"][0]["index_template"]
-            return int(found["_meta"]["daily_from"]), False
+            found: dict[str, Any] = self._client.indices.get_index_template(name=self.name)["index_templates"][0]
+            return dict(found["index_template"])
         except (NotFoundError, IndexError):
-            return default_daily_from(int(time.time() * 1000)), True
+            return None
 
-    def _body(self, partition: Partition) -> dict[str, Any]:
+    def _others(self) -> bool:
+        """Whether the alias shows indices of another version."""
+        try:
+            found = self._client.indices.get_alias(name=self._alias)
+        except NotFoundError:
+            return False
+        return not all(Partition(self._base, 0).holds(name) for name in found)
+
+    def _put(self, partition: Partition, shown: bool, create: bool = False) -> None:
         settings = {
             "number_of_shards": 1,
             "number_of_replicas": self._copies(),
@@ -103,14 +119,16 @@ class IndexTemplates:
             "mapping.total_fields.ignore_dynamic_beyond_limit": True,
         }
         template: dict[str, Any] = {"settings": settings, "mappings": mapping(self._record)}
-        if self._alias:
+        if shown:
             template["aliases"] = {self._alias: {}}
-        return {
-            "index_patterns": partition.patterns,
-            "priority": 500,
-            "template": template,
-            "meta": {"managed_by": "newnormal", "daily_from": partition.daily_from},
-        }
+        self._client.indices.put_index_template(
+            name=self.name,
+            create=create,
+            index_patterns=partition.patterns,
+            priority=500,
+            template=template,
+            meta={"managed_by": "newnormal", "daily_from": partition.daily_from},
+        )
 
     def _copies(self) -> int:
         if self._replicas is not None:

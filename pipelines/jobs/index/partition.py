@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 
 _FIRST, _LAST = (
     0,
@@ -54,6 +55,10 @@ class Partition:
             return None
         form = "%Y.%m.%d" if time_ms >= self.daily_from else "%Y.%m"
         return f"{self.base}-{datetime.fromtimestamp(time_ms / 1000, UTC):{form}}"
+
+    def holds(self, index: str) -> bool:
+        """Whether an index is one of these, by its name."""
+        return any(fnmatchcase(index, pattern) for pattern in self.patterns)
 
     @property
     def patterns(self) -> list[str]:

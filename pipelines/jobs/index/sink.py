@@ -22,6 +22,7 @@ from engine.spec.duration import duration_ms, iso
 from engine.spec.record import Record
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.version_names import FIRST
 from pipelines.jobs.index.backoff import Backoff, Patience, SinkStoppedError
 from pipelines.jobs.index.bulk import Action, BulkWriter, Limits
 from pipelines.jobs.index.document import IndexedNews, Rejected, SinkDocument, SinkOutcome
@@ -40,7 +41,8 @@ class SinkConfig:
     Attributes:
         url: Address of Elasticsearch, ``http://host:port``.
         index: First part of the indices' names.
-        alias: Alias through which the indices are read; ``None``: they are not read yet.
+        alias: Alias through which one version of the indices is read.
+        shown: True if the indices join the alias unless it shows others already.
         refresh_ms: Longest time until a search finds a stored document, and shortest time between two refreshes that
             the sink makes; milliseconds.
         replicas: Copies of each shard; ``None``: 0 if the cluster has one data node, else 1.
@@ -51,7 +53,8 @@ class SinkConfig:
 
     url: str
     index: str = "novelties"
-    alias: str | None = "novelties"
+    alias: str = "novelties"
+    shown: bool = True
     refresh_ms: int = 500
     replicas: int | None = None
     limits: Limits = field(default_factory=Limits)
@@ -62,7 +65,8 @@ class SinkConfig:
     def of(cls, settings: Settings, url: str) -> SinkConfig:
         """The configuration from the settings, for the Elasticsearch at an address."""
         refresh_ms = duration_ms(settings.elasticsearch.refresh)
-        return cls(url=url, index=settings.index, alias=settings.alias, refresh_ms=refresh_ms)
+        first = settings.version == FIRST
+        return cls(url=url, index=settings.index, alias=settings.alias, shown=first, refresh_ms=refresh_ms)
 
 
 class Sink:
@@ -85,7 +89,13 @@ class Sink:
             config.backoff, self._stop, f"{address.hostname}:{address.port}"
         )  # without user and password
         self._templates = IndexTemplates(
-            self._client, config.index, config.alias, record, refresh_ms=config.refresh_ms, replicas=config.replicas
+            self._client,
+            config.index,
+            config.alias,
+            record,
+            shown=config.shown,
+            refresh_ms=config.refresh_ms,
+            replicas=config.replicas,
         )
         self._bulk = BulkWriter(self._client, config.limits, self._patience, recover=self._templates.ensure)
         everything = ",".join(Partition(config.index, 0).patterns)
