@@ -1,7 +1,7 @@
 """Creates the index template and the read alias, at the start and after an outage; a repetition changes nothing.
 
 The alias shows one version of the chain at a time. New indices join it by the template of the shown version, and
-`show` moves it from one version to another.
+`pipelines.jobs.index.read_alias` moves it from one version to another.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.jobs.index.partition import Partition, default_daily_from
+from pipelines.jobs.index.read_alias import ReadAlias, template_name
 
 _MAX_FIELDS = 1_000
 
@@ -49,7 +50,7 @@ class IndexTemplates:
     @property
     def name(self) -> str:
         """Name of the index template."""
-        return f"newnormal-{self._base}"
+        return template_name(self._base)
 
     def ensure(self) -> Partition:
         """Creates or updates the template, and adds new fields to the existing indices.
@@ -64,7 +65,7 @@ class IndexTemplates:
         kept = self._kept()
         daily_from = kept["_meta"]["daily_from"] if kept else default_daily_from(int(time.time() * 1000))
         partition = Partition(self._base, int(daily_from))
-        shown = self._alias in kept["template"].get("aliases", {}) if kept else self._shown and not self._others()
+        shown = self._alias in kept["template"].get("aliases", {}) if kept else self._is_shown()
         try:
             self._put(partition, shown, create=kept is None)
         except BadRequestError as error:
@@ -101,13 +102,10 @@ class IndexTemplates:
         except (NotFoundError, IndexError):
             return None
 
-    def _others(self) -> bool:
-        """Whether the alias shows indices of another version."""
-        try:
-            found = self._client.indices.get_alias(name=self._alias)
-        except NotFoundError:
-            return False
-        return not all(Partition(self._base, 0).holds(name) for name in found)
+    def _is_shown(self) -> bool:
+        """Whether new indices belong to the alias although no template says so: it shows these indices, or none."""
+        found = ReadAlias(self._client, self._alias).indices()
+        return any(Partition(self._base, 0).holds(name) for name in found) if found else self._shown
 
     def _put(self, partition: Partition, shown: bool, create: bool = False) -> None:
         settings = {

@@ -54,7 +54,7 @@ def test_sinks_that_start_at_the_same_time_agree_on_the_partition(config: SinkCo
 @servers
 def test_another_version_has_its_own_indices_and_mapping(client: Elasticsearch, config: SinkConfig) -> None:
     Sink(config).write([novelty("a")])
-    second = Sink(replace(config, index=f"{config.index}-v2", alias=None))
+    second = Sink(replace(config, index=f"{config.index}-v2", shown=False))
     assert second.write([novelty("a"), novelty("b")]).indexed == 2
     assert len(stored(client, config)) == 1
 
