@@ -1,4 +1,4 @@
-"""The end offsets of topics, asked of the broker, so that the lag of a job is known even while it stands still."""
+"""The offsets of topics, asked of the broker, so that the lag of a job is known even while it stands still."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Offsets = Mapping[tuple[str, int], int]
 
 
 class KafkaOffsets:
-    """Asks a broker for the end offsets of some topics.
+    """Asks a broker for the offsets of some topics.
 
     Args:
         bootstrap: ``host:port`` of a broker.
@@ -34,14 +34,32 @@ class KafkaOffsets:
             KafkaException: The broker does not answer, or not with offsets.
             TimeoutError: The answer took too long.
         """
+        return self._told(OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def starts(self) -> Offsets:
+        """The offset of the first message that each partition still has; errors as those of `ends`."""
+        return self._told(OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def since(self, time: int) -> Offsets:
+        """The offset of the first message of each partition that Kafka got at or after an instant.
+
+        A partition that got none since then is left out; errors as those of `ends`.
+
+        Args:
+            time: The instant, epoch milliseconds.
+        """
+        found = self._told(OffsetSpec.for_timestamp(time))
+        return {place: offset for place, offset in found.items() if offset >= 0}
+
+    def _told(self, spec: OffsetSpec) -> Offsets:
         try:
-            return self._ends(self._client or self._connected())
+            return self._ask(self._client or self._connected(), spec)
         except BaseException:
             self._client = None  # its knowledge of the partitions may be outdated when a broker comes back
             raise
 
-    def _ends(self, client: AdminClient) -> Offsets:
-        asked = {place: OffsetSpec.latest() for place in self._places}  # type: ignore[no-untyped-call]
+    def _ask(self, client: AdminClient, spec: OffsetSpec) -> Offsets:
+        asked = dict.fromkeys(self._places, spec)
         answers = client.list_offsets(
             asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
         )

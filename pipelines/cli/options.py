@@ -22,6 +22,10 @@ Namespace = Annotated[
     ),
 ]
 
+As = Annotated[
+    str, typer.Option("--as", help="Version of the chain, e.g. v2; [bold]newnormal versions[/bold] lists them.")
+]
+
 AsJson = Annotated[
     bool, typer.Option("--json", help="Write one JSON object per line, with the names of docs/records.md.")
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from engine.spec.errors import NewnormalError
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
-from pipelines.contracts.settings import load
+from pipelines.cli.options import As, Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.version_names import FIRST
 
 
 def run(
@@ -18,6 +19,11 @@ def run(
             help="normalizer, extractor, detector; log_normalizer, templates, log_detector; sink. Default: all. "
             "Or a file of your own jobs: my_jobs.py, or one job in it: my_jobs.py:words."
         ),
+    ] = None,
+    version: As = FIRST,
+    until: Annotated[
+        Literal["now"] | None,
+        typer.Option(help="[bold]now[/bold]: end when the jobs have read what is in their topics now (batch use)."),
     ] = None,
     kafka: Kafka = None,
     elasticsearch: Elasticsearch = None,
@@ -43,24 +49,34 @@ def run(
     [bold]newnormal run[/bold] runs all jobs in one driver. [bold]newnormal run extractor[/bold] runs one job alone:
     each job has its own checkpoint and topic. [bold]newnormal run my_jobs.py[/bold] runs the jobs that a Python file
     defines. If the settings name no server, an embedded one is started, and stopped at the end.
+
+    [bold]newnormal run --until now[/bold] ends when all that is in the topics has been processed; the next run goes on
+    there. Windows that are still open then stay open until more records come.
     """
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.bounded import BoundedRun  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.own_jobs import is_file, load_jobs  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.program import CHAIN, Program  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.program import Program  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.program import VersionProgram  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
 
     files = [job for job in jobs or () if is_file(job)]
     if files and len(files) < len(jobs or ()):
         what = f"{', '.join(files)} together with production jobs"
         accepted = "either files of jobs or production jobs; start `newnormal run` once for each"
         raise NewnormalError("JOBS_FILE", what, "newnormal run", accepted, "nothing was started")
-    program: Program = load_jobs(files) if files else CHAIN
-    settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
+    given = overrides(kafka, elasticsearch, state_dir, namespace)
+    settings: Settings = load(**given)
+    program: Program
     with embedded(settings, elasticsearch=not files) as servers:
-        names = None if files else jobs
-        driver = Driver(
-            servers.settings(settings), names, write_again=write_again, take_over=take_over, program=program
-        )
+        if files:
+            program, jobs = load_jobs(files), None
+        else:
+            known = Registry(servers.settings(settings)).get(version)
+            program, settings = VersionProgram(known), known.load(**given)
+        driver = Driver(servers.settings(settings), jobs, write_again=write_again, take_over=take_over, program=program)
+        bounded = BoundedRun(driver) if until else None
         with watching(driver) as watch:
-            watch.until(lambda: False)
+            watch.until(bounded.done if bounded else lambda: False)

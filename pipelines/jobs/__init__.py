@@ -45,6 +45,10 @@ class Link:
         """The full names of the topics that the job reads."""
         return tuple(settings.reads(name) for name in self.inputs)
 
+    def writes(self, settings: Settings) -> tuple[str, ...]:
+        """The full names of the topics that the job writes."""
+        return tuple(settings.writes(name) for name in self.outputs)
+
 
 CHAIN = (
     Link(

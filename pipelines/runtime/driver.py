@@ -22,6 +22,7 @@ from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
 from engine.spark.checkpoint_layout import check_layout
+from engine.spark.checkpoint_offsets import committed_offsets
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
 from engine.spark.session import end, spark_session
@@ -177,7 +178,7 @@ class Driver:
             query = drain(self.spark, name, topic, self.runtime, self.sink.write)
         else:
             query = start(self.spark, job, self.runtime, self._report)
-        self.runs[name].started(query)
+        self.runs[name].started(query, committed_offsets(self.runtime.checkpoints / name))
         log.info("job started", job=name, checkpoint=str(self.runtime.checkpoints / name))
 
     def _report(self, report: BatchReport) -> None:
@@ -237,9 +238,15 @@ class Driver:
         """For each job the number of Kafka messages that it has not read yet; ``None`` if unknown, as in an outage."""
         unknown = self.servers.is_away("kafka") or not self.ends
         return {
-            name: None if unknown or run.read is None else behind(self.ends, run.read)
-            for name, run in self.runs.items()
+            name: None if unknown or not run.read else behind(self.ends, run.read) for name, run in self.runs.items()
         }
+
+    def finish(self, name: str) -> None:
+        """Ends a job between two micro-batches, or within one that is repeated at the next start; others go on."""
+        run = self.runs[name]
+        if run.query:
+            _stop(run.query)
+        run.query = None
 
     def quiesce(self) -> None:
         """Stops the heartbeats, so that the jobs can become idle."""
@@ -295,7 +302,8 @@ class _RunningJob:
     Attributes:
         query: The query; ``None`` before the first start.
         restarts: The failures of the job.
-        read: Offsets after its last micro-batch, by topic and partition; ``None`` before the first one.
+        read: Offsets after its last micro-batch, by topic and partition; ``None`` before the start, empty before the
+            first micro-batch of all.
         batch: Number of that micro-batch; -1 if the query has completed none since its start.
         moved: Latest of these times: the query started, a new micro-batch was seen, nothing was left to read (seconds
             of the monotonic clock).
@@ -311,7 +319,9 @@ class _RunningJob:
     began: float = 0.0
     lag: int | None = None
 
-    def started(self, query: StreamingQuery) -> None:
+    def started(self, query: StreamingQuery, read: dict[str, dict[str, int]]) -> None:
+        """Begins to follow a query, which goes on at the given offsets."""
+        self.read = self.read or read
         self.query, self.batch, self.moved = query, -1, time.monotonic()
         self.began = self.moved
         self.restarts.started()

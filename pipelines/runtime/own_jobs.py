@@ -62,6 +62,9 @@ class OwnJobs(Program):
     def reads(self, name: str, settings: Settings) -> Sequence[str]:
         return self._jobs[name].topics
 
+    def writes(self, name: str, settings: Settings) -> Sequence[str]:
+        return [output.topic for output in self._jobs[name].outputs]
+
     def beating(self, names: Sequence[str], settings: Settings) -> list[str]:
         return sorted({topic for name in names for topic in beating(self._jobs[name])})
 

@@ -38,6 +38,10 @@ class Program(ABC):
         """The full names of the topics that a job reads."""
 
     @abstractmethod
+    def writes(self, name: str, settings: Settings) -> Sequence[str]:
+        """The full names of the topics that a job writes."""
+
+    @abstractmethod
     def beating(self, names: Sequence[str], settings: Settings) -> list[str]:
         """The full names of the topics that need heartbeats while some of the jobs run."""
 
@@ -65,6 +69,9 @@ class ChainProgram(Program):
 
     def reads(self, name: str, settings: Settings) -> Sequence[str]:
         return LINKS[name].reads(settings)
+
+    def writes(self, name: str, settings: Settings) -> Sequence[str]:
+        return LINKS[name].writes(settings)
 
     def beating(self, names: Sequence[str], settings: Settings) -> list[str]:
         from_outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}

@@ -1,0 +1,40 @@
+"""Reads from a checkpoint which micro-batches Spark has completed, and up to which Kafka offsets.
+
+Spark plans a micro-batch in the file ``offsets/<number>`` and completes it with ``commits/<number>``. Both are small
+text files; a source's offsets are one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+
+def last_committed(checkpoint: Path) -> int:
+    """Number of the last micro-batch that was completed; -1 if there is none."""
+    return max(_numbers(checkpoint / "commits"), default=-1)
+
+
+def offsets_of(checkpoint: Path, batch: int) -> dict[str, dict[str, int]]:
+    """The next offsets after a micro-batch, by topic and partition (as text); empty if the batch is not there."""
+    try:
+        lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    found: dict[str, dict[str, int]] = {}
+    for line in lines[2:]:  # a version and metadata come first, then one line for each source
+        if line != "-":
+            found |= json.loads(line)
+    return found
+
+
+def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
+    """The next offsets after the last completed micro-batch; empty before the first."""
+    return offsets_of(checkpoint, last_committed(checkpoint))
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        return [int(file.name) for file in folder.iterdir() if file.name.isdigit()]
+    except FileNotFoundError:
+        return []

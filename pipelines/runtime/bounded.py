@@ -1,0 +1,71 @@
+"""Ends a run when its jobs have read what there was: for batch use, and for a replay that ends at an event time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from confluent_kafka import KafkaException
+
+from engine.kafka.offsets import KafkaOffsets, Offsets
+from pipelines.runtime.driver import Driver
+
+Read = Mapping[str, Mapping[str, int]]
+"""The next offset of each partition, by topic and partition, in the form of Spark."""
+
+
+class BoundedRun:
+    """Follows a driver's jobs to the end of their input, in the order in which data flow.
+
+    The end of a job's input is where its topics end when the jobs that write them have ended; for topics that no job of
+    the driver writes, it is where they end when this object is made. Each job is ended when it has read so far and its
+    results are committed, so that the next start goes on there.
+
+    Args:
+        driver: The driver; its jobs may not have started yet.
+        enough: Is asked whether a job needs to read no further, although its topics hold more; ``None``: never.
+    """
+
+    def __init__(self, driver: Driver, enough: Callable[[str], bool] | None = None) -> None:
+        self._driver, self._enough = driver, enough
+        self._ended: set[str] = set()
+        self._targets: dict[str, Offsets] = {}
+        self._topics = {name: driver.program.reads(name, driver.settings) for name in driver.names}
+        written = {name: set(driver.program.writes(name, driver.settings)) for name in driver.names}
+        self._upstream = {
+            name: {other for other in driver.names if other != name and written[other] & set(self._topics[name])}
+            for name in driver.names
+        }
+        for name in driver.names:
+            if not self._upstream[name]:
+                self._aim(name)
+
+    def done(self) -> bool:
+        """Looks at the jobs, ends those that are through, and says whether all have ended; to be called repeatedly."""
+        if self._driver.servers.is_away("kafka"):
+            return False
+        for name in self._driver.names:
+            if name in self._ended or not self._upstream[name] <= self._ended:
+                continue
+            if name not in self._targets:
+                self._aim(name)
+            if self._through(name):
+                self._driver.finish(name)
+                self._ended.add(name)
+        return len(self._ended) == len(self._driver.names)
+
+    def _aim(self, name: str) -> None:
+        """Fixes the end of a job's input: the partitions that have messages, and where they end now."""
+        offsets = KafkaOffsets(self._driver.runtime.bootstrap, self._topics[name])
+        try:
+            first, ends = offsets.starts(), offsets.ends()
+        except (KafkaException, TimeoutError):
+            return  # the broker is away: asked again at the next look
+        self._targets[name] = {place: end for place, end in ends.items() if end > first[place]}
+
+    def _through(self, name: str) -> bool:
+        read = self._driver.runs[name].read
+        if name not in self._targets or read is None:
+            return False
+        if self._enough and self._enough(name):
+            return True
+        return all(read.get(topic, {}).get(str(p), 0) >= end for (topic, p), end in self._targets[name].items())
