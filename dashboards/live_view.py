@@ -14,10 +14,11 @@ import structlog
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dashboards.status import JobStatus, PipelineStatus
+from dashboards.status import JobStatus, PipelineStatus, Progress
 from engine.explain.printing import cell, visible
 from engine.spec.duration import iso
 from pipelines.contracts.records.novelty import JOINED
@@ -91,7 +92,12 @@ class LiveView:
         while len(self._logged) > 10_000:
             del self._logged[next(iter(self._logged))]
         now = self._clock()
-        if status.problems and not logged and now - self._last_line >= _LINE_EVERY_S:
+        if now - self._last_line < _LINE_EVERY_S:
+            return
+        if status.progress:
+            self._last_line = now
+            log.info(replay_text(status.progress, int(now * 1000)))
+        if status.problems and not logged:
             self._last_line = now
             for problem in status.problems:
                 log.warning("not well", problem=visible(problem))
@@ -106,8 +112,28 @@ def render(status: PipelineStatus, url: str, now: int, width: int) -> Renderable
     if url:
         title.append(cell(f"  {url}", "underline"))
     troubles = [cell(problem, "bold red") for problem in status.problems]
-    parts = (jobs_table(status.jobs, now, width), *troubles, Text(), _novelties(status, now))
+    replay = [_replay(status.progress, now, width)] if status.progress else []
+    parts = (*replay, jobs_table(status.jobs, now, width), *troubles, Text(), _novelties(status, now))
     return Panel(Group(*parts), title=title, title_align="left")
+
+
+def _replay(progress: Progress, now: int, width: int) -> RenderableType:
+    """A bar that shows how far a replay has come, and the same in words."""
+    row = Table.grid(padding=(0, 1))
+    row.add_row(ProgressBar(100, 100 * progress.share, width=min(30, width // 4)), cell(replay_text(progress, now)))
+    return row
+
+
+def replay_text(progress: Progress, now: int) -> str:
+    """How far a replay has come, in words.
+
+    >>> replay_text(Progress("v2", 1_000, 0.5, 80_000.0, 12.3), 2_000)
+    'replay into v2: 50 %, event time 00:00:01, 80,000 records/s, 12.3 s left'
+    """
+    at = "not known yet" if progress.at is None else clock_time(progress.at, now)
+    left = "" if progress.seconds_left is None else f", {duration(round(progress.seconds_left * 1000))} left"
+    what = f"replay into {progress.version}: {100 * progress.share:.0f} %"
+    return f"{what}, event time {at}, {progress.rate:,.0f} records/s{left}"
 
 
 def jobs_table(jobs: Sequence[JobStatus], now: int, width: int) -> Table:

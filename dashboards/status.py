@@ -49,6 +49,25 @@ class JobStatus:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far a replay has come.
+
+    Attributes:
+        version: The version that is computed.
+        at: Event time up to which its results are complete; ``None`` before the first.
+        share: Share of the log that was read, 0 to 1.
+        rate: Records a second read, lately.
+        seconds_left: Estimate of the time until the log is read; ``None`` if unknown.
+    """
+
+    version: str
+    at: int | None
+    share: float
+    rate: float
+    seconds_left: float | None
+
+
+@dataclass(frozen=True)
 class PipelineStatus:
     """All jobs at one moment.
 
@@ -61,6 +80,7 @@ class PipelineStatus:
         stored: How often each kind of news was stored since the start; a revision that is news counts again.
         open: Series whose newest news is of each kind that is not over.
         problems: What keeps the pipeline from doing its work now, a sentence each; empty if all is well.
+        progress: How far a replay has come; ``None`` if the pipeline replays nothing.
     """
 
     started: int
@@ -71,6 +91,7 @@ class PipelineStatus:
     stored: dict[str, int] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    progress: Progress | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON.

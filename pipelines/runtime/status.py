@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dashboards.status import JobStatus, PipelineStatus
+from dashboards.status import JobStatus, PipelineStatus, Progress
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import NEVER
@@ -160,7 +160,11 @@ class StatusCollector:
         return {"p50": float(np.percentile(values, 50)), "p99": float(np.percentile(values, 99))}
 
     def status(
-        self, lags: dict[str, int | None], newest: Sequence[dict[str, Any]], problems: Sequence[str] = ()
+        self,
+        lags: dict[str, int | None],
+        newest: Sequence[dict[str, Any]],
+        problems: Sequence[str] = (),
+        progress: Progress | None = None,
     ) -> PipelineStatus:
         """The present status of the whole pipeline.
 
@@ -168,6 +172,7 @@ class StatusCollector:
             lags: Number of messages that each job has not read yet; ``None`` if unknown.
             newest: The newest novelties, as documents.
             problems: What keeps the pipeline from its work, one sentence each.
+            progress: How far a replay has come; ``None`` without a replay.
         """
         median = self.latency_ms()["p50"]
         with self.lock:
@@ -181,4 +186,5 @@ class StatusCollector:
                 stored=dict(self.news.stored),
                 open=self.news.open(),
                 problems=tuple(problems),
+                progress=progress,
             )

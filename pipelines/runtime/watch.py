@@ -12,9 +12,11 @@ import structlog
 
 from dashboards.console import Store, create_app, serve
 from dashboards.live_view import LiveView
-from dashboards.status import PipelineStatus
+from dashboards.status import PipelineStatus, Progress
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records.novelty import NEWS_KINDS
+from pipelines.contracts.version_names import FIRST
+from pipelines.jobs.index.partition import Partition
 from pipelines.runtime.driver import Driver
 from pipelines.runtime.processes import announced
 
@@ -31,10 +33,13 @@ class Watch:
         driver: The driver.
         view: The terminal's live view.
         store: The documents in Elasticsearch.
+        progress: Says how far a replay has come, and ``None`` when it has caught up.
     """
 
-    def __init__(self, driver: Driver, view: LiveView, store: Store) -> None:
-        self.driver, self.view, self.store = driver, view, store
+    def __init__(
+        self, driver: Driver, view: LiveView, store: Store, progress: Callable[[], Progress | None] = lambda: None
+    ) -> None:
+        self.driver, self.view, self.store, self.progress = driver, view, store, progress
         self._newest: list[dict[str, Any]] = []
         self._ended = threading.Event()
         threading.Thread(target=self._look, daemon=True, name="newest").start()
@@ -77,7 +82,7 @@ class Watch:
         self._ended.set()
 
     def _status(self) -> PipelineStatus:
-        return self.driver.status.status(self.driver.lags(), self._newest, self.driver.problems())
+        return self.driver.status.status(self.driver.lags(), self._newest, self.driver.problems(), self.progress())
 
     def _look(self) -> None:
         """Reads the newest novelties once a second, in a thread, so that a hanging Elasticsearch delays no job."""
@@ -93,10 +98,18 @@ class Watch:
 
 
 @contextmanager
-def watching(driver: Driver) -> Iterator[Watch]:
-    """A context manager: starts the driver, the console and the live view, and stops them at the end."""
+def watching(driver: Driver, progress: Callable[[], Progress | None] = lambda: None) -> Iterator[Watch]:
+    """A context manager: starts the driver, the console and the live view, and stops them at the end.
+
+    The console of the first version shows what the alias shows; that of another version shows its own documents.
+
+    Args:
+        driver: The driver.
+        progress: See `Watch`.
+    """
     settings = driver.settings
-    store = Store(settings.elasticsearch.url or "", settings.alias)
+    shown = settings.alias if settings.version == FIRST else ",".join(Partition(settings.index, 0).patterns)
+    store = Store(settings.elasticsearch.url or "", shown)
     watch: list[Watch] = []
     console, status = settings.console, lambda: watch[0].status() if watch else {}
     app = create_app(store, status, settings.detector.timezone, listening=console.host, hosts=console.hosts.split(","))
@@ -109,7 +122,7 @@ def watching(driver: Driver) -> Iterator[Watch]:
         log.info("console", url=server.url)
         try:
             with announced(settings, server.url, driver.names), LiveView(server.url) as view:
-                watch.append(Watch(driver, view, store))
+                watch.append(Watch(driver, view, store, progress))
                 driver.start()
                 yield watch[0]
         finally:

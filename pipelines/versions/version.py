@@ -29,6 +29,7 @@ class Version(BaseModel):
         start: Event time from which on it computes results, epoch milliseconds; ``None``: from the start of the log.
         end: Event time at which it ends; ``None``: it goes on live.
         created: When it was made, epoch milliseconds.
+        ended: True if it has an end and has reached it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +42,7 @@ class Version(BaseModel):
     start: int | None = None
     end: int | None = None
     created: int = 0
+    ended: bool = False
 
     @classmethod
     def first(cls) -> Self:

@@ -1,0 +1,85 @@
+"""Plans the version that a replay makes, and refuses what could not give the results that it promises."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from engine.spec.duration import iso
+from engine.spec.errors import NewnormalError
+from pipelines.versions.version import CHANGEABLE, Version, from_job, sources
+
+_NOW = "nothing was started"
+_DECIDED_BY = {"watermark": "normalizer", "window": "extractor"}
+"""For sections of settings that decide what later jobs read: the job that must be replayed to change them."""
+
+
+def planned(
+    name: str, base: Version, job: str, start: int | None, end: int | None, settings: dict[str, Any], now: int
+) -> Version:
+    """A version that is replayed from another one.
+
+    Args:
+        name: Its name.
+        base: The version whose topics it reads.
+        job: The first job that it has itself.
+        start: Event time from which on it computes results, epoch milliseconds; ``None``: from the start of the log.
+        end: Event time at which it ends; ``None``: never.
+        settings: The settings in which it differs, by dotted name; see `differing`.
+        now: The present, epoch milliseconds.
+
+    Raises:
+        NewnormalError: ``JOB_UNKNOWN``, ``VERSION_INVALID``, ``VERSION_SETTINGS`` or ``REPLAY_BOUNDS``.
+    """
+    jobs = from_job(job)
+    if name == base.name:
+        what = f"{name} is the version that is replayed"
+        raise NewnormalError("VERSION_INVALID", what, "--as", "a name of its own, e.g. v2", _NOW)
+    for section in sorted({dotted.partition(".")[0] for dotted in settings}):
+        if section not in CHANGEABLE:
+            accepted = f"settings of {', '.join(CHANGEABLE)}"
+            raise NewnormalError(
+                "VERSION_SETTINGS", f"{section} is the same for all versions", "--config", accepted, _NOW
+            )
+        decided = _DECIDED_BY.get(section)
+        if decided and decided not in jobs:
+            what = f"{section} decides what {job} reads, and {job} would read what {base.name} has written"
+            raise NewnormalError("VERSION_SETTINGS", what, "--config", f"--job {decided}", _NOW)
+    if (start is not None or end is not None) and jobs == from_job("sink"):
+        what = "the sink alone stores all verdicts of the version that it reads"
+        raise NewnormalError("REPLAY_BOUNDS", what, "--from, --until", "--job detector, or no bounds", _NOW)
+    if start is not None and end is not None and start >= end:
+        what = f"it would begin at {iso(start)} and end at {iso(end)}"
+        raise NewnormalError("REPLAY_BOUNDS", what, "--from, --until", "an end after the start", _NOW)
+    version = Version(
+        name=name, base=base.name, jobs=jobs, sources=sources(jobs, base), settings=base.settings | settings,
+        start=start, end=end, created=now,
+    )  # fmt: skip
+    _ = version.names  # refuses a wrong name
+    return version
+
+
+def differing(config: Path | None) -> dict[str, Any]:
+    """The settings in a TOML file, by dotted name; empty without a file.
+
+    Raises:
+        NewnormalError: ``SETTING_INVALID`` if the file is no TOML; an `OSError` if it cannot be read.
+    """
+    if config is None:
+        return {}
+    try:
+        tree = tomllib.loads(config.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        accepted = "TOML, see docs/settings.md"
+        raise NewnormalError("SETTING_INVALID", str(error), str(config), accepted, _NOW) from None
+    found: dict[str, Any] = {}
+    for section, values in tree.items():
+        inner = values if isinstance(values, dict) else {}
+        found |= {f"{section}.{name}": value for name, value in inner.items()} if inner else {section: values}
+    return found
+
+
+def same(asked: Version, kept: Version) -> bool:
+    """Whether a version that is asked for is the one that exists; the time when it was made does not matter."""
+    return asked.model_copy(update={"created": kept.created, "ended": kept.ended}) == kept
