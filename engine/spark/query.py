@@ -15,7 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
+from engine.kafka.admin import partition_counts
 from engine.kafka.exactly_once import LEDGER_TOPIC, TransactionalWriter
+from engine.kafka.offsets import Offsets
 from engine.runtime import map_side as mapside
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS, Stats
@@ -73,8 +75,19 @@ class BatchReport:
 Listener = Callable[[BatchReport], None]
 
 
-def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | None = None) -> StreamingQuery:
-    """Starts the query of a job; it goes on where the checkpoint ends."""
+def start(
+    spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | None = None, begin: Offsets | None = None
+) -> StreamingQuery:
+    """Starts the query of a job; it goes on where the checkpoint ends.
+
+    Args:
+        spark: The session.
+        job: The job.
+        runtime: Where and how it runs.
+        listener: Is called with the report of each micro-batch.
+        begin: Where a new checkpoint begins to read: the offset of some partitions; the others begin with their first
+            message. A checkpoint that exists knows its place.
+    """
     writer: list[TransactionalWriter] = []
 
     def write(frame: DataFrame, batch_id: int) -> None:
@@ -88,7 +101,7 @@ def start(spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | 
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
 
     most = runtime.max_records if any(source.columnar for source in job.inputs) else runtime.max_messages
-    rows = read(spark, job.topics, runtime, most)
+    rows = read(spark, job.topics, runtime, most, begin)
     return _start(operated(rows, job, runtime.shards), job.name, runtime, write)
 
 
@@ -146,12 +159,14 @@ def checkpoint_id(runtime: Runtime, name: str) -> str:
     return str(json.loads((runtime.checkpoints / name / "metadata").read_text())["id"])
 
 
-def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) -> DataFrame:
-    """Kafka rows of committed messages: value, topic, partition, offset, arrived (epoch ms)."""
+def read(
+    spark: SparkSession, topics: list[str], runtime: Runtime, most: int, begin: Offsets | None = None
+) -> DataFrame:
+    """Kafka rows of committed messages: value, topic, partition, offset, arrived (epoch ms); arguments as `start`."""
     options = {
         "kafka.bootstrap.servers": runtime.bootstrap,
         "subscribe": ",".join(topics),
-        "startingOffsets": "earliest",
+        "startingOffsets": _starting(runtime.bootstrap, topics, begin) if begin else "earliest",
         "failOnDataLoss": "true",
         "maxOffsetsPerTrigger": str(most),
         "kafka.isolation.level": "read_committed",
@@ -167,6 +182,12 @@ def read(spark: SparkSession, topics: list[str], runtime: Runtime, most: int) ->
         .load()
         .select("value", "topic", "partition", "offset", F.unix_millis("timestamp").alias("arrived"))
     )
+
+
+def _starting(bootstrap: str, topics: list[str], begin: Offsets) -> str:
+    """The offsets in the form of Spark, which wants to know the place of every partition; -2 is its first message."""
+    counts = partition_counts(bootstrap, topics)
+    return json.dumps({t: {p: begin.get((t, p), -2) for p in range(n)} for t, n in sorted(counts.items())})
 
 
 def _by_partition(rows: DataFrame, job: Job, shards: int) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,6 +58,7 @@ class Driver:
             written a second time.
         take_over: See `Ownership`.
         program: Defines the jobs: the production chain, or the jobs of a user's file.
+        begin: Where jobs without a checkpoint begin to read, by job; see `engine.spark.query.start`.
 
     Raises:
         NewnormalError: ``JOB_UNKNOWN`` if the program has no job of a name.
@@ -71,6 +72,7 @@ class Driver:
         write_again: bool = False,
         take_over: bool = False,
         program: Program = CHAIN,
+        begin: Mapping[str, Offsets] | None = None,
     ) -> None:
         jobs = program.names if jobs is None else jobs
         unknown = [name for name in jobs if name not in program.names]
@@ -78,7 +80,7 @@ class Driver:
             raise NewnormalError(
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
             )
-        self.settings, self.program = settings, program
+        self.settings, self.program, self.begin = settings, program, begin or {}
         self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.status = StatusCollector(
@@ -177,7 +179,7 @@ class Driver:
             (topic,) = self.program.reads(name, self.settings)
             query = drain(self.spark, name, topic, self.runtime, self.sink.write)
         else:
-            query = start(self.spark, job, self.runtime, self._report)
+            query = start(self.spark, job, self.runtime, self._report, self.begin.get(name))
         self.runs[name].started(query, committed_offsets(self.runtime.checkpoints / name))
         log.info("job started", job=name, checkpoint=str(self.runtime.checkpoints / name))
 
