@@ -25,7 +25,7 @@ def make_topics(settings: Settings, bootstrap: str, timeout: float = 30.0) -> No
         NewnormalError: As `ensure_topics`.
     """
     names = (topics.RAW_JSON, topics.LOGS_JSON, topics.GROUNDTRUTH)
-    wanted = {settings.topic(name): topics.config(name) for name in names}
+    wanted = {settings.topic(name): settings.topic_config(name) for name in names}
     ensure_topics(bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication, timeout)
 
 

@@ -7,7 +7,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from engine.spec.errors import NewnormalError
 
@@ -63,6 +70,50 @@ def ensure_topics(
             raise NewnormalError("TOPIC_NOT_CREATED", f"{', '.join(sorted(lacking))} did not appear", bootstrap)
         time.sleep(0.05)
     return created
+
+
+def change_configs(
+    bootstrap: str, wanted: Mapping[str, Mapping[str, str]], timeout: float = 30.0
+) -> dict[str, dict[str, tuple[str, str]]]:
+    """Changes the configuration of existing topics where it differs; topics that do not exist are left out.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        wanted: The full name of each topic, and the values that it is to have.
+        timeout: Seconds to wait for the cluster.
+
+    Returns:
+        For each changed topic: name, old and new value of each changed entry.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``, ``TOPIC_NOT_CHANGED``.
+    """
+    client = _client(bootstrap)
+    asked = [_resource(name) for name in sorted(wanted.keys() & _present(client, bootstrap, timeout)) if wanted[name]]
+    if not asked:
+        return {}
+    try:
+        found = {each.name: future.result(timeout) for each, future in client.describe_configs(asked).items()}
+        changes = {
+            name: {key: (entries[key].value, new) for key, new in wanted[name].items() if entries[key].value != new}
+            for name, entries in found.items()
+        }
+        changes = {name: changed for name, changed in changes.items() if changed}
+        altered = [_resource(name, {key: new for key, (_, new) in each.items()}) for name, each in changes.items()]
+        for future in client.incremental_alter_configs(altered).values() if altered else ():
+            future.result(timeout)
+    except (KafkaException, TimeoutError) as error:
+        accepted = "a broker that lets this client change topics"
+        raise NewnormalError("TOPIC_NOT_CHANGED", str(error), bootstrap, accepted, "nothing was started") from None
+    return changes
+
+
+def _resource(topic: str, values: Mapping[str, str] | None = None) -> ConfigResource:
+    """What the broker is asked about a topic, or told to set."""
+    entries = [
+        ConfigEntry(key, new, incremental_operation=AlterConfigOpType.SET) for key, new in (values or {}).items()
+    ]
+    return ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
 
 
 def partition_counts(bootstrap: str, topics: Collection[str], timeout: float = 30.0) -> dict[str, int]:

@@ -56,6 +56,7 @@ job("RECORD_INVALID", "a record type has a field of a type that columns cannot h
 kafka = section("Kafka")
 kafka("KAFKA_UNREACHABLE", "no broker answers, or none was named and none is running", "start it, or `kafka.bootstrap`")
 kafka("KAFKA_READ_FAILED", "the broker did not give a topic's messages in time", "see the broker's log, then try again")
+kafka("TOPIC_NOT_CHANGED", "the broker refused another retention for a topic", "see the reason in the message")
 kafka("TOPIC_NOT_CREATED", "the broker refused a topic, or it did not appear in time", "see the reason in the message")
 
 jobs = section("Jobs")

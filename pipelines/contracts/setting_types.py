@@ -142,6 +142,11 @@ Prefix = Annotated[
     Accepts("nothing, or small letters, digits and - (not first), and a dot at the end, e.g. staging."),
 ]  # fmt: skip
 Folder = Annotated[Path, AfterValidator(_is_folder), Accepts("a directory, or where one can be made")]
+OptionalFolder = Annotated[
+    Annotated[Path, AfterValidator(_is_folder)] | None,
+    BeforeValidator(_nothing),
+    Accepts("nothing, or a directory, or where one can be made"),
+]
 FamilyName = Literal["mixture", "count", "ratio", "categorical"]
 Families = Annotated[
     dict[Glob, FamilyName],

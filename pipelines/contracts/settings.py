@@ -31,6 +31,7 @@ from pipelines.contracts.setting_types import (
     ListenHost,
     Names,
     Number,
+    OptionalFolder,
     OptionalLength,
     Prefix,
     Time,
@@ -54,6 +55,11 @@ class KafkaSettings(_Section):
         4, ge=1, le=1024, description="partitions of each topic that Newnormal creates; a multiple of engine.shards"
     )
     replication: Whole = Field(1, ge=1, le=7, description="replicas of each topic that Newnormal creates")
+    retention: Length = Field(
+        "7d",
+        description="how long Kafka keeps messages; rules, labels and versions are kept for ever. A start changes "
+        "existing topics to a value that was given, but not to the default",
+    )
 
 
 class ElasticsearchSettings(_Section):
@@ -145,6 +151,26 @@ class BufferSettings(_Section):
     age: Length = Field("1d", description="how long an agent keeps a sample; it drops older ones and says so")
 
 
+class ArchiveSettings(_Section):
+    path: OptionalFolder = Field(
+        None, description="folder of the archive of `telemetry` and `logs` as Parquet files; empty: no archive"
+    )
+    every: Length = Field("1m", description="time between two writes to the archive; longer: fewer and larger files")
+
+
+class RetentionSettings(_Section):
+    indices: OptionalLength = Field(
+        None, description="how long the sink's indices are kept, by event time; empty: for ever"
+    )
+    archive: OptionalLength = Field(
+        None, description="how long the days of the archive are kept, by event time; empty: for ever"
+    )
+    late: OptionalLength = Field(
+        None, description="how long Kafka keeps the topics of late records; empty: as long as `kafka.retention`"
+    )
+    every: Length = Field("1h", description="time between two looks of a running pipeline for what is too old")
+
+
 class Settings(BaseSettings):
     """All settings; they are validated together before anything starts."""
 
@@ -165,6 +191,8 @@ class Settings(BaseSettings):
     detector: DetectorSettings = DetectorSettings()
     buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
+    archive: ArchiveSettings = ArchiveSettings()
+    retention: RetentionSettings = RetentionSettings()
     log: LogSettings = LogSettings()
     _names: VersionNames = PrivateAttr(default_factory=VersionNames)
 
@@ -202,6 +230,22 @@ class Settings(BaseSettings):
     def writes(self, name: str) -> str:
         """The full name of a topic that the version writes."""
         return self.namespace + self._names.writes(name)
+
+    def topic_config(self, name: str) -> dict[str, str]:
+        """The configuration of a topic, which is given by its name without the namespace."""
+        late = self.retention.late if name.endswith(topics.LATE) else None
+        return topics.config(name, duration_ms(late or self.kafka.retention))
+
+    def chosen_retention(self, name: str) -> dict[str, str]:
+        """The entries of a topic's configuration that say how long messages are kept, if the user has chosen a value.
+
+        The default is for topics that are created: whoever made a topic otherwise had a reason.
+        """
+        late = name.endswith(topics.LATE) and self.retention.late is not None
+        if not late and "retention" not in self.kafka.model_fields_set:
+            return {}
+        config = self.topic_config(name)
+        return {entry: config[entry] for entry in topics.KEPT if entry in config}
 
     @property
     def alias(self) -> str:

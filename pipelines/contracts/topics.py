@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.kafka.exactly_once import LEDGER_TOPIC
 
 RAW_JSON = "telemetry.json"
@@ -54,25 +52,35 @@ NAMES = (*FROM_AGENTS, *FROM_OPERATORS, *FROM_JOBS, *SHARED)
 LATE = ".late"
 """Suffix of the topics that carry records which came too late."""
 
+KEPT = ("retention.ms", "segment.ms")
+"""The entries of a topic's configuration that say how long messages are kept."""
+
 _DAY_MS = 86_400_000
+_WEEK_MS = 7 * _DAY_MS
 
 
-def config(name: str, retention_days: int = 7) -> dict[str, Any]:
+def config(name: str, retention_ms: int = _WEEK_MS) -> dict[str, str]:
     """The configuration with which a topic is created.
 
+    Kafka deletes whole segments, and none that is still written: their length is a part of the retention, so that
+    messages are kept for little longer than it.
+
     Args:
-        name: One of `NAMES`, without the namespace.
-        retention_days: Days for which Kafka keeps messages; rules and labels are kept for ever.
+        name: One of `NAMES` or `VERSIONS`, without the namespace.
+        retention_ms: How long Kafka keeps messages, milliseconds; rules, labels and versions are kept for ever.
     """
     stamped = {"message.timestamp.type": "LogAppendTime"}  # the writer's clock must not decide the watermark
     if name == VERSIONS:
         return {"cleanup.policy": "compact"}
     if name in FROM_OPERATORS:  # compaction keeps the last message of each key; heartbeats, too, leave only the last
         return {"cleanup.policy": "compact", **stamped}
-    kept = {"retention.ms": str(retention_days * _DAY_MS), "max.message.bytes": "16000000"}
+    segment_ms = min(max(retention_ms // 7, 1_000), _DAY_MS)
+    kept = {
+        "retention.ms": str(retention_ms), "segment.ms": str(segment_ms), "max.message.bytes": "16000000"
+    }  # fmt: skip
     return kept | stamped if name in FROM_AGENTS else kept
 
 
-def configs() -> dict[str, dict[str, Any]]:
+def configs() -> dict[str, dict[str, str]]:
     """The configuration of every topic, by its name without the namespace."""
     return {name: config(name) for name in NAMES}

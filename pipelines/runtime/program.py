@@ -6,12 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.kafka.admin import ensure_topics
+import structlog
+
+from engine.kafka.admin import change_configs, ensure_topics
 from engine.spec.job import Job
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import JOBS, LINKS, MODULES, TOPICS
 from pipelines.runtime import fingerprint
+
+log = structlog.get_logger()
 
 
 class Program(ABC):
@@ -61,8 +65,13 @@ class ChainProgram(Program):
     modules = MODULES
 
     def prepare(self, settings: Settings) -> None:
-        wanted = {settings.reads(name): topics.config(name) for name in TOPICS}
-        ensure_topics(settings.kafka.bootstrap or "", wanted, settings.kafka.partitions, settings.kafka.replication)
+        wanted = {settings.reads(name): settings.topic_config(name) for name in TOPICS}
+        kafka, bootstrap = settings.kafka, settings.kafka.bootstrap or ""
+        ensure_topics(bootstrap, wanted, kafka.partitions, kafka.replication)
+        chosen = {settings.reads(name): settings.chosen_retention(name) for name in TOPICS}
+        for topic, changes in change_configs(bootstrap, chosen).items():
+            said = {entry.replace(".", "_"): f"{before} → {now}" for entry, (before, now) in changes.items()}
+            log.info("the retention of a topic has changed", topic=topic, **said)
 
     def job(self, name: str, settings: Settings) -> Job | None:
         return JOBS[name](settings) if name in JOBS else None
