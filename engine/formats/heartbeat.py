@@ -13,6 +13,9 @@ from confluent_kafka import KafkaException, Producer
 HEARTBEAT = b"\0heartbeat"
 """Value of a heartbeat, which only says that its partition is alive; no text, JSON or Arrow stream begins like it."""
 
+HEARTBEAT_SECONDS = 2.5
+"""Seconds between two heartbeats of a partition."""
+
 
 class HeartbeatSender:
     """Sends a heartbeat to each partition of some topics at a steady pace, in a thread of its own; a context manager.
@@ -23,7 +26,7 @@ class HeartbeatSender:
         every: Seconds between two heartbeats.
     """
 
-    def __init__(self, bootstrap: str, topics: Sequence[str], every: float = 2.5) -> None:
+    def __init__(self, bootstrap: str, topics: Sequence[str], every: float = HEARTBEAT_SECONDS) -> None:
         self.topics, self.every, self.stopping = topics, every, threading.Event()
         self.producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.timeout.ms": 10_000})
         self.thread = threading.Thread(target=self._run, daemon=True, name="heartbeat")

@@ -22,6 +22,7 @@ from pipelines.cli import (
     label,
     log_output,
     play,
+    replay,
     rule,
     run,
     score,
@@ -60,6 +61,7 @@ def _version() -> NoReturn:
 
 app.command()(demo.demo)
 app.command()(run.run)
+app.command()(replay.replay)
 app.command()(status.status)
 app.command()(score.score)
 app.command()(evaluate.evaluate)

@@ -110,7 +110,7 @@ def _show(settings: Settings, servers: Any, answers: list[Answer]) -> None:
         console.print("no embedded server runs")
     for answer in answers:
         process = answer.process
-        console.print(cell(f"process {process.pid}, {process.url}"), soft_wrap=True)
+        console.print(cell(f"process {process.pid}, version {process.version}, {process.url}"), soft_wrap=True)
         if answer.jobs:
             jobs = [JobStatus(**{name: job[name] for name in _FIELDS if name in job}) for job in answer.jobs]
             console.print(jobs_table(jobs, int(time.time() * 1000), console.width))

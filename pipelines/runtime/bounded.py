@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaException
 
+from engine.formats.heartbeat import HEARTBEAT_SECONDS
 from engine.kafka.offsets import KafkaOffsets, Offsets
+from engine.spec.duration import duration_ms
 from pipelines.runtime.driver import Driver
 
 Read = Mapping[str, Mapping[str, int]]
@@ -16,17 +19,25 @@ Read = Mapping[str, Mapping[str, int]]
 class BoundedRun:
     """Follows a driver's jobs to the end of their input, in the order in which data flow.
 
-    The end of a job's input is where its topics end when the jobs that write them have ended; for topics that no job of
-    the driver writes, it is where they end when this object is made. Each job is ended when it has read so far and its
-    results are committed, so that the next start goes on there.
+    The end of a job's input is where its topics end when the jobs that write them have ended. Topics that no job of the
+    driver writes end where they end when the run begins; but the watermark waits for a topic without records until
+    enough heartbeats have come to call it idle, so jobs that watch for these read on for so long. Each job is ended
+    when it has read so far and its results are committed, so that the next start goes on there.
 
     Args:
         driver: The driver; its jobs may not have started yet.
         enough: Is asked whether a job needs to read no further, although its topics hold more; ``None``: never.
+        clock: Seconds of a monotonic clock.
     """
 
-    def __init__(self, driver: Driver, enough: Callable[[str], bool] | None = None) -> None:
-        self._driver, self._enough = driver, enough
+    def __init__(
+        self,
+        driver: Driver,
+        enough: Callable[[str], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._driver, self._enough, self._clock = driver, enough, clock
+        self._idle_from: float | None = None
         self._ended: set[str] = set()
         self._targets: dict[str, Offsets] = {}
         self._topics = {name: driver.program.reads(name, driver.settings) for name in driver.names}
@@ -36,22 +47,31 @@ class BoundedRun:
             for name in driver.names
         }
         for name in driver.names:
-            if not self._upstream[name]:
+            if not self._upstream[name] and not driver.program.waits_for_idle(name, driver.settings):
                 self._aim(name)
 
     def done(self) -> bool:
         """Looks at the jobs, ends those that are through, and says whether all have ended; to be called repeatedly."""
         if self._driver.servers.is_away("kafka"):
             return False
+        if self._idle_from is None:
+            idle = duration_ms(self._driver.settings.watermark.idle_after) / 1000 + 2 * HEARTBEAT_SECONDS
+            self._idle_from = self._clock() + idle
         for name in self._driver.names:
             if name in self._ended or not self._upstream[name] <= self._ended:
                 continue
-            if name not in self._targets:
+            if name not in self._targets and self._settled(name):
                 self._aim(name)
             if self._through(name):
                 self._driver.finish(name)
                 self._ended.add(name)
         return len(self._ended) == len(self._driver.names)
+
+    def _settled(self, name: str) -> bool:
+        """Whether the heartbeats of idle topics have come that the job's watermark waits for."""
+        assert self._idle_from is not None
+        waits = self._driver.program.waits_for_idle(name, self._driver.settings)
+        return not waits or self._clock() >= self._idle_from
 
     def _aim(self, name: str) -> None:
         """Fixes the end of a job's input: the partitions that have messages, and where they end now."""

@@ -180,7 +180,7 @@ class Driver:
             query = drain(self.spark, name, topic, self.runtime, self.sink.write)
         else:
             query = start(self.spark, job, self.runtime, self._report, self.begin.get(name))
-        self.runs[name].started(query, committed_offsets(self.runtime.checkpoints / name))
+        self.runs[name].started(query, committed_offsets(self.runtime.checkpoints / name) or self._first_offsets(name))
         log.info("job started", job=name, checkpoint=str(self.runtime.checkpoints / name))
 
     def _report(self, report: BatchReport) -> None:
@@ -285,6 +285,19 @@ class Driver:
         """The full names of the topics that the jobs read."""
         return {topic for name in self.names for topic in self.program.reads(name, self.settings)}
 
+    def _first_offsets(self, name: str) -> dict[str, dict[str, int]]:
+        """Where a job without a checkpoint begins to read, in the form of Spark; empty if Kafka does not answer."""
+        topics = set(self.program.reads(name, self.settings))
+        try:
+            first = {**self.offsets.starts(), **self.begin.get(name, {})}
+        except (KafkaException, TimeoutError):
+            return {}
+        found: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in first.items():
+            if topic in topics:
+                found.setdefault(topic, {})[str(partition)] = offset
+        return found
+
     def _back(self, server: str) -> None:
         if server == "kafka":
             for writer in list(self.runtime.writers.values()):
@@ -304,8 +317,8 @@ class _RunningJob:
     Attributes:
         query: The query; ``None`` before the first start.
         restarts: The failures of the job.
-        read: Offsets after its last micro-batch, by topic and partition; ``None`` before the start, empty before the
-            first micro-batch of all.
+        read: Offsets after its last micro-batch, or where it begins, by topic and partition; ``None`` before the start,
+            empty if unknown.
         batch: Number of that micro-batch; -1 if the query has completed none since its start.
         moved: Latest of these times: the query started, a new micro-batch was seen, nothing was left to read (seconds
             of the monotonic clock).

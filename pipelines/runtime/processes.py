@@ -16,6 +16,7 @@ import psutil
 
 from deploy.embedded.server_process import is_same_process
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.version_names import FIRST
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class JobProcess:
         started: When it started, epoch seconds; distinguishes it from a later process with the same id.
         url: Address of its web console.
         jobs: Names of its jobs.
+        version: The version of the chain to which these belong.
     """
 
     pid: int
     started: float
     url: str
     jobs: tuple[str, ...]
+    version: str = FIRST
 
 
 @contextmanager
@@ -40,13 +43,13 @@ def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[Non
     """A context manager: while it is entered, `found` finds this process.
 
     Args:
-        settings: The settings; they hold the state directory and the namespace.
+        settings: The settings; they hold the state directory, the namespace and the version.
         url: Address of this process's web console.
         jobs: Names of its jobs.
     """
     folder = _folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    mine = JobProcess(os.getpid(), psutil.Process().create_time(), url, tuple(jobs))
+    mine = JobProcess(os.getpid(), psutil.Process().create_time(), url, tuple(jobs), settings.version)
     path, part = folder / f"{mine.pid}.json", folder / f".{mine.pid}"
     part.write_text(json.dumps(asdict(mine)))
     part.replace(path)
@@ -75,6 +78,6 @@ def _folder(settings: Settings) -> Path:
 def _read(path: Path) -> JobProcess | None:
     try:
         tree = json.loads(path.read_text())
-        return JobProcess(int(tree["pid"]), float(tree["started"]), str(tree["url"]), tuple(tree["jobs"]))
+        return JobProcess(int(tree["pid"]), float(tree["started"]), str(tree["url"]), tuple(tree["jobs"]), str(tree["version"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -49,6 +49,12 @@ class Program(ABC):
     def beating(self, names: Sequence[str], settings: Settings) -> list[str]:
         """The full names of the topics that need heartbeats while some of the jobs run."""
 
+    def waits_for_idle(self, name: str, settings: Settings) -> bool:
+        """Whether a job's watermark waits for the heartbeats of topics without records."""
+        job = self.job(name, settings)
+        held = {topic for source in job.inputs if not source.broadcast for topic in source.formats} if job else set()
+        return bool(held & set(self.beating([name], settings)))
+
     @abstractmethod
     def check(self, names: Sequence[str], settings: Settings, checkpoints: Path) -> None:
         """Checks that jobs fit their checkpoints and topics.

@@ -24,13 +24,16 @@ class ReplayProgress:
         driver: The driver.
         program: Its jobs.
         clock: Seconds of a monotonic clock.
+
+    Attributes:
+        caught_up: True when the log was read, from then on.
     """
 
     def __init__(self, driver: Driver, program: VersionProgram, clock: Callable[[], float] = time.monotonic) -> None:
         self._driver, self._program, self._clock = driver, program, clock
         self._most: dict[str, int] = {}
         self._seen: deque[tuple[float, int, float]] = deque()
-        self._caught_up = False
+        self.caught_up = False
 
     def look(self) -> Progress | None:
         """The progress now; ``None`` when the replay has caught up: from then on the version is live."""
@@ -50,8 +53,8 @@ class ReplayProgress:
         (then, before, was), passed = self._seen[0], max(now - self._seen[0][0], 1e-9)
         rate, speed = (records - before) / passed, (share - was) / passed
         if share > _CAUGHT_UP and all(self._near(name, lag) for name, lag in lags.items()):
-            self._caught_up = True
-        if self._caught_up:
+            self.caught_up = True
+        if self.caught_up:
             return None
         seconds = (1.0 - share) / speed if now > then and speed > 0 else None
         return Progress(self._program.version.name, min(marks, default=None), share, rate, seconds)

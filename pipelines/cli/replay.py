@@ -1,0 +1,74 @@
+"""`newnormal replay`: computes results anew from the log, with other settings, beside what runs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import load
+from pipelines.contracts.version_names import FIRST
+
+_WHEN = "ISO 8601, 'now', or a time from now such as -2h"
+
+
+def replay(
+    name: Annotated[str, typer.Option("--as", help="Name of the version that is made, e.g. v2.")],
+    start: Annotated[
+        str | None, typer.Option("--from", help=f"First event time: {_WHEN}. Default: all that Kafka has.")
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option("--until", help=f"Event time at which the version ends: {_WHEN}. Default: it goes on live."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with the settings in which the version differs.")
+    ] = None,
+    job: Annotated[
+        str,
+        typer.Option(
+            help="First job of the version, e.g. normalizer, extractor, detector, sink; it reads what the base version "
+            "has written. The version has all jobs from there on, for metrics and for logs."
+        ),
+    ] = "extractor",
+    base: Annotated[str, typer.Option(help="Version that is replayed.")] = FIRST,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="End the process on this machine that runs the version.")
+    ] = False,
+) -> None:
+    """Replay the log into another version: change a setting or the model, compute anew, compare, promote.
+
+    The version has topics, indices and state of its own, so what runs is not touched. It reads the log as fast as it
+    goes and then stays live, until Ctrl-C; with --until it ends at that event time. The same command goes on where it
+    was interrupted.
+
+    A lower threshold:  [bold]newnormal replay --as v2 --job detector --config sensitive.toml[/bold]
+
+    What if:            [bold]newnormal replay --as whatif --from -6h --until -1h --config sensitive.toml[/bold]
+
+    Then [bold]newnormal compare v1 v2[/bold] shows what differs, and [bold]newnormal promote v2[/bold] makes
+    dashboards and the console show it.
+    """
+    from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.query.control_topics import instant  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions import replay as replays  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.plan import differing, planned  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+
+    now, given = int(time.time() * 1000), overrides(kafka, elasticsearch, state_dir, namespace)
+    settings, differs = load(**given), differing(config)
+    begin, stop = instant(start, now, "--from"), instant(end, now, "--until")
+    with embedded(settings) as servers:
+        registry = Registry(servers.settings(settings))
+        asked = planned(name, registry.get(base), job, begin, stop, differs, now)
+        asked.load(**given)  # refuses wrong settings before the version is stored
+        free = not (start or end or config) and job == "extractor" and base == FIRST
+        version = replays.registered(registry, asked, free)
+        replays.replay(version, registry, servers.settings, given, take_over)

@@ -1,0 +1,126 @@
+"""Looks at all versions: what each is, what it keeps, how far it has read, and which one the alias shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from elasticsearch import ApiError, Elasticsearch, TransportError
+
+from engine.kafka.offsets import KafkaOffsets, behind
+from engine.spark.checkpoint_offsets import committed_offsets
+from pipelines.contracts.settings import Settings
+from pipelines.jobs import LINKS
+from pipelines.jobs.index.partition import Partition
+from pipelines.jobs.index.read_alias import ReadAlias
+from pipelines.runtime import processes
+from pipelines.versions.version import Version
+
+
+@dataclass(frozen=True)
+class JobView:
+    """One job of a version.
+
+    Attributes:
+        name: Its name.
+        offsets: The next offset of each partition that it reads, by topic and partition.
+        lag: Kafka messages that it has not read yet.
+        state_bytes: Size of its checkpoint on this machine, bytes.
+        pid: The process of this machine that runs it; ``None``: none does.
+    """
+
+    name: str
+    offsets: dict[str, dict[str, int]]
+    lag: int
+    state_bytes: int
+    pid: int | None
+
+
+@dataclass(frozen=True)
+class VersionView:
+    """One version at one moment.
+
+    Attributes:
+        version: The version.
+        shown: True if readers see it; ``None`` if Elasticsearch does not answer.
+        documents: Number of its documents; ``None`` as above.
+        index_bytes: Size of its indices, bytes; ``None`` as above.
+        jobs: Its jobs.
+    """
+
+    version: Version
+    shown: bool | None
+    documents: int | None
+    index_bytes: int | None
+    jobs: tuple[JobView, ...] = field(default_factory=tuple)
+
+    @property
+    def lag(self) -> int:
+        """Kafka messages that its jobs have not read yet."""
+        return sum(job.lag for job in self.jobs)
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes of this machine that run its jobs."""
+        return sorted({job.pid for job in self.jobs if job.pid is not None})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            **self.version.model_dump(),
+            **{name: value for name, value in asdict(self).items() if name != "version"},
+        }
+
+
+def view(version: Version, settings: Settings) -> VersionView:
+    """Looks at one version.
+
+    Args:
+        version: The version.
+        settings: The settings, with the servers' addresses filled in.
+
+    Raises:
+        KafkaException: Kafka does not answer; a `TimeoutError` if it takes too long.
+    """
+    mine = settings.of(version.names)
+    bootstrap = settings.kafka.bootstrap or ""
+    running = {
+        job: each.pid for each in processes.found(settings) if each.version == version.name for job in each.jobs
+    }
+    jobs = []
+    for name in version.jobs:
+        topics = LINKS[name].reads(mine)
+        checkpoint = mine.folder("checkpoints") / name
+        offsets = committed_offsets(checkpoint)
+        kafka = KafkaOffsets(bootstrap, topics)
+        first, ends = kafka.starts(), kafka.ends()
+        read = {t: {str(p): offsets.get(t, {}).get(str(p), first[t, p]) for t2, p in ends if t2 == t} for t in topics}
+        jobs.append(JobView(name, offsets, behind(ends, read), _bytes(checkpoint), running.get(name)))
+    shown, documents, size = _stored(mine)
+    return VersionView(version, shown, documents, size, tuple(jobs))
+
+
+def _stored(settings: Settings) -> tuple[bool | None, int | None, int | None]:
+    """Whether the alias shows a version, the number of its documents, and their size in bytes."""
+    client = Elasticsearch(settings.elasticsearch.url or "", request_timeout=10, max_retries=0)
+    patterns = ",".join(Partition(settings.index, 0).patterns)
+    try:
+        shown = ReadAlias(client, settings.alias).shows(settings.index)
+        total = client.indices.stats(index=patterns, metric="docs,store", allow_no_indices=True)["_all"]["total"]
+    except (ApiError, TransportError):
+        return None, None, None
+    finally:
+        client.close()
+    return shown, total.get("docs", {}).get("count", 0), total.get("store", {}).get("size_in_bytes", 0)
+
+
+def _bytes(folder: Path) -> int:
+    """Size of the files below a folder; files that vanish meanwhile do not count."""
+    total = 0
+    for file in folder.rglob("*") if folder.exists() else ():
+        try:
+            total += file.stat().st_size
+        except OSError:
+            continue
+    return total

@@ -1,0 +1,141 @@
+"""Replays the log into another version of the chain, which then goes on live or ends at an event time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import structlog
+
+from engine.kafka.message_size import mean_size
+from engine.kafka.offsets import KafkaOffsets, Offsets
+from engine.spec.duration import duration_ms, iso
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
+from pipelines.contracts.topics import FROM_OPERATORS
+from pipelines.jobs import LINKS
+from pipelines.runtime.bounded import BoundedRun
+from pipelines.runtime.driver import Driver
+from pipelines.runtime.watch import watching
+from pipelines.versions.plan import same
+from pipelines.versions.program import VersionProgram
+from pipelines.versions.progress import ReplayProgress
+from pipelines.versions.registry import Registry
+from pipelines.versions.version import Version
+
+_BATCH_BYTES = 64 << 20
+"""Aimed size of a micro-batch of a replay: large, so that its fixed cost does not matter, and safe for the memory."""
+
+_MOST_MESSAGES = 50_000
+log = structlog.get_logger()
+
+
+def registered(registry: Registry, asked: Version, free: bool) -> Version:
+    """The version of this name if it exists and is the same; otherwise the one that is asked for, which is stored.
+
+    Args:
+        registry: The versions.
+        asked: The version that is asked for.
+        free: True if only its name was given: whatever exists by this name is meant.
+
+    Raises:
+        NewnormalError: ``VERSION_EXISTS`` if the one that exists was made otherwise.
+    """
+    kept = registry.all().get(asked.name)
+    if kept is None:
+        registry.put(asked)
+        return asked
+    if not free and not same(asked, kept):
+        what = f"{kept.name} was made otherwise: {described(kept)}"
+        accepted = (
+            f"another name; or `newnormal retire {kept.name}` first; or no option but --as, which goes on with it"
+        )
+        raise NewnormalError("VERSION_EXISTS", what, "--as", accepted, "nothing was started")
+    log.info("the version exists, its replay goes on where it stopped", version=kept.name)
+    return kept
+
+
+def described(version: Version) -> str:
+    """What a version is, in words.
+
+    >>> described(Version(name="v2", base="v1", jobs=("detector", "sink"), settings={"detector.threshold": 60.0}))
+    'from v1, jobs detector, sink, detector.threshold = 60.0'
+    """
+    parts = [f"from {version.base}"] if version.base else []
+    parts += [f"jobs {', '.join(version.jobs)}"]
+    parts += [f"event times from {iso(version.start)}"] if version.start is not None else []
+    parts += [f"until {iso(version.end)}"] if version.end is not None else []
+    return ", ".join([*parts, *(f"{name} = {value}" for name, value in version.settings.items())])
+
+
+def replay(
+    version: Version,
+    registry: Registry,
+    filled: Callable[[Settings], Settings],
+    overrides: dict[str, Any],
+    take_over: bool = False,
+) -> None:
+    """Runs a version: over the log as fast as it goes, then live until Ctrl-C, or up to the version's end.
+
+    The live part is the same query with the same checkpoint, so that nothing is left out or read twice in between. A
+    replay that was interrupted goes on where it stopped.
+
+    Args:
+        version: The version.
+        registry: Where its end is stored.
+        filled: Fills the servers' addresses into settings.
+        overrides: Settings of the command line, by dotted name.
+        take_over: See `Driver`.
+
+    Raises:
+        NewnormalError: See `Driver`.
+    """
+    program = VersionProgram(version)
+    settings = _large_batches(filled(version.load(**overrides)), program)
+    begin = {name: _begin(name, settings, version.start) for name in program.first} if version.start else {}
+    driver = Driver(settings, take_over=take_over, program=program, begin=begin)
+    progress = ReplayProgress(driver, program)
+    bounded = BoundedRun(driver, partial(_past, driver, settings, version.end)) if version.end is not None else None
+    live = False
+
+    def done() -> bool:
+        nonlocal live
+        if bounded:
+            return bounded.done()
+        if not live and progress.caught_up:
+            live = True
+            log.info("the replay has caught up, the version is live", version=version.name)
+        return False
+
+    with watching(driver, progress.look) as watch:
+        watch.until(done)
+    registry.put(version.model_copy(update={"ended": True}))
+
+
+def _begin(name: str, settings: Settings, start: int) -> Offsets:
+    """The offsets from which on a job finds all records of an event time and later ones.
+
+    A record's event time lies at most ``watermark.max_ahead`` after its arrival at Kafka.
+    """
+    topics = [settings.reads(topic) for topic in LINKS[name].inputs if topic not in FROM_OPERATORS]
+    offsets = KafkaOffsets(settings.kafka.bootstrap or "", topics)
+    return {**offsets.ends(), **offsets.since(max(0, start - duration_ms(settings.watermark.max_ahead)))}
+
+
+def _past(driver: Driver, settings: Settings, end: int, job: str) -> bool:
+    """Whether a job's watermark says that no record before the end can still change a result."""
+    watermark = driver.status.tallies[job].watermark
+    window = settings.window
+    return watermark is not None and watermark >= end + duration_ms(window.size) + duration_ms(window.allowed_lateness)
+
+
+def _large_batches(settings: Settings, program: VersionProgram) -> Settings:
+    """The settings with as many messages in a micro-batch as the size of the messages allows."""
+    bootstrap = settings.kafka.bootstrap or ""
+    inputs = {settings.reads(topic) for name in program.first for topic in LINKS[name].inputs}
+    size = max((mean_size(bootstrap, topic) for topic in sorted(inputs)), default=0.0)
+    engine = settings.engine
+    most = min(_MOST_MESSAGES, round(_BATCH_BYTES / size)) if size else _MOST_MESSAGES
+    larger = engine.model_copy(update={"max_records": max(engine.max_records, most)})
+    return settings.model_copy(update={"engine": larger})
