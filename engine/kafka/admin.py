@@ -1,4 +1,4 @@
-"""Creates missing Kafka topics, since brokers may not create topics by themselves."""
+"""Creates missing Kafka topics, since brokers may not create topics by themselves, and deletes topics and groups."""
 
 from __future__ import annotations
 
@@ -114,6 +114,36 @@ def _resource(topic: str, values: Mapping[str, str] | None = None) -> ConfigReso
         ConfigEntry(key, new, incremental_operation=AlterConfigOpType.SET) for key, new in (values or {}).items()
     ]
     return ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+
+
+def delete_topics(bootstrap: str, names: Collection[str], timeout: float = 30.0) -> None:
+    """Deletes those of some topics that exist.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``.
+        KafkaException: If the broker refuses.
+    """
+    client = _client(bootstrap)
+    there = [name for name in names if name in _listed(client, bootstrap, timeout)]
+    for future in client.delete_topics(there, operation_timeout=timeout).values() if there else ():
+        try:
+            future.result(timeout)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+
+
+def delete_groups(bootstrap: str, prefix: str, timeout: float = 30.0) -> None:
+    """Deletes the consumer groups whose names begin with some text, and with them the offsets that they keep.
+
+    Raises:
+        KafkaException: If the broker refuses, for example as a group has members.
+    """
+    client = _client(bootstrap)
+    listed = client.list_consumer_groups(request_timeout=timeout).result(timeout).valid
+    found = [group.group_id for group in listed if group.group_id.startswith(prefix)]
+    for future in client.delete_consumer_groups(found, request_timeout=timeout).values() if found else ():
+        future.result(timeout)
 
 
 def partition_counts(bootstrap: str, topics: Collection[str], timeout: float = 30.0) -> dict[str, int]:

@@ -30,6 +30,7 @@ from pipelines.cli import (
     sql,
     status,
     tail,
+    versions,
 )
 from pipelines.cli.guard import guarded
 
@@ -62,6 +63,9 @@ def _version() -> NoReturn:
 app.command()(demo.demo)
 app.command()(run.run)
 app.command()(replay.replay)
+app.command()(versions.versions)
+app.command()(versions.promote)
+app.command()(versions.retire)
 app.command()(status.status)
 app.command()(score.score)
 app.command()(evaluate.evaluate)

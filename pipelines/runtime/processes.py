@@ -78,6 +78,8 @@ def _folder(settings: Settings) -> Path:
 def _read(path: Path) -> JobProcess | None:
     try:
         tree = json.loads(path.read_text())
-        return JobProcess(int(tree["pid"]), float(tree["started"]), str(tree["url"]), tuple(tree["jobs"]), str(tree["version"]))
+        return JobProcess(
+            int(tree["pid"]), float(tree["started"]), str(tree["url"]), tuple(tree["jobs"]), str(tree["version"])
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -85,9 +85,7 @@ def view(version: Version, settings: Settings) -> VersionView:
     """
     mine = settings.of(version.names)
     bootstrap = settings.kafka.bootstrap or ""
-    running = {
-        job: each.pid for each in processes.found(settings) if each.version == version.name for job in each.jobs
-    }
+    running = {job: each.pid for each in processes.found(settings) if each.version == version.name for job in each.jobs}
     jobs = []
     for name in version.jobs:
         topics = LINKS[name].reads(mine)
@@ -107,7 +105,7 @@ def _stored(settings: Settings) -> tuple[bool | None, int | None, int | None]:
     patterns = ",".join(Partition(settings.index, 0).patterns)
     try:
         shown = ReadAlias(client, settings.alias).shows(settings.index)
-        total = client.indices.stats(index=patterns, metric="docs,store", allow_no_indices=True)["_all"]["total"]
+        total = client.indices.stats(index=patterns, metric="docs,store")["_all"]["total"]
     except (ApiError, TransportError):
         return None, None, None
     finally:

@@ -1,0 +1,146 @@
+"""`newnormal versions`, `promote` and `retire`: shows the versions of the chain, and decides which one readers see."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dashboards.live_view import size
+from deploy.embedded.services import running
+from engine.explain.printing import cell
+from engine.spec.duration import iso
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import Settings, load
+
+if TYPE_CHECKING:
+    from pipelines.versions.overview import VersionView
+    from pipelines.versions.registry import Registry
+
+Name = Annotated[str, typer.Argument(help="Name of the version, e.g. v2.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def versions(
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per version.")] = False,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """List the versions: settings, jobs, offsets, lag, size, and which one readers see.
+
+    A version is a set of jobs with topics, indices and state of its own; v1 is there from the start, and
+    [bold]newnormal replay[/bold] makes others. Offsets are in the output of --json.
+    """
+    from pipelines.versions.overview import view  # noqa: PLC0415  servers: only for this command
+
+    settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
+    views = [view(version, settings) for version in registry.all().values()]
+    if as_json:
+        for each in views:
+            typer.echo(json.dumps(each.to_dict()))
+        return
+    console = Console(highlight=False)
+    console.print(_table(views))
+
+
+def promote(
+    name: Name,
+    yes: Yes = False,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Make readers see a version: console, dashboards and notifications follow at once.
+
+    One alias is switched in one step, so a reader sees the old version or the new one, never both or neither. What runs
+    goes on. [bold]newnormal promote v1[/bold] is the way back.
+    """
+    from pipelines.versions.overview import view  # noqa: PLC0415  servers: only for this command
+    from pipelines.versions.promotion import promote as switch  # noqa: PLC0415  servers: only for this command
+
+    settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
+    version = registry.get(name)
+    seen = view(version, settings)
+    if version.end is not None:
+        _ask(f"{name} ends at {iso(version.end)}: readers would see nothing later. Promote it?", yes)
+    elif not seen.pids:
+        typer.echo(f"no process of this machine runs {name}; `newnormal run --as {name}` does")
+    if seen.lag and not version.ended:
+        typer.echo(f"{name} has {seen.lag:,} messages to read; its newest verdicts come when it has read them")
+    switch(version, registry.all().values(), settings, int(time.time() * 1000))
+    typer.echo(f"{settings.alias} shows {name} now, {seen.documents or 0:,} documents")
+
+
+def retire(
+    name: Name,
+    yes: Yes = False,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Delete a version: its topics, indices and checkpoints. What another version reads stays.
+
+    Its jobs must not run, and readers must see another version. Savepoints are kept.
+    """
+    from pipelines.versions import retirement  # noqa: PLC0415  servers: only for this command
+
+    settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
+    plan = retirement.planned(registry.get(name), registry.all().values(), settings)
+    typer.echo(f"jobs:        {', '.join(plan.freed)}")
+    typer.echo(f"topics:      {', '.join(plan.topics)}")
+    if plan.indices:
+        typer.echo(f"indices:     {', '.join(plan.indices)}")
+    typer.echo(f"checkpoints: {settings.of(plan.version.names).folder('checkpoints')}")
+    if plan.kept:
+        typer.echo(f"kept, as other versions read what they write: {', '.join(plan.kept)}")
+    _ask(f"Delete these of {name}?", yes)
+    retirement.retire(plan, registry, settings)
+    typer.echo(
+        f"{name} is retired" + (f"; `newnormal run --as {name}` runs {', '.join(plan.kept)}" if plan.kept else "")
+    )
+
+
+def _opened(
+    kafka: str | None, elasticsearch: str | None, state_dir: object, namespace: str | None
+) -> tuple[Settings, Registry]:
+    """The settings with the addresses of servers that run, and the versions."""
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  servers: only for these commands
+
+    settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))  # type: ignore[arg-type]
+    return settings, Registry(settings)
+
+
+def _ask(question: str, yes: bool) -> None:
+    if not yes:
+        typer.confirm(question, abort=True)
+
+
+def _table(views: list[VersionView]) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in ("version", "shown", "from", "jobs", "settings", "event times", "lag", "documents", "size", "runs"):
+        table.add_column(column, overflow="fold")
+    for each in views:
+        version = each.version
+        bounds = [iso(at)[:16].replace("T", " ") if at is not None else "" for at in (version.start, version.end)]
+        shown = "?" if each.shown is None else "yes" if each.shown else ""
+        table.add_row(
+            cell(version.name, "bold"),
+            cell(shown, "green"),
+            cell(version.base or ""),
+            cell(", ".join(version.jobs)),
+            cell(", ".join(f"{name} = {value}" for name, value in version.settings.items())),
+            cell(" to ".join(bounds) if any(bounds) else "all"),
+            cell("–" if version.ended else f"{each.lag:,}"),
+            cell("?" if each.documents is None else f"{each.documents:,}"),
+            cell(size((each.index_bytes or 0) + sum(job.state_bytes for job in each.jobs))),
+            cell(", ".join(f"process {pid}" for pid in each.pids) or ("ended" if version.ended else "no")),
+        )
+    return table

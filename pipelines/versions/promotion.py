@@ -1,0 +1,43 @@
+"""Makes readers see another version: the console, dashboards and notifications read through one alias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from elasticsearch import ApiError, Elasticsearch, TransportError
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.index.read_alias import ReadAlias
+from pipelines.versions.version import Version
+
+
+def promote(version: Version, others: Iterable[Version], settings: Settings, now: int) -> None:
+    """Switches the alias to a version in one step; a repetition completes a promotion that was interrupted.
+
+    Args:
+        version: The version that readers see from now on.
+        others: All other versions.
+        settings: The settings, with the servers' addresses filled in.
+        now: The present, epoch milliseconds.
+
+    Raises:
+        NewnormalError: ``VERSION_EMPTY`` if the version has no indices; ``ELASTICSEARCH_UNREACHABLE`` if the server
+            does not answer or refuses.
+    """
+    url = settings.elasticsearch.url or ""
+    mine = settings.of(version.names)
+    client = Elasticsearch(url, request_timeout=30, max_retries=0)
+    try:
+        ReadAlias(client, settings.alias).move(
+            mine.index, [settings.of(other.names).index for other in others if other.name != version.name], now
+        )
+    except LookupError as error:
+        what = f"{version.name} has no index template {error}, as its sink has stored nothing yet"
+        accepted = "a version with stored verdicts, see `newnormal versions`"
+        raise NewnormalError("VERSION_EMPTY", what, url, accepted, "the alias was not changed") from None
+    except (ApiError, TransportError) as error:
+        accepted, now_said = "a server that answers", "the same command completes the promotion"
+        raise NewnormalError("ELASTICSEARCH_UNREACHABLE", str(error), url, accepted, now_said) from None
+    finally:
+        client.close()
