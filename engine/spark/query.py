@@ -25,6 +25,7 @@ from engine.spark.bundles import OUTPUT, unbundled
 from engine.spark.stateful import ShardProcessor
 from engine.spec.duration import DurationField
 from engine.spec.job import Job
+from engine.state import initial
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ def start(
         runtime: Where and how it runs.
         listener: Is called with the report of each micro-batch.
         begin: Where a new checkpoint begins to read: the offset of some partitions; the others begin with their first
-            message. A checkpoint that exists knows its place.
+            message. A checkpoint that exists knows its place; one with an initial state (`engine.state.initial`) that
+            was never started begins where that says.
     """
     writer: list[TransactionalWriter] = []
 
@@ -101,15 +103,27 @@ def start(
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
 
     most = runtime.max_records if any(source.columnar for source in job.inputs) else runtime.max_messages
-    rows = read(spark, job.topics, runtime, most, begin)
-    return _start(operated(rows, job, runtime.shards), job.name, runtime, write)
+    checkpoint = runtime.checkpoints / job.name
+    given = initial.offsets(checkpoint)
+    rows = read(spark, job.topics, runtime, most, begin if given is None else given)
+    plan = operated(rows, job, runtime.shards, None if given is None else checkpoint)
+    return _start(plan, job.name, runtime, write)
 
 
-def operated(rows: DataFrame, job: Job, shards: int) -> DataFrame:
-    """The plan of a job, from Kafka rows (see `read`) to messages: map side or direct routing, then the shards."""
+def operated(rows: DataFrame, job: Job, shards: int, checkpoint: Path | None = None) -> DataFrame:
+    """The plan of a job, from Kafka rows (see `read`) to messages: map side or direct routing, then the shards.
+
+    Args:
+        rows: The rows.
+        job: The job.
+        shards: Number of shards.
+        checkpoint: The checkpoint, if it has an initial state (`engine.state.initial`); otherwise ``None``.
+    """
     rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
     inputs = _by_partition(rows, job, shards) if job.direct(shards) else _blobs(rows, job, shards)
-    return inputs.groupBy("slot").transformWithStateInPandas(ShardProcessor(job, shards), OUTPUT, "update", "None")
+    return inputs.groupBy("slot").transformWithStateInPandas(
+        ShardProcessor(job, shards, checkpoint), OUTPUT, "update", "None"
+    )
 
 
 def collected(frame: DataFrame) -> list[Outgoing]:
@@ -129,7 +143,8 @@ def drain(
         runtime: Where and how the query runs.
         write: Takes Kafka rows (value, topic, partition, offset, arrived) and the number of the micro-batch.
     """
-    rows = read(spark, [topic], runtime, runtime.max_documents).coalesce(1)
+    begin = initial.offsets(runtime.checkpoints / name)
+    rows = read(spark, [topic], runtime, runtime.max_documents, begin).coalesce(1)
     return _start(rows, name, runtime, lambda frame, batch_id: write(frame.toArrow(), batch_id))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from engine.runtime.map_side import joined
 from engine.runtime.shard import ShardOperator, Stats
 from engine.spark.bundles import bundled
 from engine.spec.job import Job
+from engine.state import initial
 from engine.state.segments import Segments
 
 SEGMENT = StructType([StructField("name", StringType())])
@@ -41,10 +43,16 @@ class SparkSegments(Segments):
 
 
 class ShardProcessor(StatefulProcessor):
-    """Runs the `ShardOperator` of a job; all state is in Spark's state store."""
+    """Runs the `ShardOperator` of a job; all state is in Spark's state store.
 
-    def __init__(self, job: Job, shards: int) -> None:
-        self.job, self.shards = job, shards
+    Args:
+        job: The job.
+        shards: Number of shards.
+        checkpoint: The checkpoint, if it has an initial state (`engine.state.initial`); otherwise ``None``.
+    """
+
+    def __init__(self, job: Job, shards: int, checkpoint: Path | None = None) -> None:
+        self.job, self.shards, self.checkpoint = job, shards, checkpoint
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark once for each task."""
@@ -66,8 +74,10 @@ class ShardProcessor(StatefulProcessor):
         else:
             intake = joined(zip(frame["kind"], frame["value"], strict=True))
         decoded = time.perf_counter()
-        operator = ShardOperator(self.job, int(frame["shard"].iloc[0]), self.shards)
-        messages = list(operator.run(intake, SparkSegments(self.segments)))
+        shard, state = int(frame["shard"].iloc[0]), SparkSegments(self.segments)
+        if self.checkpoint:
+            initial.take_over(state, self.checkpoint, shard)
+        messages = list(ShardOperator(self.job, shard, self.shards).run(intake, state))
         reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
         (last,) = messages[-1]
         stats = replace(Stats.of(last), map_ms=intake.map_ms, read_ms=reading, operator_ms=operated)

@@ -16,7 +16,8 @@ import orjson
 import polars as pl
 
 Tables = dict[str, pl.DataFrame]
-_NOTES = "notes"
+NOTES = "notes"
+"""Name of the segment with sizes and notes, which each shard has after its first micro-batch."""
 
 
 class Segments(ABC):
@@ -65,7 +66,7 @@ class ShardState(Segments):
 
     def __init__(self, segments: Segments) -> None:
         self.segments = segments
-        stored = orjson.loads(segments.get(_NOTES) or b"{}")
+        stored = orjson.loads(segments.get(NOTES) or b"{}")
         self.notes: dict[str, Any] = stored.get("notes", {})
         self.sizes: dict[str, int] = stored.get("sizes", {})
 
@@ -87,7 +88,7 @@ class ShardState(Segments):
     def save(self) -> int:
         """Stores the notes; returns the size of all segments in bytes."""
         notes = orjson.dumps({"notes": self.notes, "sizes": self.sizes})
-        self.segments.put(_NOTES, notes)
+        self.segments.put(NOTES, notes)
         return sum(self.sizes.values()) + len(notes)
 
 

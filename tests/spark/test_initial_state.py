@@ -1,0 +1,74 @@
+"""A new checkpoint that begins with the state of another one goes on where that one ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.runtime.messages import Message
+from engine.spark.checkpoint_state import shard_states
+from engine.spark.query import collected, operated
+from engine.state import initial
+from engine.testing import TestStream, run
+from engine.testing.encoding import kafka_rows
+from engine.testing.scripted_stream import Batch
+from engine.testing.written import Row, Written
+from engine.windows import Tumbling
+from tests.engine.panes import event, job
+
+pytestmark = pytest.mark.spark
+T0 = 1_700_000_000_000
+JOB = job(Tumbling("10s"))
+STREAM = (
+    TestStream(T0)
+    .add(event("a", T0 + 1000, 1.0), event("b", T0 + 2000, 2.0), event("c", T0 + 3000, 4.0))
+    .add(event("a", T0 + 4000, 8.0))
+    .add(event("b", T0 + 5000, 16.0))
+    .advance_watermark("10s")
+)
+SHARDS = 2
+
+
+def _run(spark: SparkSession, folder: Path, batch: Batch, checkpoint: Path, begun: bool) -> list[Row]:
+    """Runs a query over one more micro-batch until it has read it; returns what it wrote."""
+    tasks = kafka_rows(JOB, batch.entries, len(list(folder.glob("*"))) * 100)
+    pq.write_table(pa.concat_tables(tasks), folder / f"{len(list(folder.glob('*'))):04}.parquet")
+    made: list[Message] = []
+
+    def write(frame: DataFrame, _number: int) -> None:
+        made.extend(message for some in collected(frame) for message in some)
+
+    schema = "value binary, topic string, partition int, offset bigint, arrived bigint"
+    rows = spark.readStream.schema(schema).parquet(str(folder))
+    query = (
+        operated(rows, JOB, SHARDS, checkpoint if begun else None)
+        .writeStream.option("checkpointLocation", str(checkpoint))
+        .outputMode("update")
+        .trigger(availableNow=True)
+        .foreachBatch(write)
+        .start()
+    )
+    query.awaitTermination()
+    return Written.of(JOB, made).rows
+
+
+def test_a_checkpoint_with_an_initial_state_goes_on_with_it_and_takes_it_over_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    after.mkdir()
+    first, second = tmp_path / "first", tmp_path / "second"
+    rows = [row for batch in STREAM.batches[:3] for row in _run(spark, before, batch, first, begun=False)]
+    initial.write(second, shard_states(spark, first, SHARDS), {("t", 0): 7})
+    # each micro-batch is a new start of the query: the second one must not take the initial state over again
+    rows += [row for batch in STREAM.batches[3:] for row in _run(spark, after, batch, second, begun=True)]
+    wanted = {row["key"]: row["sum"] for row in run(JOB, STREAM, "reference").rows}
+    assert wanted == {"a": 9.0, "b": 18.0, "c": 4.0}
+    assert {row["key"]: row["sum"] for row in rows} == wanted
+    assert len(rows) == 3
+    assert initial.offsets(second) == {("t", 0): 7}
