@@ -33,6 +33,15 @@ def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
     return offsets_of(checkpoint, last_committed(checkpoint))
 
 
+def initial_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
+    """The offsets at which Spark's Kafka source began with a new checkpoint; empty if it has not begun."""
+    try:
+        text = (checkpoint / "sources" / "0" / "0").read_text()
+    except FileNotFoundError:
+        return {}
+    return dict(json.loads(text[text.index("{") :]))
+
+
 def _numbers(folder: Path) -> list[int]:
     try:
         return [int(file.name) for file in folder.iterdir() if file.name.isdigit()]

@@ -74,6 +74,23 @@ jobs(
 jobs("STATE_INVALID", "the checkpoint does not hold a detector's state", "use a new `namespace`, and report it")
 jobs("NOTICE_NOT_WRITTEN", "Kafka did not accept a rule or label", "check the broker, then run the command again")
 
+archive = section("Archive")
+archive(
+    "ARCHIVE_BROKEN",
+    "a file of the archive cannot be read, or records are missing in it",
+    "put the file back from a backup, or delete the archive's days up to it",
+)
+archive(
+    "ARCHIVE_GAP",
+    "messages are neither in the archive nor in Kafka",
+    "begin at a later time, or put the missing files of the archive back",
+)
+archive(
+    "ARCHIVE_OTHER_TOPIC",
+    "the topic was made anew since it was archived, so that its offsets mean other messages",
+    "choose another `archive.path`, or move the topic's folders of the archive away",
+)
+
 elastic = section("Elasticsearch")
 elastic(
     "ELASTICSEARCH_UNREACHABLE",

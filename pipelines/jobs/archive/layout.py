@@ -1,0 +1,181 @@
+"""Where the archive keeps what, and what one write to it holds.
+
+    telemetry/day=2026-11-22/part-3f2a9c01-000000012.parquet   records of an event-time day, for any tool
+    _messages/telemetry/3f2a9c01-000000012.parquet             the messages that these records came in
+    _writing/                                                  files that are being written
+
+A write takes one micro-batch of one topic. It has one file of records in each day that it has records of, and one file
+of messages, which is put in its place last: the write is complete when that file is there. Both names come from the
+checkpoint's identity and the number of the micro-batch, so a repeated micro-batch replaces its own files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.spec.errors import NewnormalError
+
+DAY_MS = 86_400_000
+FIRST_MS, LAST_MS = 0, 4_102_444_800_000
+"""Event times that have a day: from 1970 to 2100."""
+
+MESSAGES = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("arrived", pa.int64()),
+        ("watermark", pa.int64()),
+        ("rows", pa.int32()),
+        ("value", pa.binary()),
+    ]
+)
+"""Columns of a file of messages. A message that is no Arrow batch of the topic's records is kept in ``value``."""
+
+WHOLE = -1
+"""Number of rows of a message that is kept in ``value``."""
+
+KAFKA_COLUMNS = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("row", pa.int32()),
+        ("arrived", pa.int64()),
+        ("watermark", pa.int64()),
+    ]
+)
+"""Columns of a file of records beside those of the record: its message, its place in it, and the message's arrival."""
+
+_META = b"newnormal"
+
+Places = Mapping[int, int]
+"""An offset for each partition."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """One complete write to the archive.
+
+    Attributes:
+        name: Its name; see `write_name`.
+        start: Where each partition began.
+        end: The next offset of each partition, behind markers of transactions that follow the last message.
+        count: Number of messages.
+        days: Days of which it has records, e.g. ``2026-11-22``.
+    """
+
+    name: str
+    start: Places
+    end: Places
+    count: int
+    days: tuple[str, ...]
+
+    def metadata(self) -> dict[bytes, bytes]:
+        """The write as metadata of its file of messages."""
+        told = {"start": self.start, "end": self.end, "count": self.count, "days": self.days}
+        return {_META: json.dumps(told).encode()}
+
+
+@dataclass(frozen=True)
+class TopicFolder:
+    """The folders of one topic.
+
+    Args:
+        root: Folder of the archive.
+        topic: Full name of the topic.
+    """
+
+    root: Path
+    topic: str
+
+    @property
+    def records(self) -> Path:
+        """Folder of the days."""
+        return self.root / self.topic
+
+    @property
+    def messages(self) -> Path:
+        """Folder of the files of messages."""
+        return self.root / "_messages" / self.topic
+
+    @property
+    def writing(self) -> Path:
+        """Folder of files that are being written."""
+        return self.root / "_writing" / self.topic
+
+    def day(self, day: str) -> Path:
+        """Folder of a day."""
+        return self.records / f"day={day}"
+
+    def part(self, day: str, name: str) -> Path:
+        """The file of records of a write in a day."""
+        return self.day(day) / f"part-{name}.parquet"
+
+    def listed(self, name: str) -> Path:
+        """The file of messages of a write."""
+        return self.messages / f"{name}.parquet"
+
+    def days(self) -> list[str]:
+        """All days that there are records of, sorted."""
+        return sorted(folder.name.removeprefix("day=") for folder in self.records.glob("day=*"))
+
+    def writes(self) -> list[Write]:
+        """All complete writes, in the order of the log.
+
+        Raises:
+            NewnormalError: ``ARCHIVE_BROKEN`` if a file of messages cannot be read.
+        """
+        found = [_read(file) for file in self.messages.glob("*.parquet")]
+        return sorted(found, key=lambda write: (sum(write.end.values()), sum(write.start.values())))
+
+
+def write_name(checkpoint: str, batch: int) -> str:
+    """The name of a write.
+
+    Args:
+        checkpoint: The identity of the checkpoint.
+        batch: Number of the micro-batch.
+
+    >>> write_name("3f2a9c01-77aa-4c1e-9d55-0123456789ab", 12)
+    '3f2a9c01-000000012'
+    """
+    return f"{checkpoint[:8]}-{batch:09d}"
+
+
+def day_of(number: int) -> str:
+    """The day with a number of days since 1970.
+
+    >>> day_of(20_779)
+    '2026-11-22'
+    """
+    return f"{datetime.fromtimestamp(number * 86_400, UTC):%Y-%m-%d}"
+
+
+def place(made: Path, final: Path) -> None:
+    """Puts a finished file in its place, at once and for good: it survives a power failure from then on."""
+    with made.open("rb") as file:
+        os.fsync(file.fileno())
+    final.parent.mkdir(parents=True, exist_ok=True)
+    made.replace(final)
+    folder = os.open(final.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _read(file: Path) -> Write:
+    try:
+        told = json.loads((pq.read_schema(file).metadata or {})[_META])
+        start, end = ({int(p): int(offset) for p, offset in told[name].items()} for name in ("start", "end"))
+        return Write(file.stem, start, end, int(told["count"]), tuple(told["days"]))
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        accepted = "the file as the archive job wrote it, e.g. from a backup"
+        raise NewnormalError("ARCHIVE_BROKEN", f"{file.name}: {error}", str(file.parent), accepted) from None

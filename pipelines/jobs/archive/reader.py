@@ -1,0 +1,178 @@
+"""Reads the archive of a topic as the log: which offsets it has, and the very messages again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.columns.dictionaries import compact
+from engine.formats.columnar import encode
+from engine.runtime.intake import KAFKA
+from engine.spec.errors import NewnormalError
+from engine.spec.record import Record
+from pipelines.jobs.archive.layout import WHOLE, Places, TopicFolder, Write
+
+_PIECE_ROWS = 500_000
+"""Records that are held in memory at a time, about."""
+
+
+class ArchiveReader:
+    """The messages that the archive has of one topic.
+
+    Messages are equal in columns, watermark, offset and arrival to those of the log. Records of days that were deleted
+    are left out of their messages.
+
+    Args:
+        folder: The folders of the topic.
+        record: Type of the records.
+    """
+
+    def __init__(self, folder: TopicFolder, record: type[Record]) -> None:
+        self.folder, self.record, self._record = folder, record, record.arrow_schema()
+        self.writes = _unbroken(folder.writes())
+
+    @property
+    def start(self) -> Places:
+        """The first offset of each partition from which on nothing is missing; empty if the archive has nothing."""
+        return dict(self.writes[0].start) if self.writes else {}
+
+    @property
+    def end(self) -> Places:
+        """The next offset of each partition; empty if the archive has nothing."""
+        return dict(self.writes[-1].end) if self.writes else {}
+
+    def since(self, arrived: int) -> Places:
+        """The offset of the first message of each partition that arrived at or after an instant (epoch milliseconds).
+
+        A partition that got none since then is left out.
+        """
+        found: dict[int, int] = {}
+        for write in self.writes:
+            if len(found) == len(self.end):
+                break
+            listed = self._listed(write, ["partition", "offset", "arrived"])
+            later = listed.filter(pc.greater_equal(listed["arrived"], arrived))
+            first = later.group_by("partition").aggregate([("offset", "min")]).to_pydict()
+            found = dict(zip(first["partition"], first["offset_min"], strict=True)) | found
+        return found
+
+    def ahead(self, start: Places, most: int) -> Places:
+        """How far a micro-batch reads.
+
+        Args:
+            start: Where each partition begins.
+            most: Largest number of messages, if a single one of each partition is not more.
+
+        Returns:
+            The next offset of each partition; each has its share, so that all partitions advance together in time.
+        """
+        end, left = dict(start), most
+        for write in self.writes:
+            if all(end.get(p, 0) >= offset for p, offset in write.end.items()):
+                continue
+            listed = self._listed(write, ["partition", "offset"])
+            partitions, offsets = listed["partition"].to_numpy(), listed["offset"].to_numpy()
+            waiting = {p: np.sort(offsets[(partitions == p) & (offsets >= end.get(p, 0))]) for p in write.end}
+            count = sum(map(len, waiting.values()))
+            if count <= left:
+                end |= {p: max(offset, end.get(p, 0)) for p, offset in write.end.items()}
+                left -= count
+                continue
+            if left < most:  # the micro-batch ends with a whole write
+                break
+            shares = {p: max(1, len(some) * left // count) for p, some in waiting.items() if len(some)}
+            end |= {p: int(waiting[p][share - 1]) + 1 for p, share in shares.items()}
+            break
+        return end
+
+    def messages(self, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """The messages of a partition between two offsets, in order, as `engine.runtime.intake.KAFKA` rows.
+
+        Raises:
+            NewnormalError: ``ARCHIVE_BROKEN`` if records are missing although their day was not deleted.
+        """
+        for write in self.writes:
+            if write.end.get(partition, 0) <= start or write.start.get(partition, 0) >= end:
+                continue
+            listed = self._listed(write).filter(
+                (pc.field("partition") == partition) & (pc.field("offset") >= start) & (pc.field("offset") < end)
+            )
+            for piece in _pieces(listed.sort_by("offset")):
+                yield self._batch(write, piece)
+
+    def _batch(self, write: Write, listed: pa.Table) -> pa.RecordBatch:
+        """Messages of one partition from their rows in the file of messages, and from the files of records."""
+        offsets, counts = listed["offset"].to_numpy(), listed["rows"].to_numpy()
+        files = [file for day in write.days if (file := self.folder.part(day, write.name)).exists()]
+        records = self._records(files, listed["partition"][0].as_py(), int(offsets[0]), int(offsets[-1]) + 1)
+        found = records["offset"].to_numpy()
+        begins, ends = np.searchsorted(found, offsets, "left"), np.searchsorted(found, offsets, "right")
+        if len(files) == len(write.days) and (ends - begins != np.maximum(counts, 0)).any():
+            what = f"{write.name} has other records than its messages had"
+            accepted = "the files as the archive job wrote them, e.g. from a backup"
+            raise NewnormalError("ARCHIVE_BROKEN", what, str(self.folder.records), accepted)
+        watermarks, whole = listed["watermark"].to_pylist(), listed["value"]
+        rows = records.select(self._record.names)
+        values = [
+            whole[n].as_py() if counts[n] == WHOLE else encode(self._cut(rows, begins[n], ends[n]), watermarks[n])
+            for n in range(len(offsets))
+        ]
+        topic = pa.array([self.folder.topic]).take(pa.array(np.zeros(len(values), np.int32)))
+        columns = [pa.array(values, pa.binary()), topic, *(listed[name] for name in ("partition", "offset", "arrived"))]
+        (batch,) = pa.Table.from_arrays(columns, schema=KAFKA).combine_chunks().to_batches()
+        return batch
+
+    def _cut(self, rows: pa.Table, begin: int, end: int) -> pa.Table:
+        """The records of one message, with dictionaries of their own values."""
+        part = rows.slice(begin, end - begin)
+        columns = [
+            compact(column, field.type) if pa.types.is_dictionary(field.type) else column
+            for column, field in zip(part.columns, self._record, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=self._record) if end > begin else self._record.empty_table()
+
+    def _records(self, files: list[Path], partition: int, start: int, end: int) -> pa.Table:
+        """The records of a partition between two offsets, in order of offset and row."""
+        wanted = [("partition", "=", partition), ("offset", ">=", start), ("offset", "<", end)]
+        columns = [*self._record.names, "offset", "row"]
+        schema = pa.schema([*self._record, ("offset", pa.int64()), ("row", pa.int32())])
+        tables = [schema.empty_table()]
+        for file in files:
+            try:
+                tables.append(pq.read_table(file, columns=columns, filters=wanted, partitioning=None).cast(schema))
+            except (OSError, pa.ArrowException) as error:
+                accepted = "the file as the archive job wrote it, e.g. from a backup"
+                raise NewnormalError("ARCHIVE_BROKEN", f"{file.name}: {error}", str(file.parent), accepted) from None
+        table = pa.concat_tables(tables).unify_dictionaries()
+        if len(files) > 1:
+            order = pc.sort_indices(table, [("offset", "ascending"), ("row", "ascending")])
+            table = table.take(order)
+        return table.combine_chunks()
+
+    def _listed(self, write: Write, columns: list[str] | None = None) -> pa.Table:
+        return pq.read_table(self.folder.listed(write.name), columns=columns, partitioning=None)
+
+
+def _unbroken(writes: list[Write]) -> list[Write]:
+    """The last writes between which no message is missing."""
+    for n in range(len(writes) - 1, 0, -1):
+        before, after = writes[n - 1], writes[n]
+        if any(offset > before.end.get(p, 0) for p, offset in after.start.items()):
+            return writes[n:]
+    return writes
+
+
+def _pieces(listed: pa.Table) -> Iterator[pa.Table]:
+    """Splits messages, so that each piece has about `_PIECE_ROWS` records."""
+    if not listed.num_rows:
+        return
+    piece = np.cumsum(np.maximum(listed["rows"].to_numpy(), 0)) // _PIECE_ROWS
+    cuts = np.flatnonzero(np.diff(piece)) + 1
+    for begin, end in pairwise([0, *cuts.tolist(), listed.num_rows]):
+        yield listed.slice(begin, end - begin)
