@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from pipelines.jobs.archive.archived import ARCHIVED
@@ -76,24 +77,24 @@ class _Range(InputPartition):
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans micro-batches, in the driver's Python process, and reads them, in the tasks."""
 
-    def __init__(self, told: Mapping[str, object]) -> None:
-        self._told: dict[str, object] = dict(told)
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self._told = dict(told)
         self._readers: dict[str, ArchiveReader] = {}
 
-    def initialOffset(self) -> dict:  # type: ignore[type-arg]  # noqa: N802  Spark's name
-        return dict(self._told["start"])  # type: ignore[call-overload,no-any-return]
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+        return dict(self._told["start"])
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
-        return ReadMaxRows(int(str(self._told["most"])))
+        return ReadMaxRows(self._told["most"])
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
         """The end is known from the start on."""
 
-    def latestOffset(self, start: Spans, limit: ReadLimit) -> dict:  # type: ignore[type-arg,override]  # noqa: N802
-        most = _ALL if isinstance(limit, ReadAllAvailable) else max(1, limit.max_rows // len(start))  # type: ignore[attr-defined]
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  Spark's name
+        most = max(1, limit.max_rows // len(start)) if isinstance(limit, ReadMaxRows) else _ALL
         return {topic: self._ahead(topic, places, most) for topic, places in start.items()}
 
-    def partitions(self, start: Spans, end: Spans) -> Sequence[InputPartition]:  # type: ignore[override]
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         return [
             _Range(topic, int(partition), start[topic][partition], offset)
             for topic, places in end.items()
@@ -101,21 +102,21 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if offset > start[topic][partition]
         ]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)
         yield from self._reader(partition.topic).messages(partition.partition, partition.start, partition.end)
 
     def _ahead(self, topic: str, start: Mapping[str, int], most: int) -> dict[str, int]:
-        last: Mapping[str, int] = self._told["end"][topic]  # type: ignore[index]
+        last: Mapping[str, int] = self._told["end"][topic]
         ahead = self._reader(topic).ahead({int(p): offset for p, offset in start.items()}, most)
         return {p: max(offset, min(ahead[int(p)], last[p])) for p, offset in start.items()}
 
     def _reader(self, topic: str) -> ArchiveReader:
         if topic not in self._readers:
-            root, record = self._told["folders"][topic]  # type: ignore[index]
+            root, record = self._told["folders"][topic]
             types = {each.__name__: each for each in ARCHIVED.values()}
             self._readers[topic] = ArchiveReader(TopicFolder(Path(root), topic), types[record])
         return self._readers[topic]
 
-    def __getstate__(self) -> dict[str, object]:
+    def __getstate__(self) -> dict[str, Any]:
         return {"_told": self._told, "_readers": {}}
