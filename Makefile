@@ -10,7 +10,7 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow browser lint format typecheck layers check services-up services-down services-status bench soak docs mutants clean
+.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow browser lint format typecheck layers check services-up services-down services-status bench chaos docs mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -81,8 +81,8 @@ services-down: setup ## Stop them; their data stay
 services-status: setup ## Show what runs
 	$(BIN)/newnormal services status $(ARGS)
 
-soak: setup ## Restart, hang and kill the servers at random under a pipeline for 20 minutes, then count (ARGS="--seed 2")
-	$(BIN)/python -m tests.chaos.soak $(ARGS)
+chaos: setup ## Kill, stop and starve a pipeline of its own for 20 minutes, then count what is wrong (ARGS="--seed 2")
+	$(BIN)/newnormal chaos $(ARGS)
 
 bench: setup ## Measure speed and accuracy (tests/benchmarks)
 	$(BIN)/newnormal bench $(ARGS)

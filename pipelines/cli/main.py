@@ -12,6 +12,7 @@ import typer
 
 from pipelines.cli import (
     bench,
+    chaos,
     console,
     datagen,
     demo,
@@ -81,6 +82,7 @@ app.add_typer(rule.app, name="rule")
 app.add_typer(label.app, name="label")
 app.add_typer(services.app, name="services")
 app.add_typer(bench.app, name="bench")
+app.command()(chaos.chaos)
 app.command()(docs.docs)
 
 

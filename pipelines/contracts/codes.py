@@ -54,6 +54,18 @@ versions("VERSION_EMPTY", "the version has no indices that could be shown", "wai
 versions("VERSION_NOT_WRITTEN", "Kafka did not accept the entry of a version", "make sure that Kafka answers")
 versions("REPLAY_BOUNDS", "a replay begins or ends where it cannot", "the message says what is accepted")
 
+disturbed = section("Chaos")
+disturbed(
+    "CHAOS_FOREIGN",
+    "`newnormal chaos` was about to disturb a process that it had not started itself",
+    "report it; the process was left alone",
+)
+disturbed(
+    "CHAOS_RUN_FAILED",
+    "the pipeline of `newnormal chaos` gave no result, or did not end",
+    "see the log that the message names; `--keep` keeps it",
+)
+
 jobs = section("Jobs")
 jobs("JOBS_FILE", "a file of jobs cannot be loaded, or has no such job", "the message says what is accepted")
 jobs(

@@ -1,0 +1,149 @@
+"""Kafka and Elasticsearch of a chaos run: children of this process, which it starts again when they have ended."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.embedded.elasticsearch import runtime_dir
+from deploy.embedded.kafka import Kafka
+from deploy.embedded.ports import HOST, PortClaims
+from deploy.embedded.server_process import Launch, ServerProcess
+from deploy.embedded.start_plan import AnyServer, plan
+from engine.spec.errors import NewnormalError
+from pipelines.chaos.processes import Target, below
+from pipelines.chaos.relay import Relay
+from pipelines.contracts.settings import Settings
+
+_START_SECONDS = 120.0
+_PREFERRED = {"kafka": 19092, "controller": 19093, "relayed": 19094, "elasticsearch": 19200}
+
+
+@dataclass
+class Server:
+    """A server and its ports, which stay the same over restarts.
+
+    Args:
+        config: Which server, with all its files.
+        ports: Its ports by purpose.
+        log: File of its output.
+        relayed: For Kafka: port of a second listener, and the port under which clients of that listener are told to
+            find it, which is the relay's.
+    """
+
+    config: AnyServer
+    ports: dict[str, int]
+    log: Path
+    relayed: tuple[int, int] | None = None
+    process: ServerProcess | None = field(default=None)
+
+    def start(self) -> None:
+        """Starts the server; must be called from the main thread, whose end the server does not outlive."""
+        launch = self.config.launch(self.ports)
+        if self.relayed:
+            _add_listener(launch, *self.relayed)
+        self.process = ServerProcess(launch, self.log)
+
+    def mend(self) -> bool:
+        """Starts the server again if it has ended; ``True`` if it had."""
+        if self.process is None or self.process.exit_code() is None:
+            return False
+        self.process.kill()
+        self.start()
+        return True
+
+    def wait(self) -> None:
+        """Waits until the server answers.
+
+        Raises:
+            NewnormalError: ``SERVER_FAILED`` if it does not in time.
+        """
+        deadline = time.monotonic() + _START_SECONDS
+        while not self.config.is_ready(self.ports):
+            self.mend()
+            if time.monotonic() > deadline:
+                words = self.process.last_words() if self.process else ""
+                raise NewnormalError("SERVER_FAILED", f"{self.config.name} does not answer: {words}", str(self.log))
+            time.sleep(0.2)
+
+    def targets(self) -> list[Target]:
+        """All processes of the server."""
+        return below(self.process.pid) if self.process else []
+
+    def stop(self, seconds: float = 20.0) -> None:
+        """Asks the server to stop, and ends it if it does not in time."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        deadline = time.monotonic() + seconds
+        while self.process.exit_code() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.process.kill()
+        self.process = None
+
+
+class Servers:
+    """Both servers, and the relay through which the pipeline reaches Kafka; a context manager.
+
+    Args:
+        settings: The settings of the run: its state directory and heaps.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self._claims = settings, PortClaims()
+        listener = socket.create_server((HOST, 0))
+        ports = self._claims.choose(_PREFERRED)
+        self.relay = Relay(listener, ports["relayed"])
+        self.relay_port = int(listener.getsockname()[1])
+        kafka, elasticsearch = plan(settings, ["kafka", "elasticsearch"])
+        assert isinstance(kafka, Kafka)
+        logs = settings.state / "logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        kafka_ports = {"port": ports["kafka"], "controller": ports["controller"]}
+        self.kafka = Server(kafka, kafka_ports, logs / "kafka.log", (ports["relayed"], self.relay_port))
+        self.elasticsearch = Server(elasticsearch, {"port": ports["elasticsearch"]}, logs / "elasticsearch.log")
+
+    def __enter__(self) -> Servers:
+        try:
+            self.relay.__enter__()
+            for server in (self.kafka, self.elasticsearch):
+                server.start()
+            for server in (self.kafka, self.elasticsearch):
+                server.wait()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.relay.__exit__(None, None, None)
+        for server in (self.kafka, self.elasticsearch):
+            server.stop()
+        shutil.rmtree(runtime_dir(self.settings.state / "elasticsearch"), ignore_errors=True)
+
+    @property
+    def bootstrap(self) -> str:
+        """Kafka's own address, past the relay."""
+        return self.kafka.config.address(self.kafka.ports)
+
+    @property
+    def url(self) -> str:
+        """Elasticsearch's address."""
+        return self.elasticsearch.config.address(self.elasticsearch.ports)
+
+
+def _add_listener(launch: Launch, port: int, advertised: int) -> None:
+    """Adds a listener to Kafka's properties, of which clients are told that it is at another port."""
+    path, lines = launch.directory / "server.properties", []
+    added = {
+        "listeners=": f",RELAYED://{HOST}:{port}",
+        "advertised.listeners=": f",RELAYED://{HOST}:{advertised}",
+        "listener.security.protocol.map=": ",RELAYED:PLAINTEXT",
+    }
+    for line in path.read_text().splitlines():
+        more = [extra for name, extra in added.items() if line.startswith(name)]
+        lines.append(line + "".join(more))
+    path.write_text("\n".join(lines) + "\n")

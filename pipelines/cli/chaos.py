@@ -1,0 +1,101 @@
+"""`newnormal chaos`: disturbs a pipeline of its own under load, and counts what was lost, doubled or different."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.cli.output_files import folder_to_write
+from pipelines.contracts.settings import Settings, load
+
+if TYPE_CHECKING:
+    from pipelines.chaos.report import Disturbance
+
+
+def chaos(
+    minutes: Annotated[float, typer.Option(min=0.5, help="For how long faults are done.")] = 20.0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the load, the faults and their lengths.")] = 1,
+    speed: Annotated[float, typer.Option(min=0.5, help="Seconds of event time for each second.")] = 5.0,
+    out: Annotated[Path, typer.Option(callback=folder_to_write, help="Folder for faults.jsonl and chaos.png.")] = Path(
+        "chaos"
+    ),
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch directory: logs, topics, state.")] = False,
+) -> None:
+    """Kill, stop and starve a pipeline under load, and count what is lost, doubled or different.
+
+    The command starts servers and a pipeline of its own in a scratch directory; nothing else is touched. At random
+    times, which the seed decides, it kills or stops the driver, Spark's JVM, Python workers, Kafka or Elasticsearch,
+    fills disks, slows Kafka down, and upgrades the pipeline. At the end it processes the same input again without
+    faults, and compares. It ends with 1 if anything is lost, doubled or different, or if the pipeline did not recover.
+    """
+    from pipelines.chaos.report import plot  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.chaos.run import Conductor  # noqa: PLC0415  Spark and servers: only for this command
+
+    out, console = out.absolute(), Console(stderr=True)
+    (out / "faults.jsonl").unlink(missing_ok=True)
+    began = time.monotonic()
+
+    def say(what: str) -> None:
+        console.print(f"{time.monotonic() - began:6.0f} s  {what}", highlight=False)
+
+    def done(fault: Disturbance) -> None:
+        result = "the next fault follows at once" if not fault.waited else "no result"
+        if fault.recovery is not None:
+            result = f"a new result after {fault.recovery:.1f} s"
+        say(f"   lasted {fault.lasted:.1f} s; {result}")
+
+    with _scratch(keep) as state:
+        say(f"scratch directory {state}")
+        with chdir(state), _own_environment():
+            settings: Settings = load(state_dir=state, **{"window.allowed_lateness": "3m", "console.port": 0})
+            course = Conductor(settings, out, seed, minutes, speed, say, done).run()
+    plot(course.disturbances, course.documents, out / "chaos.png")
+    _summarize(console, course.disturbances)
+    tally, stalled = course.tally, sum(each.stalled for each in course.disturbances)
+    console.print("compared: " + ", ".join(f"{count:,} {what}" for what, count in tally.compared.items()))
+    for finding in tally.findings:
+        console.print(f"  {finding}", highlight=False, markup=False)
+    counts = {wrong: tally.count(wrong) for wrong in ("lost", "doubled", "different")}
+    verdict = ", ".join(f"{count} {wrong}" for wrong, count in counts.items())
+    typer.echo(f"{verdict} after {len(course.disturbances)} faults; {stalled} without recovery")
+    if tally.findings or stalled:
+        raise typer.Exit(1)
+
+
+def _summarize(console: Console, disturbances: Sequence[Disturbance]) -> None:
+    from pipelines.chaos.report import by_kind  # noqa: PLC0415  only for this command
+
+    table = Table("fault", "count", "median recovery, s", "worst, s")
+    for row in by_kind(disturbances):
+        table.add_row(row["fault"], str(row["count"]), str(row["median_s"] or "-"), str(row["worst_s"] or "-"))
+    console.print(table)
+
+
+@contextmanager
+def _scratch(keep: bool) -> Iterator[Path]:
+    state = Path(tempfile.mkdtemp(prefix="newnormal-chaos-"))
+    try:
+        yield state
+    finally:
+        if not keep:
+            shutil.rmtree(state, ignore_errors=True)
+
+
+@contextmanager
+def _own_environment() -> Iterator[None]:
+    """Without the user's settings, as the run must not touch what they name."""
+    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NEWNORMAL_")}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
