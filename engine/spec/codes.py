@@ -73,6 +73,16 @@ jobs(
     "use a new `namespace` or `state_dir`",
 )
 jobs(
+    "SHARDS_APART",
+    "shards that would become one have different watermarks",
+    "savepoint the job when it has caught up, or choose a multiple of the old number of shards",
+)
+jobs(
+    "RESCALE_UNSUPPORTED",
+    "a user's own logic cannot divide its state by key",
+    "give its processor the method `rescale`, see [savepoints.md](savepoints.md)",
+)
+jobs(
     "SHARDS_FIXED",
     "the number of shards differs from the number that a checkpoint was made with",
     "restore the old number, or use a new `namespace`",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,23 @@ class KeyTable:
             else:
                 table._change(tables)
         table.stored = table.height if log.parts else None
+        return table
+
+    @classmethod
+    def joined(
+        cls, key: Sequence[str], defaults: Mapping[str, Default], parts: Iterable[tuple[KeyTable, pl.Series]]
+    ) -> KeyTable:
+        """A table of some rows of other tables, which have different keys.
+
+        Args:
+            key: The key columns.
+            defaults: As of the constructor.
+            parts: Other tables, and which of their rows are wanted.
+        """
+        table = cls(key, defaults)
+        for other, wanted in parts:
+            assert other.keys is not None
+            table._extend(pl.concat([other.keys, other._columns()], how="horizontal").filter(wanted))
         return table
 
     def save(self, state: ShardState) -> None:

@@ -7,8 +7,11 @@ import polars as pl
 from engine.operators.broadcast import Broadcast
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.duration import END_OF_TIME
+from engine.spec.inputs import INPUT
 from engine.spec.operator import Progress
 from engine.spec.steps import expression
+from engine.state.part_log import PartLog
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.two_sided import stacked
@@ -65,3 +68,21 @@ class BroadcastProcessor(OrderedProcessor):
         names = {**dict.fromkeys(self.sides.left_names.values()), **dict.fromkeys(self.sides.right_names.values())}
         missing = [pl.lit(None).alias(name) for name in names if name not in pairs.columns]
         return pairs.with_columns(missing).select(pl.col(LEFT_TIME).alias(self.time), *names)
+
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the records that wait, of which all shards have the same rules."""
+        for shard, state, sources in states.shards():
+            waiting = PartLog(state, "held")
+            for first, source in enumerate(sources):
+                log = PartLog(source, "held")
+                for part in log.parts:
+                    records = log.read(part)["records"]
+                    is_rule = records[INPUT] >= self.sides.split
+                    kept = records.filter((states.mine(records, shard) & ~is_rule) | (is_rule & (first == 0)))
+                    if kept.height:
+                        waiting.append({"records": kept}, part.mark, kept.height)
+        self.rescale_own(states)
+
+    def rescale_own(self, states: Rescaling) -> None:
+        """All shards have the same rules."""
+        states.copies("rules")

@@ -7,6 +7,7 @@ import polars as pl
 from engine.operators.chain import Chain, PassThrough, Transform
 from engine.spec.operator import SIDE, Progress
 from engine.spec.steps import applied
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.build import build
 from engine.vectorized.processor import Processor, Results, StateCounts
@@ -21,6 +22,9 @@ class PassThroughProcessor(Processor):
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         return Results(batch)
 
+    def rescale(self, states: Rescaling) -> None:
+        """There is no state."""
+
 
 class TransformProcessor(Processor):
     """The logic of a `Transform`."""
@@ -30,6 +34,9 @@ class TransformProcessor(Processor):
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         return Results(applied(self.steps, batch) if batch.height else batch)
+
+    def rescale(self, states: Rescaling) -> None:
+        """There is no state."""
 
 
 class ChainedProcessors(Processor):
@@ -51,3 +58,8 @@ class ChainedProcessors(Processor):
         if some := [part for part in aside if part.height]:
             batch = pl.concat([*([batch] if batch.height else []), *some], how="diagonal_relaxed")
         return Results(batch, pl.concat(late, how="diagonal_relaxed") if late else None, StateCounts.combined(held))
+
+    def rescale(self, states: Rescaling) -> None:
+        """Rescales each operator."""
+        for number, part in enumerate(self.parts):
+            part.rescale(states.scope(str(number)))

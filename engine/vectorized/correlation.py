@@ -10,6 +10,7 @@ from engine.operators.correlation import FLAT, Correlation
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.operators.window_join import END
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.two_sided import stacked
@@ -70,3 +71,7 @@ class CorrelationProcessor(OrderedProcessor):
         slot = self.window.slice_start(pl.col(time)).alias("slot")
         values = frame.select(*self.key, slot, pl.col(column).cast(pl.Float64).alias(name)).drop_nulls(name)
         return values.sort(name).group_by(*self.key, "slot", maintain_order=True).agg(pl.col(name).mean())
+
+    def rescale_own(self, states: Rescaling) -> None:
+        """Divides the means of the slots."""
+        states.segments("pairs")

@@ -10,6 +10,7 @@ from engine.operators.deduplicate import Deduplicate
 from engine.operators.turn import Logic, Turn
 from engine.spec.duration import NEVER
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.sequences import Sequences
@@ -26,6 +27,10 @@ class DeduplicateProcessor(OrderedProcessor):
     def apply(self, ready: pl.DataFrame, state: ShardState, progress: Progress) -> pl.DataFrame:
         """The records that pass."""
         return self.sequences.run(ready, state, progress)[0]
+
+    def rescale_own(self, states: Rescaling) -> None:
+        """Divides what has passed by key."""
+        self.sequences.rescale(states)
 
 
 @dataclass(frozen=True)

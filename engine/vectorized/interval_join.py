@@ -7,6 +7,7 @@ import polars as pl
 from engine.operators.interval_join import IntervalJoin
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.two_sided import load, save, stacked
@@ -76,3 +77,7 @@ class IntervalJoinProcessor(OrderedProcessor):
         names = [self.time, *self.sides.left_names.values(), *self.sides.right_names.values()]
         missing = [pl.lit(None).alias(name) for name in names if name not in results.columns]
         return results.with_columns(missing).select(list(dict.fromkeys(names)))
+
+    def rescale_own(self, states: Rescaling) -> None:
+        """Divides the records of both streams."""
+        states.segments("sides")

@@ -12,7 +12,8 @@ from engine.operators.ordered import EventTimeOrdered
 from engine.spec.inputs import INPUT
 from engine.spec.operator import Progress
 from engine.state.part_log import Part, PartLog
-from engine.state.segments import ShardState
+from engine.state.rescaling import Rescaling
+from engine.state.segments import ShardState, Tables
 from engine.vectorized.processor import Processor, Results, StateCounts
 
 DUE = "__due"
@@ -99,3 +100,16 @@ class OrderedProcessor(Processor):
             ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped
         records = self.apply(ready, state, progress)
         return Results(records, late, StateCounts(keys=state.notes.get("keys"), timers=state.notes.get("timers")))
+
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the records that wait, and the state of the operator."""
+        states.log("held", _rows)
+        self.rescale_own(states)
+
+    @abstractmethod
+    def rescale_own(self, states: Rescaling) -> None:
+        """Divides the state of the operator itself, see `Processor.rescale`."""
+
+
+def _rows(tables: Tables) -> int:
+    return tables["records"].height

@@ -11,6 +11,7 @@ from engine.columns.rounds import in_order, rounds
 from engine.operators.pattern import Event, Pattern
 from engine.spec.operator import Progress
 from engine.spec.steps import expression
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.two_sided import stacked
@@ -146,3 +147,8 @@ class PatternProcessor(OrderedProcessor):
         """The matches of runs whose time is up and that only waited for an absence."""
         done = runs.filter(pl.col(_STAGE) == len(self.taken))
         return done.with_columns((pl.col(_START) + self.within).alias(self.time))
+
+    def rescale_own(self, states: Rescaling) -> None:
+        """Divides the runs; their numbers keep their order within a key."""
+        states.segments("runs")
+        states.note("rounds", max)

@@ -6,6 +6,7 @@ import polars as pl
 
 from engine.operators.process import Process
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.sequences import Sequences
@@ -22,3 +23,7 @@ class ProcessProcessor(OrderedProcessor):
         """The records that the logic forwarded, and what it emitted."""
         made = [frame for frame in self.sequences.run(ready, state, progress) if frame.height]
         return pl.concat(made, how="diagonal_relaxed") if made else pl.DataFrame()
+
+    def rescale_own(self, states: Rescaling) -> None:
+        """Divides the state of the user's logic."""
+        self.sequences.rescale(states)

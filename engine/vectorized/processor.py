@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from engine.spec.errors import NewnormalError
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 
 
@@ -52,3 +54,13 @@ class Processor(ABC):
     @abstractmethod
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Processes a micro-batch, in any order and maybe empty, and returns what is due at the watermark."""
+
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the state of all shards anew among another number of shards; afterwards each key finds its state.
+
+        Raises:
+            NewnormalError: ``RESCALE_UNSUPPORTED`` if this logic cannot do that.
+        """
+        name = type(self).__name__
+        accepted = f"{name}.rescale(states), see `engine.state.rescaling`"
+        raise NewnormalError("RESCALE_UNSUPPORTED", f"{name} cannot divide its state by key", name, accepted)

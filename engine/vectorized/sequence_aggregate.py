@@ -8,6 +8,7 @@ import polars as pl
 from engine.columns.packing import alike
 from engine.operators.sequence_aggregate import SequenceAggregate
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.sequence_windows import Assign
@@ -63,3 +64,8 @@ class SequenceAggregateProcessor(OrderedProcessor):
 
     def _finished(self, tables: Tables) -> pl.DataFrame:
         return self.folds.with_tables(tables[SUMS].select(*self.by, *self.folds.finished()), tables, self.by)
+
+    def rescale_own(self, states: Rescaling) -> None:
+        """Divides the open windows and their partials."""
+        self.sequences.rescale(states)
+        states.segments("open")

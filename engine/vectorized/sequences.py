@@ -14,6 +14,7 @@ from engine.operators.turn import NO_TIMER, Logic, Turn, series
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Progress
 from engine.state.key_table import KeyTable
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 
 TIMER, LAST = "__timer", "__last"
@@ -57,6 +58,15 @@ class Sequences:
         self._save(state)
         forwarded = pl.concat(self.forwarded, how="diagonal_relaxed") if self.forwarded else pl.DataFrame()
         return forwarded, emitted
+
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the rows of the keys."""
+        for shard, state, sources in states.shards():
+            tables = [KeyTable.load(self.key, self.defaults, source) for source in sources]
+            parts = [(table, states.mine(table.keys, shard)) for table in tables if table.keys is not None]
+            self.table = KeyTable.joined(self.key, self.defaults, parts)
+            if self.table.height:
+                self._save(state)
 
     def _save(self, state: ShardState) -> None:
         self.table.save(state)

@@ -9,6 +9,7 @@ import polars as pl
 from engine.operators.two_sided import LEFT_TIME, RIGHT_TIME, Sides
 from engine.operators.window_join import END, WindowJoin
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import OrderedProcessor
 from engine.vectorized.two_sided import load, save, stacked
@@ -58,3 +59,7 @@ class WindowJoinProcessor(OrderedProcessor):
     def _open(self, frame: pl.DataFrame, time: str, now: int) -> pl.DataFrame:
         last = self.window.slice_start(pl.col(time)) + self.window.size_ms
         return frame.filter(last > now) if frame.height else frame
+
+    def rescale_own(self, states: Rescaling) -> None:
+        """Divides the records of both streams."""
+        states.segments("sides")

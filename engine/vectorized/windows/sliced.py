@@ -12,12 +12,13 @@ import polars as pl
 from engine.columns.packing import grouped
 from engine.operators.windows import WindowAggregate
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.windows.allowed_lateness import closed_until
 from engine.vectorized.windows.folds import PARTIAL, SUMS, Folds, tables_by_name
 from engine.vectorized.windows.rates import ELAPSED, INCREASE, RATES, Rates
-from engine.vectorized.windows.slices import SliceStore, of_slices
+from engine.vectorized.windows.slices import SliceStore, of_slices, rows_of_keys
 
 END, PANE, TIMING, REVISION = "window_end", "pane", "timing", "revision"
 _SUMMED_RATES = {name: pl.col(name).sum() for name in (INCREASE, ELAPSED)}
@@ -36,6 +37,13 @@ class SlicedWindows(Processor):
         self.rate_name, rate = next(iter(self.folds.rates.items()), ("", None))
         self.rates = Rates(rate, self.key, self.window) if rate else None
         self.retention = self.window.size_ms + self.lateness + self._reach()
+
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the slices, the revisions of late windows and, for rates, the last samples."""
+        states.log("slices", rows_of_keys)
+        states.note("late", lambda known: sorted({end for ends in known for end in ends}))
+        ends = {end for state in states.before for end in state.notes.get("late", [])}
+        states.segments("carry", *(f"late/{end}" for end in sorted(ends)))
 
     def _reach(self) -> int:
         """How far before the slice of a late record the oldest slice lies that is needed to revise its windows."""

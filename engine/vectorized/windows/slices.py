@@ -98,9 +98,9 @@ class SliceStore:
             elif fresh:
                 (anew if n + 1 >= MOST_PARTS else more).add(start)
         for start, tables in _by_slice(self.get(anew) if anew else {}, anew):
-            self.log.replace(self.log.of(start), tables, start, _keys(tables))
+            self.log.replace(self.log.of(start), tables, start, rows_of_keys(tables))
         for start, tables in _by_slice(self.added, more):
-            self.log.append(tables, start, _keys(tables))
+            self.log.append(tables, start, rows_of_keys(tables))
 
     def most_keys(self) -> int:
         """The number of keys in the largest slice; for a slice in several parts, that of its largest part."""
@@ -116,7 +116,8 @@ class SliceStore:
         return [*pieces, of_slices(self.added, starts & self.fresh)]
 
 
-def _keys(tables: Tables) -> int:
+def rows_of_keys(tables: Tables) -> int:
+    """The number of keys in a slice, which is the size of a part of the log."""
     return tables[SUMS].height if SUMS in tables else 0
 
 

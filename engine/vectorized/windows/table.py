@@ -11,8 +11,10 @@ import polars as pl
 
 from engine.operators.windows import WindowAggregate
 from engine.spec.duration import END_OF_TIME
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, Tables, pack, unpack
 from engine.triggers import AccumulatingAndRetracting, Discarding
+from engine.vectorized.windows.folds import tables_by_name
 from engine.vectorized.windows.partials import WINDOW, Partials
 from engine.vectorized.windows.retractions import Retractions
 from engine.vectorized.windows.session_merging import merge_sessions
@@ -161,3 +163,21 @@ class WindowTable:
         if self.retractions.rows is not None:
             tables[_EMITTED] = self.retractions.rows
         state.put(SEGMENT, pack(tables))
+
+
+def rescale_windows(states: Rescaling) -> None:
+    """Divides the open windows of all shards by key; windows get new numbers, as the number of a window is its row."""
+    for shard, state, sources in states.shards():
+        height, parts = 0, list[Tables]()
+        for value in [value for source in sources if (value := source.get(SEGMENT)) is not None]:
+            tables = unpack(value)
+            kept = states.mine(tables[_WINDOWS], shard)
+            to = pl.Series(np.where(kept, np.cumsum(kept) - 1 + height, -1), dtype=pl.Int64)
+            piece = {name: table for name, table in tables.items() if name != _WINDOWS}
+            moved = {name: table.with_columns(to[table[WINDOW]].alias(WINDOW)) for name, table in piece.items()}
+            parts.append({name: table.filter(pl.col(WINDOW) >= 0) for name, table in moved.items()})
+            parts[-1][_WINDOWS] = tables[_WINDOWS].filter(kept)
+            height += int(kept.sum())
+        if height:
+            joined = {name: pl.concat(some, how="diagonal_relaxed") for name, some in tables_by_name(parts)}
+            state.put(SEGMENT, pack(joined))

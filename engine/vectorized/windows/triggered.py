@@ -15,11 +15,12 @@ import polars as pl
 
 from engine.operators.windows import WindowAggregate
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.processor import Processor, Results, StateCounts
 from engine.vectorized.windows.allowed_lateness import closed_until
 from engine.vectorized.windows.partials import WINDOW
-from engine.vectorized.windows.table import SEGMENT, START, WindowTable
+from engine.vectorized.windows.table import SEGMENT, START, WindowTable, rescale_windows
 from engine.vectorized.windows.trigger_logic import END, NEW, TriggerLogic, TriggerMoment
 
 Numbers = npt.NDArray[np.int64]
@@ -56,6 +57,10 @@ class GeneralWindows(Processor):
         fired = [some for some in panes if some is not None]
         held = StateCounts(open=table.windows.height)
         return Results(pl.concat(fired, how="diagonal_relaxed") if fired else pl.DataFrame(), late, held)
+
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the open windows and their contents."""
+        rescale_windows(states)
 
     def _spans(self, batch: pl.DataFrame, over: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """A row for each open span of each record, in order of arrival; and the late records, which have none."""

@@ -7,7 +7,7 @@ may still affect a window.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import orjson
 import polars as pl
@@ -22,6 +22,7 @@ from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.duration import END_OF_TIME
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Instant, Record
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from pipelines.contracts.records import Label, Rule
 
@@ -184,6 +185,18 @@ class ControlMessages:
             (d for d in self.labels if after < d.takes_effect <= until),
             key=lambda d: (d.takes_effect, d.label.to_json()),
         )
+
+    @staticmethod
+    def rescale(states: Rescaling) -> None:
+        """Gives the new shards of a job the rules and labels that the old ones know."""
+
+        def merged(known: list[dict[str, list[list[Any]]]]) -> dict[str, list[list[Any]]]:
+            return {
+                name: [list(row) for row in dict.fromkeys(tuple(row) for each in known for row in each[name])]
+                for name in ("rules", "labels")
+            }
+
+        states.note(_NOTE, merged)
 
     def save(self, base: int) -> None:
         """Keeps in the state only the rules and labels that may still affect windows that end after ``base``."""

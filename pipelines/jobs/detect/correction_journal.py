@@ -14,8 +14,9 @@ The journal reaches back from the watermark by one to two times the horizon.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -24,9 +25,18 @@ from numpy.typing import NDArray
 
 from engine.spec.duration import NEVER
 from engine.state.part_log import PartLog
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
 from pipelines.jobs.detect.state_table import as_frame
+
+
+class Models(Protocol):
+    """The models of some machines, as tables by name."""
+
+    def to_tables(self) -> dict[str, pa.Table]:
+        """The tables."""
+
 
 IDENTITY = ("entity", "metric", "window_start", "window_end")
 _MOST_PARTS = 64
@@ -69,6 +79,31 @@ class CorrectionJournal:
         if models:  # the state is of a version that had no journal
             self.state.put(f"snapshot/{since}", models)
             self.notes["snapshots"].append(since)
+
+    @classmethod
+    def rescale(cls, states: Rescaling, divided: Callable[[Rescaling, int, list[bytes | None]], Models]) -> None:
+        """Divides the journal of all shards by machine.
+
+        The new journal reaches back as far as those of all its sources do.
+
+        Args:
+            states: The states.
+            divided: Puts the models of a new shard together from those of its sources.
+        """
+        states.log("journal")
+        states.segments("revised")
+        for shard, state, sources in states.shards():
+            notes = [source.notes["history"] for source in sources if "history" in source.notes]
+            if not notes:
+                continue
+            times = sorted(set.intersection(*(set(each["snapshots"]) for each in notes)))
+            base = max(each["base"] for each in notes)
+            if any(each["snapshots"] for each in notes) and base not in times:
+                base = min((time for time in times if time > base), default=base)
+            state.notes["history"] = {"base": base, "snapshots": [time for time in times if time >= base]}
+            for time in state.notes["history"]["snapshots"]:
+                models = divided(states, shard, [source.get(f"snapshot/{time}") for source in sources])
+                state.put(f"snapshot/{time}", pack({n: as_frame(table) for n, table in models.to_tables().items()}))
 
     @property
     def base(self) -> int:

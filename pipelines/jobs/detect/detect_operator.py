@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.spec.operator import Operator, Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.build import build
 from engine.vectorized.ordered import Waiting
@@ -55,6 +56,12 @@ class DetectProcessor(Processor):
         if verdicts.height:
             verdicts = explained(verdicts, self.zone)
         return Results(verdicts, missed if missed.height else None, StateCounts(keys=shard.keys))
+
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the windows that wait and the models by machine; all shards know the same rules and labels."""
+        states.log("held", lambda tables: tables["records"].height)
+        ControlMessages.rescale(states)
+        self.judge.rescale(states)
 
 
 build.register(Detect, DetectProcessor)

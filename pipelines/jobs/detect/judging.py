@@ -9,6 +9,7 @@ from functools import partial
 
 import polars as pl
 
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.two_sided import stacked
 from pipelines.contracts.records import Label, Rule
@@ -82,6 +83,10 @@ class Judge(ABC):
             control: The rules and labels that the shard knows.
             before: The watermark before the micro-batch, epoch milliseconds.
         """
+
+    @abstractmethod
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the models and the journal among another number of shards."""
 
 
 class Judges(ABC):

@@ -8,6 +8,7 @@ import polars as pl
 
 from engine.explain.plan import describe
 from engine.spec.operator import Operator, Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.build import build
 from engine.vectorized.processor import Processor, Results, StateCounts
@@ -64,6 +65,19 @@ class _Mining(Processor):
         features = pl.concat(pieces)
         state.put("templates", pack({"templates": miner.templates, "lines": miner.lines}))
         return Results(features, held=StateCounts(keys=miner.templates.height))
+
+    def rescale(self, states: Rescaling) -> None:
+        """Gives each new shard all templates and lines of its sources: a machine finds those that it has had.
+
+        Where several sources have given one line different templates, the first one counts.
+        """
+        for _, state, sources in states.shards():
+            known = [unpack(value) for source in sources if (value := source.get("templates"))]
+            if known:
+                templates = pl.concat([tables["templates"] for tables in known]).unique("id", maintain_order=True)
+                lines = pl.concat([tables["lines"] for tables in known])
+                lines = lines.unique(["program", "masked"], keep="first", maintain_order=True)
+                state.put("templates", pack({"templates": templates, "lines": lines}))
 
 
 def _first_new(found: pl.DataFrame, none: int) -> int:

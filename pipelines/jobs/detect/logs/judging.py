@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.spec.duration import NEVER
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from pipelines.contracts.records import Label
 from pipelines.contracts.settings import DetectorSettings
@@ -59,6 +60,19 @@ class LogJudge(Judge):
 
     def open(self, state: ShardState, control: ControlMessages, before: int) -> LogShard:
         return LogShard(self, state, control, before)
+
+    def rescale(self, states: Rescaling) -> None:
+        for shard, state, sources in states.shards():
+            models = self.detection.new_state()
+            for value in [value for source in sources if (value := source.get("logs"))]:
+                old = self.detection.new_state()
+                old.fill(unpack(value))
+                keys = old.machines.keys()
+                names = pl.DataFrame({states.key: [name for (name,) in keys]}, {states.key: pl.String})
+                models.join(old, states.mine(names, shard).to_numpy())
+            if models.judged is not None:
+                state.put("logs", pack(models.to_frames()))
+                state.notes["keys"] = len(models.machines)
 
 
 class LogShard(ShardJudging):

@@ -138,6 +138,42 @@ class LogState:
         self.entities.columns["machine"] = (np.cumsum(machines) - 1)[self.entities.columns["machine"].astype(np.int64)]
         self.pairs.columns["owner"] = (np.cumsum(entities) - 1)[self.pairs.columns["owner"].astype(np.int64)]
 
+    def join(self, other: LogState, wanted: Flags) -> None:
+        """Adds some machines of another state, whose machines this one does not have.
+
+        Templates that this state knows already, and what machines of one kind have in common, stay as they are here.
+
+        Args:
+            other: The other state.
+            wanted: Flags of its machines.
+        """
+        machine = other.entities.columns["machine"][: len(other.entities)].astype(np.int64)
+        entities = wanted[machine]
+        owner = other.pairs.columns["owner"][: len(other.pairs)].astype(np.int64)
+        template = other.pairs.columns["template"][: len(other.pairs)].astype(np.int64)
+        pairs = entities[owner]
+        templates, machines = other.templates.keys(), other.machines.keys()
+        names = [name for (name,) in templates]
+        fresh = ~self.templates.has((name,) for name in names)
+        self.templates.replace(other.templates.where(fresh))
+        if not len(self.fleets):
+            self.fleets.replace(other.fleets)
+        at_machines, at_entities, at_pairs = len(self.machines), len(self.entities), len(self.pairs)
+        self.machines.replace(other.machines.where(wanted))
+        self.entities.replace(other.entities.where(entities))
+        self.pairs.replace(other.pairs.where(pairs))
+        places = (np.cumsum(wanted) - 1 + at_machines)[machine[entities]]
+        self.entities.columns["machine"][at_entities : len(self.entities)] = places
+        own = slice(at_pairs, len(self.pairs))
+        self.pairs.columns["owner"][own] = (np.cumsum(entities) - 1 + at_entities)[owner[pairs]]
+        self.pairs.columns["template"][own] = self.templates.rows((names[row],) for row in template[pairs])
+        self.texts = other.texts | self.texts
+        self.judged = max((end for end in (self.judged, other.judged) if end is not None), default=None)
+        kept = [name for (name,), mine in zip(machines, wanted, strict=True) if mine]
+        worst = other.worst.filter(pl.col("entity").is_in(kept)) if other.worst.height else other.worst
+        some = [frame for frame in (self.worst, worst) if frame.height]
+        self.worst = pl.concat(some, how="diagonal_relaxed") if some else self.worst
+
     def to_frames(self) -> dict[str, pl.DataFrame]:
         """The whole state, as frames by name."""
         frames = {name: as_frame(table.to_arrow()) for name, table in self.named.items()}

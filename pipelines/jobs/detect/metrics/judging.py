@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 import pyarrow as pa
 
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
 from models.regimes.silence import NEVER_DUE
@@ -17,6 +19,7 @@ from pipelines.jobs.detect.judging import Judge, Judges, ShardJudging, Work
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.micro_batch import Corrections, MicroBatch, newest
 from pipelines.jobs.detect.metrics.peers import PeersKept
+from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.state_table import as_frame
 
 STATISTICS = {"counter": "rate", "latency": "p95"}
@@ -54,6 +57,29 @@ class MetricsJudge(Judge):
     def open(self, state: ShardState, control: ControlMessages, before: int) -> MetricsShard:
         return MetricsShard(self, state, control, before)
 
+    def rescale(self, states: Rescaling) -> None:
+        CorrectionJournal.rescale(states, self._divided)
+        PeersKept.rescale(states)
+        for shard, state, sources in states.shards():
+            models = self._divided(states, shard, [source.get("models") for source in sources])
+            if len(models.series) or len(models.entities):
+                state.put("models", packed(models))
+                state.notes["keys"] = len(models.series)
+                state.notes["silent"] = self.detection.absence.next_due(models)
+
+    def _divided(self, states: Rescaling, shard: int, stored: Sequence[bytes | None]) -> DetectionState:
+        """The models of those machines in some stored states that belong to a new shard."""
+        models = self.detection.new_state()
+        for value in stored:
+            if value:
+                old = self.detection.from_tables(_arrow(value))
+                keys = [*old.entities.keys(), *old.series.keys()]
+                names = list(dict.fromkeys(name for name, *_ in keys))
+                mine = pl.DataFrame({states.key: pl.Series(names, dtype=pl.String)})
+                own = set(mine.filter(states.mine(mine, shard))[states.key].to_list())
+                models.replace(old.only(own), own)
+        return models
+
 
 class MetricsShard(ShardJudging):
     """Judges the metrics of one shard in one micro-batch.
@@ -87,7 +113,7 @@ class MetricsShard(ShardJudging):
         micro_batch = MicroBatch(detection, self.journal, self.control, peers, self.judge.novel_only)
         corrected = micro_batch.correct(models, corrections, before) if corrections else pl.DataFrame()
         verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
-        state.put("models", pack({name: as_frame(table) for name, table in models.to_tables().items()}))
+        state.put("models", packed(models))
         self.journal.forget(now, models.worst.select(IDENTITY))
         peers.forget(self.journal.base)
         state.notes["keys"] = len(models.series)
@@ -116,6 +142,11 @@ def judged(features: pl.DataFrame) -> pl.DataFrame:
     columns = ("entity", "metric", "kind", "window_start", "window_end", "revision", "count")
     names = [pl.col(c).cast(pl.String) for c in columns[:3]]
     return features.select(*names, *columns[3:], value.alias("value"))
+
+
+def packed(models: DetectionState) -> bytes:
+    """The models as one value of the state."""
+    return pack({name: as_frame(table) for name, table in models.to_tables().items()})
 
 
 def _arrow(value: bytes) -> dict[str, pa.Table]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from models.peers import Newcomers
 from pipelines.jobs.detect.metrics.state import DetectionState
@@ -66,6 +67,19 @@ class PeersKept:
             columns = {name: sums[name].to_numpy() for name in sums.columns if name not in ("metric", "place")}
             place = here["place"].cast(pl.Int64).to_numpy()
             self.newcomers.start(models.series.columns, rows, columns, place)
+
+    @staticmethod
+    def rescale(states: Rescaling) -> None:
+        """Gives the new shards the sums of the old ones; where shards become one, the sums of the first are kept.
+
+        So what a metric has been on the machines of the others says nothing to a series that is new after that.
+        """
+        for _, state, sources in states.shards():
+            kept = [source for source in sources if source.notes.get("peers")][:1]
+            for source in kept:
+                state.notes["peers"] = list(source.notes["peers"])
+                for time in source.notes["peers"]:
+                    state.put(f"peers/{time}", source.get(f"peers/{time}") or b"")
 
     def forget(self, base: int) -> None:
         """Removes sums that no series whose first window ends after ``base`` can start from."""
