@@ -13,6 +13,7 @@ import typer
 from pipelines.cli import (
     bench,
     chaos,
+    compare,
     console,
     datagen,
     demo,
@@ -70,6 +71,7 @@ app.command()(versions.retire)
 app.command()(status.status)
 app.command()(score.score)
 app.command()(evaluate.evaluate)
+app.command()(compare.compare)
 app.command()(datagen.simulate)
 app.command()(datagen.agent)
 app.command()(play.play)

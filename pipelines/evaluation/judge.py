@@ -97,35 +97,78 @@ def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> JudgedVerdicts:
             ``kind``; one row per series and window.
         spans: The labelled spans; those that do not overlap the judged time of their machine are left out.
     """
-    verdicts = verdicts.sort("entity", "metric", "window_end", maintain_order=True)
-    reach = verdicts.group_by("entity").agg(first=pl.col("window_start").min(), last=pl.col("window_end").max())
-    known = {str(entity): (first, last) for entity, first, last in reach.rows()}
-    never = (0, -1)
-    spans = [s for s in spans if s.start <= known.get(s.entity, never)[1] and s.end >= known.get(s.entity, never)[0]]
-    wrong = [span for span in spans if span.wrong]
-    single = verdicts.filter(pl.col("metric") != EVERY)
-    sizes = single.group_by("entity", "metric").agg(
-        days=(pl.col("window_end").max() - pl.col("window_start").min()) / DAY,
-        step=pl.col("window_end").diff().median(),
-    )
-    step = max(1, int(sizes["step"].drop_nulls().median() or 1))  # type: ignore[arg-type]
-    days = float(sizes["days"].sum())
-
-    def level(chosen: pl.Expr) -> AlertLevel:
-        alerting = verdicts.filter(chosen)
-        found = [_delay(alerting, span, step) for span in wrong]
-        alerts = _alerts(alerting.filter(pl.col("metric") != EVERY), step)
-        explained = [_explained(alert, wrong) for alert in alerts]
-        refuted = [_explained(alert, [s for s in spans if not s.wrong]) for alert in alerts]
-        return AlertLevel(found, len(alerts), explained.count(False), refuted.count(True), days)
-
+    case = _Case.of(verdicts, spans)
     return JudgedVerdicts(
-        spans=wrong,
-        news=level(pl.col("kind").is_in(ALARM_KINDS)),
-        levels={score: level(pl.col("record_score") >= score) for score in THRESHOLDS},
-        ranking=_ranking(single, wrong),
-        called=_called(verdicts, wrong, step),
+        spans=case.wrong,
+        news=case.level(_NEWS),
+        levels={score: case.level(pl.col("record_score") >= score) for score in THRESHOLDS},
+        ranking=_ranking(case.single, case.wrong),
+        called=_called(case.verdicts, case.wrong, case.step),
     )
+
+
+def judge_news(verdicts: pl.DataFrame, spans: Sequence[Span]) -> AlertLevel:
+    """The part `JudgedVerdicts.news` of what `judge` returns, which takes a small part of its time."""
+    return _Case.of(verdicts, spans).level(_NEWS)
+
+
+_NEWS = pl.col("kind").is_in(ALARM_KINDS)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """Verdicts with the spans that concern them.
+
+    Args:
+        verdicts: The verdicts, in order of series and time.
+        spans: The spans that overlap the judged time of their machine.
+        step: Time between two windows, milliseconds.
+        days: Number of judged days, summed over all series.
+    """
+
+    verdicts: pl.DataFrame
+    spans: list[Span]
+    step: int
+    days: float
+
+    @classmethod
+    def of(cls, verdicts: pl.DataFrame, spans: Sequence[Span]) -> _Case:
+        verdicts = verdicts.sort("entity", "metric", "window_end", maintain_order=True)
+        reach = verdicts.group_by("entity").agg(first=pl.col("window_start").min(), last=pl.col("window_end").max())
+        known = {str(entity): (first, last) for entity, first, last in reach.rows()}
+        never = (0, -1)
+        within = [
+            s for s in spans if s.start <= known.get(s.entity, never)[1] and s.end >= known.get(s.entity, never)[0]
+        ]
+        sizes = (
+            verdicts.filter(pl.col("metric") != EVERY)
+            .group_by("entity", "metric")
+            .agg(
+                days=(pl.col("window_end").max() - pl.col("window_start").min()) / DAY,
+                step=pl.col("window_end").diff().median(),
+            )
+        )
+        step = max(1, int(sizes["step"].drop_nulls().median() or 1))  # type: ignore[arg-type]
+        return cls(verdicts, within, step, float(sizes["days"].sum()))
+
+    @property
+    def single(self) -> pl.DataFrame:
+        """The verdicts on single series, without joined verdicts."""
+        return self.verdicts.filter(pl.col("metric") != EVERY)
+
+    @property
+    def wrong(self) -> list[Span]:
+        """The spans in which something was wrong."""
+        return [span for span in self.spans if span.wrong]
+
+    def level(self, chosen: pl.Expr) -> AlertLevel:
+        """The result if the chosen verdicts are alerts."""
+        wrong, alerting = self.wrong, self.verdicts.filter(chosen)
+        found = [_delay(alerting, span, self.step) for span in wrong]
+        alerts = _alerts(alerting.filter(pl.col("metric") != EVERY), self.step)
+        explained = [_explained(alert, wrong) for alert in alerts]
+        refuted = [_explained(alert, [s for s in self.spans if not s.wrong]) for alert in alerts]
+        return AlertLevel(found, len(alerts), explained.count(False), refuted.count(True), self.days)
 
 
 def _within(span: Span, after: int = 0) -> pl.Expr:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import polars as pl
+from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pipelines.contracts.records.novelty import ALARM_KINDS
@@ -46,6 +49,72 @@ def delays(judged: JudgedVerdicts, out: Path) -> None:
     figure.savefig(out, dpi=90)
 
 
+def difference(
+    versions: Sequence[tuple[str, pl.DataFrame, float]], span: tuple[int, int], metric: str, out: BinaryIO
+) -> None:
+    """Plots one series as two versions judged it, as SVG: values, both bands and typical values, both scores.
+
+    Args:
+        versions: For each version its name, its verdicts on the series, and the score from which it raises alarms.
+        span: First and last instant of the difference, epoch milliseconds; it is marked.
+        metric: Name of the metric; `EVERY` has no values.
+        out: File to which the plot is written.
+    """
+    figure = Figure(figsize=(9, 4.2), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.6, 1])
+    known = [own for _, own, _ in versions if own["actual"].count()]
+    for (name, own, threshold), color in zip(versions, ("tab:blue", "tab:orange"), strict=True):
+        if known:
+            _expected(above, own, color, None, f"expected by {name}")
+        _score(below, own, color, f"alarm of {name}", name)
+        below.axhline(threshold, color=color, linewidth=0.6, linestyle=":")
+    if known:
+        _values(above, known[0], "value")
+    else:
+        above.text(
+            0.5, 0.5, "no value: a verdict on several metrics or log lines", ha="center", transform=above.transAxes
+        )
+        above.set_yticks([])
+    for axis in (above, below):
+        axis.axvspan(np.datetime64(span[0], "ms"), np.datetime64(span[1], "ms"), color="grey", alpha=0.15)
+    below.legend(loc="upper left", fontsize=7)
+    below.set_xlabel("end of the window, UTC")
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": metric, "font.family": "sans-serif"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+
+
+def _values(axis: Axes, own: pl.DataFrame, label: str = "actual") -> None:
+    """The values of a series, which decide the limits of the axis."""
+    axis.plot(_time(own), own["actual"].to_numpy(), color="black", linewidth=0.7, label=label)
+    known = own["actual"].cast(pl.Float64).drop_nulls().drop_nans()
+    if known.len():
+        low, high = float(known.min()), float(known.max())  # type: ignore[arg-type]
+        axis.set_ylim(low - 0.5 * (high - low) - 1e-9, high + 0.5 * (high - low) + 1e-9)
+    axis.legend(loc="upper left", fontsize=8)
+
+
+def _expected(axis: Axes, own: pl.DataFrame, color: str, typical: str | None, expected: str) -> None:
+    """The typical value and the band in which values were expected."""
+    time, bounds = _time(own), own.select(pl.col("lower", "upper").cast(pl.Float64).fill_null(np.nan))
+    axis.plot(time, own["typical"].to_numpy(), color=color, linewidth=0.7, label=typical)
+    axis.fill_between(
+        time, bounds["lower"].to_numpy(), bounds["upper"].to_numpy(), color=color, alpha=0.15, label=expected
+    )
+
+
+def _score(axis: Axes, own: pl.DataFrame, color: str, news: str, label: str | None = None) -> None:
+    """The scores, with a dot where they are news."""
+    axis.plot(_time(own), own["record_score"].to_numpy(), color=color, linewidth=0.7, label=label)
+    alarms = own.filter(pl.col("kind").is_in(ALARM_KINDS))
+    axis.plot(_time(alarms), alarms["record_score"].to_numpy(), ".", color=color, label=news)
+    axis.set_ylim(0, 102)
+    axis.set_ylabel("record_score")
+
+
+def _time(own: pl.DataFrame) -> np.ndarray:
+    return own["window_end"].cast(pl.Datetime("ms")).to_numpy()
+
+
 def series(verdicts: pl.DataFrame, spans: Sequence[Span], entity: str, metric: str, out: Path) -> None:
     """Plots one series: values, band, score, and labelled spans."""
     own = verdicts.filter(pl.col("entity") == entity, pl.col("metric") == metric).sort("window_end")
@@ -57,20 +126,9 @@ def series(verdicts: pl.DataFrame, spans: Sequence[Span], entity: str, metric: s
     figure = Figure(figsize=(14, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     if metric != EVERY:
-        above.plot(time, own["actual"].to_numpy(), color="black", linewidth=0.7, label="actual")
-        above.plot(time, own["typical"].to_numpy(), color="tab:blue", linewidth=0.7, label="typical")
-        lower, upper = own["lower"].to_numpy(), own["upper"].to_numpy()
-        above.fill_between(time, lower, upper, color="tab:blue", alpha=0.15, label="expected")
-        low, high = np.nanpercentile(own["actual"].cast(pl.Float64).fill_null(np.nan).to_numpy(), [0, 100])
-        above.set_ylim(low - 0.5 * (high - low) - 1e-9, high + 0.5 * (high - low) + 1e-9)
-        above.legend(loc="upper left", fontsize=8)
-    below.plot(time, own["record_score"].to_numpy(), color="tab:red", linewidth=0.7)
-    news = own.filter(pl.col("kind").is_in(ALARM_KINDS))
-    below.plot(
-        news["window_end"].cast(pl.Datetime("ms")).to_numpy(), news["record_score"].to_numpy(), "r.", label="news"
-    )
-    below.set_ylim(0, 100)
-    below.set_ylabel("record_score")
+        _expected(above, own, "tab:blue", "typical", "expected")
+        _values(above, own)
+    _score(below, own, "tab:red", "news")
     for span in shown:
         first, last = np.datetime64(span.start, "ms"), np.datetime64(span.end, "ms")
         for axis in (above, below):

@@ -38,6 +38,7 @@ LOOKING = {
     "label list": ["label", "list"],
     "label add": ["label", "add", "true", "db-1"],
     "evaluate": ["evaluate"],
+    "compare": ["compare", "v1", "v2"],
     "console": ["console"],
 }  # fmt: skip
 

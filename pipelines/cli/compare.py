@@ -1,0 +1,131 @@
+"""`newnormal compare`: shows how two versions of the chain judge differently, and which of them is right."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from engine.explain.printing import cell
+from engine.spec.errors import NewnormalError
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.output_files import file_to_write
+from pipelines.contracts.settings import load
+
+if TYPE_CHECKING:
+    from pipelines.evaluation.comparison.comparison import Comparison
+
+_ROWS = 12
+_OWN_WORDS = {"new": "new", "gone": "gone", "changed": "other kind", "moved": "moved", "same": "same"}
+
+
+def compare(
+    first: Annotated[str, typer.Argument(help="Name of a version, e.g. v1.")],
+    second: Annotated[str, typer.Argument(help="Name of another version, e.g. v2.")],
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Files of ground truth or of labels, as for newnormal evaluate. Default: the topics groundtruth and "
+            "labels."
+        ),
+    ] = None,
+    start: Annotated[str | None, typer.Option("--from", help="Compare no earlier windows: ISO 8601, or -2h.")] = None,
+    end: Annotated[str | None, typer.Option("--until", help="Compare no later windows: ISO 8601, or -1h.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(callback=file_to_write, help="Also write a page with plots; it needs no other file."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object with all figures.")] = False,
+    indices: Annotated[
+        bool, typer.Option("--indices", help="Read the verdicts from Elasticsearch instead of Kafka.")
+    ] = False,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Show what two versions judge differently: new, gone and changed alarms, agreement, precision and recall.
+
+    Only event times that both versions have judged are compared. An alarm that only begins or ends at another window is
+    not new.
+
+    Example: [bold]newnormal compare v1 v2 --html report.html[/bold]
+    """
+    from deploy.embedded.services import running  # noqa: PLC0415  servers: only for this command
+    from pipelines.evaluation.comparison import reading  # noqa: PLC0415  servers: only for this command
+    from pipelines.evaluation.comparison.comparison import compare as compared  # noqa: PLC0415  as above
+    from pipelines.query.control_topics import instant  # noqa: PLC0415  as above
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  as above
+
+    now, given = int(time.time() * 1000), overrides(kafka, elasticsearch, state_dir, namespace)
+    bounds = instant(start, now, "--from"), instant(end, now, "--until")
+    if first == second:
+        what = f"{first} would be compared with itself"
+        raise NewnormalError("USAGE_INVALID", what, "newnormal compare", "two versions", "nothing was compared")
+    if bounds[0] is not None and bounds[1] is not None and bounds[0] >= bounds[1]:
+        what = f"--from {start} is not before --until {end}"
+        raise NewnormalError(
+            "USAGE_INVALID", what, "newnormal compare", "an end after the start", "nothing was compared"
+        )
+    settings = running(load(**given), elasticsearch=indices)
+    registry, sides, unreadable = Registry(settings), [], 0
+    addresses = {"kafka.bootstrap": settings.kafka.bootstrap, "elasticsearch.url": settings.elasticsearch.url}
+    for version in [registry.get(name) for name in (first, second)]:
+        side, bad = reading.judged_by(version, version.load(**given | addresses), indices=indices)
+        sides.append(side)
+        unreadable += bad
+    spans, bad = reading.spans(settings, labels or [], [side.verdicts for side in sides])
+    notes = Console(stderr=True, soft_wrap=True)
+    if unreadable + bad:
+        notes.print(cell(f"{unreadable + bad} messages could not be read and are left out"))
+    found = compared(sides[0], sides[1], spans, *bounds)
+    if html is not None:
+        from pipelines.evaluation.comparison.page import page  # noqa: PLC0415  Matplotlib: only for the page
+
+        html.write_text(page(found, now), encoding="utf-8")
+        notes.print(cell(f"the page is in {html}"))
+    if as_json:
+        typer.echo(json.dumps(found.figures()))
+    else:
+        _show(found)
+
+
+def _show(found: Comparison) -> None:
+    from pipelines.evaluation.comparison.alarms import counts  # noqa: PLC0415  Polars: only for this command
+    from pipelines.evaluation.comparison.comparison import GROUPS  # noqa: PLC0415  as above
+    from pipelines.evaluation.comparison.words import called, compared, figure, headline, quality  # noqa: PLC0415
+
+    console, names = Console(highlight=False), [version.name for version in found.versions]
+    console.print(cell(headline(found), "bold"))
+    for sentence in compared(found):
+        console.print(cell(f"- {sentence}"))
+    for by, word in GROUPS.items():
+        table = counts(found.alarms, by)
+        if table.height:
+            rows = [[called(str(row[0])) if by == "kind" else row[0], *row[1:]] for row in table.head(_ROWS).rows()]
+            title = f"alarms by {word}" + (f", the first {_ROWS} of {table.height}" if table.height > _ROWS else "")
+            console.print(_table(title, [word, *names, *_OWN_WORDS.values()], [[*map(figure, row)] for row in rows]))
+    rows, notes = quality(found)
+    console.print(_table("which version is right", ["", *names], [[*map(figure, row)] for row in rows]))
+    for note in notes:
+        console.print(cell(note))
+    for at, difference in enumerate(found.differences, 1):
+        alarm = difference.alarm
+        what = f"{at}. {_OWN_WORDS[alarm['outcome']]}: {alarm['metric']} of {alarm['entity']}"
+        console.print(cell(what, "bold"))
+        for reason in difference.reasons:
+            console.print(cell(f"   {reason}"))
+
+
+def _table(title: str, heads: list[str], rows: list[list[str]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for place, head in enumerate(heads):
+        table.add_column(cell(head), justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*map(cell, row))
+    return table

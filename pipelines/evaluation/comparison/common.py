@@ -1,0 +1,113 @@
+"""Restricts the verdicts of two versions to the event times that both have judged.
+
+A version that is replayed from a later time, or that is still behind, has not judged what is missing there. So of each
+series only the time between the later of both first windows and the earlier of both last ones is compared. A version
+with `detector.emit = "novel"` writes news only: its time is that between its first and its last news of any series.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.evaluation.comparison.verdicts import SERIES
+
+_STEP_MS = 10_000
+
+
+@dataclass(frozen=True)
+class CommonTimes:
+    """The verdicts of two versions on the event times that both have judged.
+
+    Attributes:
+        verdicts: The verdicts of the first and of the second version.
+        start: First instant that is compared, epoch milliseconds; ``None`` if nothing is.
+        end: Last instant that is compared, exclusive.
+        step: Time between two windows, milliseconds; the longer one, if the versions differ.
+        series: Number of series that are compared.
+        alone: For each version the number of series that only this version has judged at all.
+        left_out: For each version the number of windows that are not compared.
+        news_only: For each version whether it writes news only.
+    """
+
+    verdicts: tuple[pl.DataFrame, pl.DataFrame]
+    start: int | None
+    end: int | None
+    step: int
+    series: int
+    alone: tuple[int, int]
+    left_out: tuple[int, int]
+    news_only: tuple[bool, bool]
+
+
+def common_times(
+    first: pl.DataFrame, second: pl.DataFrame, start: int | None = None, end: int | None = None
+) -> CommonTimes:
+    """Restricts verdicts to the times that both versions have judged.
+
+    Args:
+        first: Final verdicts of the first version, see `pipelines.evaluation.comparison.verdicts`.
+        second: Those of the second one.
+        start: No earlier window is compared, epoch milliseconds.
+        end: No window that ends later is compared.
+    """
+    both = (first, second)
+    sparse = (_news_only(first), _news_only(second))
+    known = [frame.select(SERIES).unique() for frame in both]
+    bounds = [_bounds(*pair) for pair in zip(both, sparse, strict=True)]
+    if all(sparse):
+        series = pl.concat(known).unique()
+    elif sparse[0] or sparse[1]:
+        series = known[1] if sparse[0] else known[0]
+    else:
+        series = known[0].join(known[1], on=SERIES)
+    for version, each in enumerate(bounds):
+        on = [name for name in SERIES if name in each.columns]
+        named = each.rename({"first": f"first{version}", "last": f"last{version}"})
+        series = series.join(named, on=on) if on else series.join(named, how="cross")
+    times = series.select(
+        *SERIES,
+        from_=pl.max_horizontal("first0", "first1", pl.lit(start, pl.Int64)),
+        to=pl.min_horizontal("last0", "last1", pl.lit(end, pl.Int64)),
+    ).filter(pl.col("from_") < pl.col("to"))
+    kept = (_within(first, times), _within(second, times))
+    return CommonTimes(
+        verdicts=kept,
+        start=times["from_"].min(),  # type: ignore[arg-type]
+        end=times["to"].max(),  # type: ignore[arg-type]
+        step=max(_step(first, sparse[0]), _step(second, sparse[1])),
+        series=times.height,
+        alone=(
+            known[0].join(known[1], on=SERIES, how="anti").height,
+            known[1].join(known[0], on=SERIES, how="anti").height,
+        ),
+        left_out=(first.height - kept[0].height, second.height - kept[1].height),
+        news_only=sparse,
+    )
+
+
+def _news_only(verdicts: pl.DataFrame) -> bool:
+    """True if a version has written no verdict that is no news, but for the ends of incidents."""
+    quiet = pl.col("kind").is_in(QUIET_KINDS) & pl.col("incident_state").is_null()
+    return verdicts.height > 0 and not verdicts.select(quiet.any()).item()
+
+
+def _bounds(verdicts: pl.DataFrame, sparse: bool) -> pl.DataFrame:
+    """First and last instant that a version has judged, of each series or of all together."""
+    ends = {"first": pl.col("window_start").min(), "last": pl.col("window_end").max()}
+    return verdicts.select(**ends) if sparse else verdicts.group_by(SERIES).agg(**ends)
+
+
+def _within(verdicts: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
+    joined = verdicts.join(times, on=SERIES, maintain_order="left")
+    inside = (pl.col("window_start") >= pl.col("from_")) & (pl.col("window_end") <= pl.col("to"))
+    return joined.filter(inside).select(verdicts.columns)
+
+
+def _step(verdicts: pl.DataFrame, sparse: bool) -> int:
+    """Time between two windows of a series, milliseconds: the most frequent one; of news only, the shortest one."""
+    gaps = verdicts.select(gap=pl.col("window_end").diff().over(SERIES)).drop_nulls().filter(pl.col("gap") > 0)["gap"]
+    found = gaps.min() if sparse else gaps.mode().min()
+    return int(found) if found is not None else _STEP_MS  # type: ignore[arg-type]

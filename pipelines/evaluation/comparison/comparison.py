@@ -1,0 +1,197 @@
+"""The comparison of two versions as one value: what is compared, how far they agree, how they differ, who is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from engine.spec.duration import iso
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.evaluation.bootstrap import Interval
+from pipelines.evaluation.comparison.accuracy import Accuracy, accuracy
+from pipelines.evaluation.comparison.agreement import Agreement, agreement
+from pipelines.evaluation.comparison.alarms import OUTCOMES, counts, matched
+from pipelines.evaluation.comparison.common import CommonTimes, common_times
+from pipelines.evaluation.comparison.instructive import instructive
+from pipelines.evaluation.comparison.reasons import reason
+from pipelines.evaluation.comparison.verdicts import SERIES
+from pipelines.evaluation.truth import Span
+
+GROUPS = {"kind": "kind", "metric": "metric", "entity": "machine"}
+"""The columns by which alarms are counted, with the words for them."""
+
+_DAY_MS, _MONTH_DAYS = 86_400_000, 30
+
+
+@dataclass(frozen=True)
+class JudgedBy:
+    """A version and its verdicts.
+
+    Args:
+        name: Name of the version.
+        verdicts: Its final verdicts, see `pipelines.evaluation.comparison.verdicts`.
+        threshold: The setting ``detector.threshold`` of the version.
+        settings: The settings in which it differs from the user's, by dotted name.
+    """
+
+    name: str
+    verdicts: pl.DataFrame
+    threshold: float
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One of the most instructive differences.
+
+    Attributes:
+        alarm: The alarm, a row as `pipelines.evaluation.comparison.instructive.instructive` returns them.
+        reasons: Why each version judged so, in words.
+    """
+
+    alarm: dict[str, Any]
+    reasons: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison has found.
+
+    Attributes:
+        versions: Both versions; their verdicts are restricted to the times that are compared.
+        times: The times that are compared.
+        agreement: How far the versions agree.
+        alarms: All alarms, see `pipelines.evaluation.comparison.alarms.matched`.
+        accuracy: The accuracy of both, and the difference of their recalls; ``None`` without labels.
+        differences: The most instructive differences.
+        alarm_rates: Alarms of both versions for each series and month of 30 days; ``None`` if no time is compared.
+    """
+
+    versions: tuple[JudgedBy, JudgedBy]
+    times: CommonTimes
+    agreement: Agreement
+    alarms: pl.DataFrame
+    accuracy: tuple[Accuracy, Accuracy, Interval | None] | None
+    differences: tuple[Difference, ...]
+    alarm_rates: tuple[float | None, float | None]
+
+    def outcomes(self) -> dict[str, int]:
+        """Number of alarms by outcome."""
+        return {outcome: self.alarms.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES}
+
+    def figures(self) -> dict[str, Any]:
+        """All figures as JSON."""
+        names = [version.name for version in self.versions]
+        times, agreed = self.times, self.agreement
+
+        def both(values: Iterable[Any]) -> dict[str, Any]:
+            return dict(zip(names, values, strict=True))
+
+        kinds = [{"first": one, "second": two, "windows": number} for (one, two), number in agreed.kinds.items()]
+        judged = self.accuracy and both(asdict(each) for each in self.accuracy[:2])
+        higher = self.accuracy[2] if self.accuracy else None
+        return {
+            "versions": names,
+            "settings": both(version.settings for version in self.versions),
+            "compared": {
+                "from": times.start and iso(times.start),
+                "until": times.end and iso(times.end),
+                "series": times.series,
+                "windows": agreed.windows,
+                "windows_of_one_version_only": both(agreed.alone),
+                "series_of_one_version_only": both(times.alone),
+                "windows_left_out": both(times.left_out),
+                "writes_news_only": both(times.news_only),
+            },
+            "agreement": {
+                "alarm_or_not": agreed.alike,
+                "kind": agreed.same_kind,
+                "cohens_kappa": agreed.kappa,
+                "windows_by_kind": kinds,
+            },
+            "alarms": self.outcomes()
+            | {f"by_{word}": counts(self.alarms, by).to_dicts() for by, word in GROUPS.items()},
+            "alarms_per_series_month": both(self.alarm_rates),
+            "accuracy": judged,
+            "recall_difference": higher and asdict(higher),
+            "differences": [_readable(each, names) for each in self.differences],
+        }
+
+
+def compare(
+    first: JudgedBy,
+    second: JudgedBy,
+    spans: Sequence[Span] = (),
+    start: int | None = None,
+    end: int | None = None,
+) -> Comparison:
+    """Compares two versions on the event times that both have judged.
+
+    Args:
+        first: The first version.
+        second: The second version.
+        spans: Labelled spans.
+        start: No earlier window is compared, epoch milliseconds.
+        end: No window that ends later is compared.
+    """
+    times = common_times(first.verdicts, second.verdicts, start, end)
+    one, two = times.verdicts
+    alarms = matched(one, two, times.step)
+    shown = []
+    for alarm in instructive(alarms, one, two).to_dicts():
+        inside = [
+            reason(version.name, _during(verdicts, alarm), version.threshold)
+            for version, verdicts in ((first, one), (second, two))
+        ]
+        shown.append(Difference(alarm, (inside[0], inside[1])))
+    single = pl.col("metric") != JOINED
+    months = max(_months(one.filter(single)), _months(two.filter(single)))
+    own = alarms.filter(single)
+    raised = (own["kind0"].count(), own["kind1"].count())
+    return Comparison(
+        versions=(
+            JudgedBy(first.name, one, first.threshold, first.settings),
+            JudgedBy(second.name, two, second.threshold, second.settings),
+        ),
+        times=times,
+        agreement=agreement(one, two),
+        alarms=alarms,
+        accuracy=accuracy(one, two, spans) if spans and one.height and two.height else None,
+        differences=tuple(shown),
+        alarm_rates=(raised[0] / months, raised[1] / months) if months else (None, None),
+    )
+
+
+def around(verdicts: pl.DataFrame, alarm: dict[str, Any], margin: int) -> pl.DataFrame:
+    """The verdicts on the series of an alarm, in its time and ``margin`` milliseconds before and after it."""
+    series = (pl.col("entity") == alarm["entity"]) & (pl.col("metric") == alarm["metric"])
+    inside = (pl.col("window_end") > alarm["start"] - margin) & (pl.col("window_start") < alarm["end"] + margin)
+    return verdicts.filter(series & inside)
+
+
+def _during(verdicts: pl.DataFrame, alarm: dict[str, Any]) -> pl.DataFrame:
+    return around(verdicts, alarm, 0)
+
+
+def _months(verdicts: pl.DataFrame) -> float:
+    """Judged time, summed over all series, in months of 30 days."""
+    spans = verdicts.group_by(SERIES).agg(length=pl.col("window_end").max() - pl.col("window_start").min())
+    return float(spans["length"].sum()) / (_DAY_MS * _MONTH_DAYS)
+
+
+def _readable(difference: Difference, names: Sequence[str]) -> dict[str, Any]:
+    alarm = difference.alarm
+    scores = (alarm["highest0"], alarm["highest1"])
+    return {
+        "machine": alarm["entity"],
+        "metric": alarm["metric"],
+        "from": iso(alarm["start"]),
+        "until": iso(alarm["end"]),
+        "outcome": alarm["outcome"],
+        "kinds": dict(zip(names, (alarm["kind0"], alarm["kind1"]), strict=True)),
+        "highest_scores": dict(zip(names, scores, strict=True)),
+        "reasons": dict(zip(names, difference.reasons, strict=True)),
+    }
