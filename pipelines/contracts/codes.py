@@ -50,7 +50,7 @@ versions("VERSION_EXISTS", "a version of this name exists and was made otherwise
 versions("VERSION_SETTINGS", "a version cannot differ from its base in this setting", "the message says why")
 versions("VERSION_SHOWN", "the alias shows the version, so it cannot be retired", "promote another version first")
 versions("VERSION_NEEDED", "another version reads what this one writes", "retire that version first")
-versions("VERSION_EMPTY", "the version has no indices that could be shown", "wait until its sink has stored verdicts")
+versions("VERSION_EMPTY", "the version has no verdicts, or no indices that could be shown", "wait until it has some")
 versions("VERSION_NOT_WRITTEN", "Kafka did not accept the entry of a version", "make sure that Kafka answers")
 versions("REPLAY_BOUNDS", "a replay begins or ends where it cannot", "the message says what is accepted")
 

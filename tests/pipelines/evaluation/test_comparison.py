@@ -176,8 +176,8 @@ def test_the_most_instructive_differences_are_of_different_machines_metrics_and_
         ("b", {40: ("state_change", 60.0)}, {}),
         ("c", {40: ("anomaly", 70.0)}, {40: ("new_normal", 65.0)}),
     ):
-        first += series(one, entity, "net")  # type: ignore[arg-type]
-        second += series(two, entity, "net")  # type: ignore[arg-type]
+        first += series(one, entity, f"{entity}.net")  # type: ignore[arg-type]
+        second += series(two, entity, f"{entity}.net")  # type: ignore[arg-type]
     found = compared(first, second)
     assert len(found.differences) == 10
     assert {each.alarm["entity"] for each in found.differences[:3]} == {"noisy", "b", "c"}
