@@ -48,7 +48,11 @@ def check_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting: s
             raise NewnormalError("STATE_FORMAT", what, str(checkpoints / job), str(STATE_FORMAT), now)
         if kept["shards"] != shards:
             what = f"{setting} = {shards}, but the checkpoint of {job} was made with {kept['shards']}"
-            raise NewnormalError("SHARDS_FIXED", what, str(checkpoints / job), str(kept["shards"]), _NOW)
+            accepted = (
+                f"{kept['shards']}; or divide the state anew: `newnormal savepoint create rescale`, then "
+                f"`newnormal savepoint restore rescale --shards {shards}`"
+            )
+            raise NewnormalError("SHARDS_FIXED", what, str(checkpoints / job), accepted, _NOW)
     for job in jobs:
         _keep(checkpoints / job / _LAYOUT, {"shards": shards, "format": STATE_FORMAT})
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from engine.kafka.offsets import Offsets
+from engine.state import initial
+
 
 def last_committed(checkpoint: Path) -> int:
     """Number of the last micro-batch that was completed; -1 if there is none."""
@@ -31,6 +34,15 @@ def offsets_of(checkpoint: Path, batch: int) -> dict[str, dict[str, int]]:
 def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
     """The next offsets after the last completed micro-batch; empty before the first."""
     return offsets_of(checkpoint, last_committed(checkpoint))
+
+
+def next_offsets(checkpoint: Path) -> Offsets:
+    """Where a job goes on to read; empty if that is not known, as before its first start."""
+    given = initial.offsets(checkpoint)
+    if last_committed(checkpoint) < 0 and given is not None:
+        return given
+    found = committed_offsets(checkpoint) or initial_offsets(checkpoint)
+    return {(topic, int(p)): offset for topic, offsets in found.items() for p, offset in offsets.items()}
 
 
 def initial_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from engine.spark.checkpoint_copy import relocated
 from engine.spark.checkpoint_offsets import last_committed
 from engine.spark.session import NEEDED
 from engine.state import initial
@@ -20,12 +21,12 @@ def shard_states(spark: SparkSession, checkpoint: Path, shards: int) -> list[Seg
 
     Args:
         spark: A session.
-        checkpoint: The checkpoint of a job, which must not run. A copy of a checkpoint works where its operator's
-            metadata name the files of the copy (`engine.spark.checkpoint_copy`).
+        checkpoint: The checkpoint of a job, which must not run, or a copy (`engine.spark.checkpoint_copy`).
         shards: Number of shards with which the checkpoint was made.
     """
     found: list[Segments] = [{} for _ in range(shards)]
     if last_committed(checkpoint) >= 0 and (checkpoint / "state").exists():
+        relocated(checkpoint)
         for name, value in NEEDED.items():
             spark.conf.set(name, value)
         _ = spark.streams.active  # the reader asks a coordinator that exists only after this

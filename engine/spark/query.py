@@ -40,6 +40,7 @@ class Runtime:
         max_records: Largest number of messages in a micro-batch of columnar topics.
         max_messages: Largest number of messages in a micro-batch of other topics.
         max_documents: Largest number of messages in a micro-batch that is not written to Kafka.
+        skip_missing: True if messages that Kafka has removed before they were read are left out; otherwise a job fails.
         ledger: Topic of the ledger.
         owner: Put before the names of jobs in transactional ids and consumer groups.
         stopping: Event that is set when the jobs are to stop; it ends their waiting for Kafka.
@@ -53,6 +54,7 @@ class Runtime:
     max_records: int = 2_000
     max_messages: int = 400_000
     max_documents: int = 5_000
+    skip_missing: bool = False
     ledger: str = LEDGER_TOPIC
     owner: str = ""
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -182,7 +184,7 @@ def read(
         "kafka.bootstrap.servers": runtime.bootstrap,
         "subscribe": ",".join(topics),
         "startingOffsets": _starting(runtime.bootstrap, topics, begin) if begin else "earliest",
-        "failOnDataLoss": "true",
+        "failOnDataLoss": "false" if runtime.skip_missing else "true",
         "maxOffsetsPerTrigger": str(most),
         "kafka.isolation.level": "read_committed",
         "kafka.max.partition.fetch.bytes": str(16 << 20),

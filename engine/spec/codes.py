@@ -73,6 +73,12 @@ jobs(
     "use a new `namespace` or `state_dir`",
 )
 jobs(
+    "SAVEPOINT_INCOMPLETE",
+    "Spark removed files of a checkpoint each time they were copied",
+    "try again when the job has less to do",
+)
+jobs("OFFSETS_MISSING", "Kafka no longer has what a job must read next", "see [savepoints.md](savepoints.md)")
+jobs(
     "SHARDS_APART",
     "shards that would become one have different watermarks",
     "savepoint the job when it has caught up, or choose a multiple of the old number of shards",
@@ -85,7 +91,7 @@ jobs(
 jobs(
     "SHARDS_FIXED",
     "the number of shards differs from the number that a checkpoint was made with",
-    "restore the old number, or use a new `namespace`",
+    "restore the old number; or divide the state anew, with the two commands in the message",
 )
 jobs(
     "JOB_CHANGED",

@@ -27,6 +27,7 @@ from pipelines.cli import (
     replay,
     rule,
     run,
+    savepoint,
     score,
     services,
     sql,
@@ -82,6 +83,7 @@ app.command()(sql.sql)
 app.command()(console.console)
 app.add_typer(rule.app, name="rule")
 app.add_typer(label.app, name="label")
+app.add_typer(savepoint.app, name="savepoint")
 app.add_typer(services.app, name="services")
 app.add_typer(bench.app, name="bench")
 app.command()(chaos.chaos)

@@ -66,6 +66,25 @@ disturbed(
     "see the log that the message names; `--keep` keeps it",
 )
 
+savepoints = section("Savepoints")
+savepoints("SAVEPOINT_NAME", "a savepoint cannot have this name", "letters, digits, dots, `_` and `-`")
+savepoints("SAVEPOINT_EXISTS", "there is a savepoint of this name", "use another name, or delete it first")
+savepoints("SAVEPOINT_UNKNOWN", "there is no savepoint of this name", "`newnormal savepoint list` shows the names")
+savepoints("SAVEPOINT_UNREADABLE", "the manifest of a savepoint is broken", "delete the folder that the message names")
+savepoints("SAVEPOINT_EMPTY", "none of the jobs has a checkpoint yet", "run the jobs first")
+savepoints(
+    "SAVEPOINT_FORMAT",
+    "a savepoint has state of a format that this release cannot read",
+    "restore it with the release that `newnormal savepoint list` shows",
+)
+savepoints("SAVEPOINT_SHARDS", "the topics' partitions cannot be divided among so many shards", "choose a divisor")
+savepoints(
+    "SAVEPOINT_CHAIN",
+    "a version cannot begin with this savepoint: a job would lack what its state has read or what it must read",
+    "fork from the detector on, or replay",
+)
+savepoints("SERIES_UNKNOWN", "a savepoint has no state of this series", "write it as in the topic `telemetry`")
+
 jobs = section("Jobs")
 jobs("JOBS_FILE", "a file of jobs cannot be loaded, or has no such job", "the message says what is accepted")
 jobs(

@@ -79,7 +79,10 @@ class EmbeddedSettings(_Section):
 
 class EngineSettings(_Section):
     shards: Whole = Field(
-        2, ge=1, le=1024, description="shards of each job's keyed state; fixed at the job's first start"
+        2,
+        ge=1,
+        le=1024,
+        description="shards of each job's keyed state; `newnormal savepoint restore --shards` changes it later",
     )
     cores: Whole = Field(4, ge=1, le=1024, description="threads of the local Spark")
     trigger: Duration = Field("200ms", description="shortest time between the starts of two micro-batches")
@@ -88,6 +91,11 @@ class EngineSettings(_Section):
     )
     max_messages: Whole = Field(
         400_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads JSON topics"
+    )
+    on_missing_offsets: Literal["fail", "earliest"] = Field(
+        "fail",
+        description="what a start does if Kafka has removed messages that a job has not read: `fail`: it is refused; "
+        "`earliest`: they are left out",
     )
     driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")
 

@@ -17,10 +17,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from deploy.artifacts import spark_jars
 from deploy.java import java_home
 from engine.formats.heartbeat import HeartbeatSender
-from engine.kafka import continuation
+from engine.kafka import continuation, retained
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
 from engine.spark.checkpoint_layout import check_layout
-from engine.spark.checkpoint_offsets import committed_offsets
+from engine.spark.checkpoint_offsets import committed_offsets, next_offsets
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
 from engine.spark.session import end, spark_session
@@ -90,6 +90,7 @@ class Driver:
             trigger=settings.engine.trigger,
             max_records=settings.engine.max_records,
             max_messages=settings.engine.max_messages,
+            skip_missing=settings.engine.on_missing_offsets != "fail",
             ledger=settings.topic(topics.LEDGER),
             owner=settings.owner,
         )
@@ -121,7 +122,8 @@ class Driver:
 
         Raises:
             NewnormalError: ``ALREADY_RUNNING``; ``STATE_FORMAT``, ``SHARDS_FIXED``, ``SETTINGS_FIXED``,
-                ``PARTITIONS_FIXED``; ``CHECKPOINT_MISSING``, ``CHECKPOINT_BEHIND``; ``KAFKA_UNREACHABLE``.
+                ``PARTITIONS_FIXED``; ``CHECKPOINT_MISSING``, ``CHECKPOINT_BEHIND``; ``OFFSETS_MISSING``;
+                ``KAFKA_UNREACHABLE``.
         """
         settings = self.settings
         self.program.prepare(settings)
@@ -129,6 +131,10 @@ class Driver:
         jobs = [job for name in self.names if (job := self.program.job(name, settings))]
         check_layout(self.runtime.checkpoints, [job.name for job in jobs], self.runtime.shards, "engine.shards")
         self._check_output(jobs)
+        checkpoints = self.runtime.checkpoints
+        needed = {name: next_offsets(checkpoints / name) for name in self.names}
+        policy, setting = settings.engine.on_missing_offsets, "engine.on_missing_offsets"
+        retained.check(self.runtime.bootstrap, checkpoints, needed, policy, setting)
         self.program.check(self.names, settings, self.runtime.checkpoints)
 
     def start(self) -> None:

@@ -40,6 +40,18 @@ def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
         jobs: Names of the jobs that will start.
 
     Raises:
+        NewnormalError: ``SETTINGS_FIXED``; see `compare`.
+    """
+    for job, values in compare(settings, checkpoints, jobs).items():
+        if values:
+            (checkpoints / job).mkdir(parents=True, exist_ok=True)
+            (checkpoints / job / _FILE).write_text(json.dumps(values, indent=1))
+
+
+def compare(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Compares the settings with those that the jobs' checkpoints were made with; returns those that matter, by job.
+
+    Raises:
         NewnormalError: ``SETTINGS_FIXED``; the message names each setting, its value then and now, and the jobs.
     """
     wrong: dict[tuple[str, str], list[str]] = {}
@@ -57,10 +69,7 @@ def check(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> None:
         wanted = ", ".join(f"{name} = {old}" for name, old in wrong)
         accepted = f"{wanted}; or another namespace, with new topics and state"
         raise NewnormalError("SETTINGS_FIXED", "; ".join(others), str(checkpoints), accepted, "nothing was started")
-    for job, values in mine.items():
-        if values:
-            (checkpoints / job).mkdir(parents=True, exist_ok=True)
-            (checkpoints / job / _FILE).write_text(json.dumps(values, indent=1))
+    return mine
 
 
 def check_partitions(settings: Settings, jobs: Iterable[str]) -> None:

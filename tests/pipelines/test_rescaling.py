@@ -94,12 +94,17 @@ def _of_metrics(job: Job, shards: int, to: int | None) -> Moving:
     moving, offset = Moving(job, shards), 0
     batches = list(metrics())
     for number, entries in enumerate(batches):
-        rows = [(value, topic, p, offset + i, arrived) for i, (topic, p, value, arrived) in enumerate(entries)]
-        offset += len(rows)
         if to and number == len(batches) * 2 // 3:
             moving.rescale(to)
-        moving.take([pa.Table.from_pylist([dict(zip(KAFKA.names, r, strict=True)) for r in rows], schema=KAFKA)])
+        moving.take(tables(entries, offset))
+        offset += len(entries)
     return moving
+
+
+def tables(entries: list[Entry], offset: int) -> list[pa.Table]:
+    """One micro-batch of messages, whose offsets begin with a number."""
+    rows = [(value, topic, p, offset + i, arrived) for i, (topic, p, value, arrived) in enumerate(entries)]
+    return [pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)]
 
 
 @pytest.mark.parametrize(("before", "after"), CHANGES)
@@ -113,14 +118,20 @@ def test_the_detector_of_metrics_goes_on(before: int, after: int) -> None:
 
 
 def _of_logs(make: Callable[[], Job], frame: pl.DataFrame, shards: int, to: int | None) -> Moving:
-    moving, step = Moving(make(), shards), 120_000
+    moving = Moving(make(), shards)
     for number in range(10):
-        low = START + number * step
-        part = frame.filter((pl.col("time") >= low) & (pl.col("time") < low + step))
         if to and number == 6:
             moving.rescale(to)
-        moving.take(messages(part, low + step, number * 10))
+        moving.take(logs_batch(frame, number))
     return moving
+
+
+def logs_batch(frame: pl.DataFrame, number: int) -> list[pa.Table]:
+    """One micro-batch of log lines: those of two minutes."""
+    step = 120_000
+    low = START + number * step
+    part = frame.filter((pl.col("time") >= low) & (pl.col("time") < low + step))
+    return messages(part, low + step, number * 10)
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 4)])

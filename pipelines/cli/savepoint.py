@@ -1,0 +1,297 @@
+"""`newnormal savepoint`: named copies of the state of jobs, to go back to, to fork a version from, or to rescale."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dashboards.live_view import size
+from engine.explain.printing import cell
+from engine.spec.duration import NEVER, iso
+from engine.spec.errors import NewnormalError
+from pipelines.cli import rows
+from pipelines.cli.options import As, AsJson, Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.version_names import FIRST
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.savepoints.catalogue import Catalogue
+    from pipelines.savepoints.restoring import Plan
+    from pipelines.versions.version import Version
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Keep the state of jobs under a name; go back to it, fork a version from it, change the number of shards.",
+)
+
+Name = Annotated[str, typer.Argument(help="Name of the savepoint.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Jobs = Annotated[
+    list[str] | None, typer.Option("--job", help="Only this job; may be given several times. Default: all of them.")
+]
+Shards = Annotated[
+    int | None, typer.Option(help="Number of shards from now on; a divisor of kafka.partitions. Default: as before.")
+]
+
+
+@app.command()
+def create(
+    name: Name,
+    jobs: Jobs = None,
+    version: As = FIRST,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+    kafka: Kafka = None,
+) -> None:
+    """Copy the state of the jobs, each after its last completed micro-batch. The jobs may run; they are not disturbed.
+
+    The copy shares its files with the checkpoints as long as these have them.
+    """
+    _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
+    names = _names(settings, jobs)
+    began = time.monotonic()
+    made = catalogue.create(name, names, int(time.time() * 1000))
+    took = time.monotonic() - began
+    typer.echo(f"savepoint {name}: {', '.join(made.jobs)}, {size(made.bytes)}, {took:.1f} s, in {catalogue.folder}")
+
+
+@app.command("list")
+def list_(
+    as_json: AsJson = False,
+    version: As = FIRST,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+    kafka: Kafka = None,
+) -> None:
+    """List the savepoints of a version, the oldest first."""
+    _, _, catalogue = _opened(version, kafka, state_dir, namespace)
+    found = catalogue.all()
+    if as_json:
+        for each in found:
+            typer.echo(each.model_dump_json())
+        return
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in ("name", "created", "release", "jobs", "shards", "size"):
+        table.add_column(column, overflow="fold")
+    for each in found:
+        shards = sorted({job.shards for job in each.jobs.values() if job.shards})
+        cells = (iso(each.created), each.program, ", ".join(each.jobs), ", ".join(map(str, shards)), size(each.bytes))
+        table.add_row(cell(each.name, "bold"), *map(cell, cells))
+    Console(highlight=False).print(table if found else f"no savepoints in {catalogue.folder}")
+
+
+@app.command()
+def show(
+    name: Name,
+    series: Annotated[
+        str | None, typer.Option(help="MACHINE/METRIC, or MACHINE: show its state instead, table by table.")
+    ] = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+    version: As = FIRST,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+    kafka: Kafka = None,
+) -> None:
+    """Show keys, bytes and watermark of each job and shard of a savepoint; or the state of one series."""
+    from engine.spark.checkpoint_state import shard_states  # noqa: PLC0415  Spark: only for this command
+    from pipelines.jobs import JOBS  # noqa: PLC0415  Spark: only for this command
+    from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # noqa: PLC0415  as above
+    from pipelines.savepoints.restoring import chosen_jobs  # noqa: PLC0415  Spark: only for this command
+
+    _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
+    savepoint = catalogue.get(name)
+    wanted = chosen_jobs(savepoint, jobs)
+    parts = series.split("/", 1) if series else []
+    views, found = [], False
+    with _spark(settings) as spark:
+        for job in (job for job in wanted if job in JOBS):
+            saved, definition = savepoint.jobs[job], JOBS[job](settings)
+            states = shard_states(spark, catalogue.job_folder(savepoint, job), saved.shards)
+            for shard, segments in enumerate(states):
+                if not parts:
+                    views.append((saved, shard_view(definition, shard, segments)))
+                    continue
+                for title, table in of_series(definition, segments, dict(zip(definition.key, parts, strict=False))):
+                    found = True
+                    if as_json:
+                        typer.echo(json.dumps({"table": title, "rows": rows_as_dicts(table)}, default=str))
+                    else:
+                        rows.frame(table, title)
+    if parts and not found:
+        what = f"no job of savepoint {name} has state of {series}"
+        raise NewnormalError("SERIES_UNKNOWN", what, "--series", "MACHINE/METRIC as in the topic telemetry")
+    if parts:
+        return
+    if as_json:
+        for saved, view in views:
+            typer.echo(json.dumps({**asdict(view), "batch": saved.batch, "offsets": saved.offsets}))
+        return
+    columns = {"job": False, "batch": True, "shard": True, "keys": True, "segments": True, "size": True}
+    lines = [
+        (view.job, saved.batch, view.shard, view.keys, view.segments, size(view.bytes),
+         iso(view.watermark) if view.watermark > NEVER else "none yet")
+        for saved, view in views
+    ]  # fmt: skip
+    rows.show({**columns, "watermark": False}, lines, f"savepoint {name} of {iso(savepoint.created)}")
+
+
+@app.command()
+def restore(
+    name: Name,
+    jobs: Jobs = None,
+    shards: Shards = None,
+    yes: Yes = False,
+    version: As = FIRST,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+    kafka: Kafka = None,
+) -> None:
+    """Put the jobs, which must not run, back to a savepoint; with --shards, divide their state anew.
+
+    What they have written since then they compute and write again: verdicts with the same identity replace the old
+    ones in Elasticsearch, and in Kafka the topics have both.
+    """
+    from pipelines.jobs import JOBS  # noqa: PLC0415  Spark: only for this command
+    from pipelines.savepoints.restoring import Plan, chosen_jobs  # noqa: PLC0415  Spark: only for this command
+
+    _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
+    savepoint = catalogue.get(name)
+    names = chosen_jobs(savepoint, jobs)
+    before = max((savepoint.jobs[job].shards for job in names if job in JOBS), default=1)
+    plan = Plan(catalogue, savepoint, names, settings, shards or before)
+    plan.check()
+    if again := plan.again():
+        told = ", ".join(f"{job} {batches:,}" for job, batches in again.items())
+        typer.echo(f"micro-batches since the savepoint, which will be computed and written again: {told}")
+    _ask(f"Replace the checkpoints of {', '.join(names)} in {plan.checkpoints}?", yes)
+    _restore(plan, settings)
+    typer.echo(f"{', '.join(names)} will go on from savepoint {name}")
+    _say_shards(settings, plan.shards)
+
+
+@app.command()
+def fork(
+    name: Name,
+    new: Annotated[str, typer.Option("--as", help="Name of the version that is made, e.g. v2.")],
+    job: Annotated[
+        str, typer.Option(help="First job of the version; it reads what the base version writes.")
+    ] = "detector",
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with the settings in which the version differs.")
+    ] = None,
+    base: Annotated[str, typer.Option(help="Version of the savepoint.")] = FIRST,
+    shards: Shards = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+    kafka: Kafka = None,
+) -> None:
+    """Make a version whose jobs go on from a savepoint, with other settings, beside what runs.
+
+    It needs no replay: it has learned what the base had learned. [bold]newnormal run --as v2[/bold] runs it.
+    """
+    from deploy.embedded.services import running  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.savepoints.forking import forked  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.plan import differing, planned  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+
+    of_base, settings, catalogue = _opened(base, kafka, state_dir, namespace)
+    given = overrides(kafka, elasticsearch, state_dir, namespace)
+    savepoint, registry = catalogue.get(name), Registry(running(settings, elasticsearch=False))
+    version = planned(new, of_base, job, None, None, differing(config), int(time.time() * 1000))
+    if new in registry.all():
+        accepted = f"another name, or `newnormal retire {new}` first"
+        raise NewnormalError("VERSION_EXISTS", f"there is a version {new}", "--as", accepted, "nothing was changed")
+    plan = forked(catalogue, savepoint, version, version.load(**given), shards)
+    plan.check()
+    _restore(plan, settings)
+    registry.put(version)
+    typer.echo(f"{new}: {', '.join(version.jobs)}; `newnormal run --as {new}` runs it from savepoint {name} on")
+    _say_shards(settings, plan.shards)
+
+
+@app.command()
+def delete(
+    name: Name,
+    yes: Yes = False,
+    version: As = FIRST,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+    kafka: Kafka = None,
+) -> None:
+    """Delete a savepoint. Checkpoints, and versions that were forked from it, do not need it."""
+    _, _, catalogue = _opened(version, kafka, state_dir, namespace)
+    savepoint = catalogue.get(name)
+    _ask(f"Delete savepoint {name} of {iso(savepoint.created)}, {size(savepoint.bytes)}?", yes)
+    catalogue.delete(savepoint)
+    typer.echo(f"savepoint {name} is deleted")
+
+
+def _opened(
+    version: str, kafka: str | None, state_dir: Path | None, namespace: str | None
+) -> tuple[Version, Settings, Catalogue]:
+    """A version, its settings and its savepoints; only versions other than the first must be looked up in Kafka."""
+    from deploy.embedded.services import running  # noqa: PLC0415  servers: only for these commands
+    from pipelines.savepoints.catalogue import Catalogue  # noqa: PLC0415  servers: only for these commands
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  servers: only for these commands
+    from pipelines.versions.version import Version  # noqa: PLC0415  servers: only for these commands
+
+    given = overrides(kafka, None, state_dir, namespace)
+    settings, known = load(**given), Version.first()
+    if version != FIRST:
+        known = Registry(running(settings, elasticsearch=False)).get(version)
+        settings = known.load(**given)
+    return known, settings, Catalogue(settings)
+
+
+def _names(settings: Settings, jobs: list[str] | None) -> list[str]:
+    """The jobs that were asked for, in the order in which data flow."""
+    from pipelines.jobs import LINKS  # noqa: PLC0415  Spark: only for these commands
+
+    unknown = [job for job in jobs or () if job not in LINKS]
+    if unknown:
+        raise NewnormalError("JOB_UNKNOWN", ", ".join(unknown), "--job", ", ".join(LINKS), "nothing was changed")
+    return [name for name in LINKS if not jobs or name in jobs]
+
+
+def _restore(plan: Plan, settings: Settings) -> None:
+    from pipelines.savepoints.restoring import restore as put_back  # noqa: PLC0415  Spark: only for these commands
+
+    with _spark(settings) as spark:
+        put_back(plan, spark)
+
+
+@contextmanager
+def _spark(settings: Settings) -> Iterator[SparkSession]:
+    """A small Spark of this process, which reads the state."""
+    from deploy.java import java_home  # noqa: PLC0415  Spark: only for these commands
+    from engine.spark.session import end, spark_session  # noqa: PLC0415  Spark: only for these commands
+
+    work, log = settings.state / "spark-savepoints", settings.state / "logs" / "spark-savepoints.log"
+    spark = spark_session((), java_home(), 2, work, settings.engine.driver_memory, log=log)
+    try:
+        yield spark
+    finally:
+        end(spark)
+
+
+def _say_shards(settings: Settings, shards: int) -> None:
+    if shards != settings.engine.shards:
+        typer.echo(f"set engine.shards = {shards} before the next start; it is {settings.engine.shards} now")
+
+
+def _ask(question: str, yes: bool) -> None:
+    if not yes:
+        typer.confirm(question, abort=True)

@@ -1,0 +1,138 @@
+"""Puts the state of a savepoint into checkpoints: of the same version, or of another one, with any number of shards."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine.runtime.rescale import rescaled
+from engine.spark.checkpoint_layout import STATE_FORMAT
+from engine.spark.checkpoint_lock import taken
+from engine.spark.checkpoint_offsets import last_committed
+from engine.spark.checkpoint_state import shard_states
+from engine.spec.errors import NewnormalError
+from engine.state import initial
+from pipelines.contracts.settings import Settings
+from pipelines.jobs import JOBS, LINKS
+from pipelines.runtime import fingerprint
+from pipelines.savepoints.catalogue import Catalogue
+from pipelines.savepoints.savepoint import SavedJob, Savepoint
+
+_NOTHING = "nothing was changed"
+_NEW = ".restored"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a restoration does.
+
+    Attributes:
+        catalogue: The savepoints of the version from which the savepoint is.
+        savepoint: The savepoint.
+        jobs: Names of the jobs to restore.
+        target: The settings of the version whose checkpoints are made.
+        shards: Number of shards of each job.
+    """
+
+    catalogue: Catalogue
+    savepoint: Savepoint
+    jobs: tuple[str, ...]
+    target: Settings
+    shards: int
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the checkpoints that are made."""
+        return self.target.folder("checkpoints")
+
+    def again(self) -> dict[str, int]:
+        """For each job that has gone on since the savepoint: how many micro-batches are computed and written again."""
+        since = {job: last_committed(self.checkpoints / job) - self.savepoint.jobs[job].batch for job in self.jobs}
+        return {job: batches for job, batches in since.items() if batches > 0}
+
+    def check(self) -> None:
+        """Refuses what cannot work, before anything is changed.
+
+        Raises:
+            NewnormalError: ``SAVEPOINT_FORMAT`` if the state is of a format that this release cannot read;
+                ``SETTINGS_FIXED`` if a setting such as the window length differs; ``SAVEPOINT_SHARDS``.
+        """
+        for job in self.jobs:
+            saved = self.savepoint.jobs[job]
+            if job in JOBS and saved.state_format != STATE_FORMAT:
+                what = f"the state of {job} is of format {saved.state_format}"
+                raise NewnormalError("SAVEPOINT_FORMAT", what, self.savepoint.name, f"format {STATE_FORMAT}", _NOTHING)
+        if self.shards < 1 or self.target.kafka.partitions % self.shards:
+            what = f"{self.shards} shards for topics of {self.target.kafka.partitions} partitions"
+            accepted = "a divisor of the number of partitions, so that each shard reads whole partitions"
+            raise NewnormalError("SAVEPOINT_SHARDS", what, "--shards", accepted, _NOTHING)
+        fingerprint.compare(self.target, self.catalogue.folder / self.savepoint.name, self.jobs)
+
+
+def restore(plan: Plan, spark: SparkSession) -> None:
+    """Makes new checkpoints from a savepoint; those that exist are replaced, one job after the other.
+
+    A new checkpoint has an identity of its own, so the ledger of what was written does not know it: what the job wrote
+    after the savepoint is written again.
+
+    Args:
+        plan: What is restored; it has been checked.
+        spark: A session that reads the state.
+
+    Raises:
+        NewnormalError: ``ALREADY_RUNNING`` if a job runs; ``SHARDS_APART``, ``RESCALE_UNSUPPORTED``.
+    """
+    with taken(plan.checkpoints, plan.jobs):
+        made = {job: _made(plan, job, spark) for job in plan.jobs}
+        for job, folder in made.items():
+            old = plan.checkpoints / f"{job}.replaced"
+            shutil.rmtree(old, ignore_errors=True)
+            if (plan.checkpoints / job).exists():
+                (plan.checkpoints / job).rename(old)
+            folder.rename(plan.checkpoints / job)
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _made(plan: Plan, job: str, spark: SparkSession) -> Path:
+    """A new checkpoint of a job, in a folder beside its place."""
+    source, saved = plan.catalogue.job_folder(plan.savepoint, job), plan.savepoint.jobs[job]
+    folder = plan.checkpoints / f"{job}{_NEW}"
+    shutil.rmtree(folder, ignore_errors=True)
+    states: list[dict[str, bytes]] = []
+    if job in JOBS:
+        definition = JOBS[job](plan.target)
+        states = rescaled(definition, shard_states(spark, source, saved.shards), plan.shards)
+    initial.write(folder, states, _offsets(plan, job, saved))
+    for name in ("job.json", "settings.json"):
+        if (source / name).exists():
+            shutil.copyfile(source / name, folder / name)
+    if states:
+        (folder / "layout.json").write_text(json.dumps({"shards": plan.shards, "format": STATE_FORMAT}))
+    (folder / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    return folder
+
+
+def _offsets(plan: Plan, job: str, saved: SavedJob) -> Mapping[tuple[str, int], int]:
+    """Where the job begins to read: the same topics as when it was saved; topics of its own version from the start."""
+    topics = {plan.target.reads(name) for name in LINKS[job].inputs}
+    kept = {topic: offsets for topic, offsets in saved.offsets.items() if topic in topics}
+    return {(topic, int(p)): offset for topic, offsets in kept.items() for p, offset in offsets.items()}
+
+
+def chosen_jobs(savepoint: Savepoint, asked: list[str] | None) -> tuple[str, ...]:
+    """The jobs that were asked for, in the order in which data flow; all jobs of the savepoint without a wish.
+
+    Raises:
+        NewnormalError: ``JOB_UNKNOWN`` if the savepoint does not have one of them.
+    """
+    wrong = [job for job in asked or () if job not in savepoint.jobs]
+    if wrong:
+        accepted = ", ".join(savepoint.jobs)
+        raise NewnormalError("JOB_UNKNOWN", ", ".join(wrong), f"savepoint {savepoint.name}", accepted, _NOTHING)
+    return tuple(job for job in savepoint.jobs if not asked or job in asked)

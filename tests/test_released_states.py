@@ -1,0 +1,85 @@
+"""The state of each released format is opened, and the jobs go on with it as if it were their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.spark.checkpoint_layout import STATE_FORMAT
+from engine.state.segments import DictSegments
+from engine.testing import Run
+from engine.testing.driven import Driven
+from engine.testing.encoding import fed_columns
+from pipelines.contracts.settings import load
+from pipelines.jobs.detect.job import detector
+from pipelines.jobs.mine_logs.job import templates
+from tests.engine.test_rescaling import OPERATORS, WINDOWS
+from tests.fixtures import states
+from tests.pipelines.detect.test_operator import T0
+from tests.pipelines.site import lines
+from tests.pipelines.test_rescaling import HOSTS, Moving, logs_batch, metrics, said, tables
+from tests.transcripts.operators import reader as operators
+from tests.transcripts.test_transcripts import by_window, panes
+
+FILES = sorted(states.FOLDER.glob("state-*.arrow"))
+KEPT: dict[Path, dict[str, list[DictSegments]]] = {file: states.read(file) for file in FILES}
+TRANSCRIPTS = [(file, case) for file in FILES for case in KEPT[file] if case not in (states.METRICS, states.LOGS)]
+
+
+def _copy(file: Path, case: str) -> list[DictSegments]:
+    """The stored state; a run changes it."""
+    copies = [DictSegments() for _ in KEPT[file][case]]
+    for copy, state in zip(copies, KEPT[file][case], strict=True):
+        copy.values = dict(state.values)
+    return copies
+
+
+def test_there_is_a_file_of_the_present_format_with_every_kind_of_operator() -> None:
+    """After a change of the format: ``python -m tests.fixtures.states``, and the older files stay."""
+    present = states.FOLDER / f"state-{STATE_FORMAT}.arrow"
+    assert present in FILES
+    missing = {*states.cases(), states.METRICS, states.LOGS} - KEPT[present].keys()
+    assert not missing, "a new operator: its state is not in the file yet"
+
+
+@pytest.mark.parametrize(("file", "case"), TRANSCRIPTS, ids=lambda value: getattr(value, "stem", value))
+def test_an_operator_goes_on_with_state_of_a_released_format(file: Path, case: str) -> None:
+    scenario = OPERATORS.get(case) or WINDOWS[case]
+    batches = [batch.entries for batch in scenario.stream.batches]
+    half = len(batches) // 2
+    driven = Driven(fed_columns(scenario.job), states.SHARDS, _copy(file, case), offset=10_000)
+    got = Run(written=driven.run(batches[half:]).written)
+    if isinstance(scenario, operators.Scenario):
+        assert scenario.fired(got) == scenario.firings[half:]
+        return
+    merges = scenario.job.processor.window.merges  # type: ignore[attr-defined]
+    for written, wanted in zip(got.written, scenario.firings[half:], strict=True):
+        assert by_window(panes(written.rows), merges) == by_window(wanted, merges)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_detector_goes_on_with_models_of_a_released_format(file: Path) -> None:
+    moving = Moving(detector(load()), states.SHARDS)
+    moving.driven = Driven(moving.job, states.SHARDS, _copy(file, states.METRICS))
+    for number, entries in enumerate(list(metrics())[states.METRIC_BATCHES :], states.METRIC_BATCHES):
+        moving.take(tables(entries, number * 1000))
+    found = {(row["host.name"], (row["window_start"] - T0) // 10_000): row["kind"] for row in moving.rows}
+    plain = [host for host in HOSTS if host not in ("h0", "h1", "h2", "h5")]  # no rule, label or silence
+    assert {found[host, 125] for host in plain} == {"anomaly"}
+    assert {found[host, n] for host in HOSTS for n in (130, 140, 150) if host != "h5"} == {"normal"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_miner_of_templates_goes_on_with_templates_of_a_released_format(file: Path) -> None:
+    frame, moving = lines(20), Moving(templates(load()), states.SHARDS)
+    for number in range(10):
+        if number == states.LOG_BATCHES:
+            before = len(moving.rows)
+            moving.driven = Driven(moving.job, states.SHARDS, _copy(file, states.LOGS))
+        moving.take(logs_batch(frame, number))
+    whole = Moving(templates(load()), states.SHARDS)
+    for number in range(10):
+        whole.take(logs_batch(frame, number))
+    assert len(moving.rows) > before > 0
+    assert said(moving.rows) == said(whole.rows)
