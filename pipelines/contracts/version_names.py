@@ -73,12 +73,14 @@ class VersionNames:
 
 
 def plain(topic: str) -> str:
-    """The name of a topic of any version as it is in the first version; both without the namespace.
+    """The name of a topic of any version as it is in the first version; a user's own topics keep their names.
 
-    >>> plain("features.late-v2"), plain("features.late")
-    ('features.late', 'features.late')
+    >>> plain("features.late-v2"), plain("features.late"), plain("my-topic")
+    ('features.late', 'features.late', 'my-topic')
     """
-    return topic.partition("-")[0]
+    name, dash, version = topic.rpartition("-")
+    versioned = bool(dash) and name in topics.NAMES and name not in topics.OF_ALL_VERSIONS and _NAME.fullmatch(version)
+    return name if versioned else topic
 
 
 def _of(topic: str, version: str) -> str:

@@ -18,6 +18,7 @@ from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Label, Log, LogFeatures, Novelty, Rule, Telemetry
+from pipelines.contracts.version_names import plain
 
 COLUMNAR: dict[str, type[Record]] = {
     topics.TELEMETRY: Telemetry,
@@ -63,15 +64,17 @@ class RecordJson(Decoder):
 
 
 def decoder(topic: str) -> Decoder | None:
-    """The decoder of a topic, given without the namespace; ``None`` if the topic has no record type."""
-    if topic in COLUMNAR:
-        return ColumnarDecoder(COLUMNAR[topic])
-    return RecordJson(JSON[topic]) if topic in JSON else None
+    """The decoder of a topic of any version, given without the namespace; ``None`` if it has no record type."""
+    name = plain(topic)
+    if name in COLUMNAR:
+        return ColumnarDecoder(COLUMNAR[name])
+    return RecordJson(JSON[name]) if name in JSON else None
 
 
 def record_of(topic: str) -> type[Record] | None:
-    """The record type of a topic, given without the namespace; ``None`` if it has none."""
-    return COLUMNAR.get(topic) or JSON.get(topic)
+    """The record type of a topic of any version, given without the namespace; ``None`` if it has none."""
+    name = plain(topic)
+    return COLUMNAR.get(name) or JSON.get(name)
 
 
 def frame(topic: str, values: list[bytes]) -> tuple[pl.DataFrame, int]:

@@ -92,7 +92,8 @@ def replay(
         NewnormalError: See `Driver`.
     """
     program = VersionProgram(version)
-    settings = _large_batches(filled(version.load(**overrides)), program)
+    settings = filled(version.load(**overrides))
+    settings = settings if "engine.max_records" in version.settings else _large_batches(settings, program)
     begin = {name: _begin(name, settings, version.start) for name in program.first} if version.start else {}
     driver = Driver(settings, take_over=take_over, program=program, begin=begin)
     progress = ReplayProgress(driver, program)

@@ -34,14 +34,20 @@ class Pipeline:
 
     def start(self, *jobs: str) -> None:
         """Starts jobs in one driver: all, or those named."""
+        self.process = self.spawn("run", *jobs)
+
+    def spawn(self, *command: str) -> subprocess.Popen[bytes]:
+        """Starts a command of `newnormal` in a process of its own."""
+        words = [sys.executable, "-m", "pipelines.cli.main", *command]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "pipelines.cli.main", "run", *jobs],
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            return subprocess.Popen(words, env=self.environment, stdout=log, stderr=log, start_new_session=True)
+
+    def command(self, *command: str, seconds: float = 300) -> str:
+        """Runs a command of `newnormal` to its end, which must be good; returns what it wrote to standard output."""
+        words = [sys.executable, "-m", "pipelines.cli.main", *command]
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=seconds, check=False)
+        assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        return done.stdout
 
     def kill(self) -> None:
         """Kills the driver with SIGKILL: no chance to tidy up."""
@@ -82,13 +88,17 @@ class Pipeline:
         client.close()
         return found
 
-    def verdicts(self) -> list[dict[str, Any]]:
-        """The newest revision of each verdict in the topic `novelties`."""
+    def verdicts(self, topic: str = topics.NOVELTIES) -> list[dict[str, Any]]:
+        """The newest revision of each verdict in the topic `novelties` of some version."""
+        return list(self.final(topic).values())
+
+    def final(self, topic: str = topics.NOVELTIES) -> dict[tuple[Any, ...], dict[str, Any]]:
+        """The newest revision of each verdict by its machine, metric and time."""
         newest = {}
-        for message in self.read(topics.NOVELTIES):
+        for message in self.read(topic):
             verdict = json.loads(message.value())
             newest[_identity(verdict)] = verdict
-        return list(newest.values())
+        return newest
 
     def all_indexed(self) -> bool:
         """Whether the newest revision of each verdict of the topic is in Elasticsearch."""

@@ -1,0 +1,93 @@
+"""An hour of recorded load, replayed: the final verdicts are those of the live run, whatever batches and shards.
+
+The load is that of a simulated site (metrics and logs, records that are out of order and too late, wrong clocks,
+incidents), with a rule, a label and messages that no reader can take. The live run gets it bit by bit.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from datagen.kafka_writer import KafkaWriter
+from datagen.simulator import SimulatorConfig, simulate
+from datagen.sinks import KafkaSink
+from engine.spec.duration import iso
+from pipelines.contracts import topics
+from tests.integration.conftest import Pipeline
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+
+
+def _differences(one: dict[Any, dict[str, Any]], other: dict[Any, dict[str, Any]]) -> list[str]:
+    """What differs between two sets of final verdicts; numbers may differ by 1e-9 of their size."""
+    found = [f"only in the first: {key}" for key in one.keys() - other.keys()]
+    found += [f"only in the second: {key}" for key in other.keys() - one.keys()]
+    for key in one.keys() & other.keys():
+        found += [f"{key}: {line}" for line in _unlike(one[key], other[key], "")]
+    return found
+
+
+def _unlike(one: Any, other: Any, name: str) -> list[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return [line for k in one.keys() | other.keys() for line in _unlike(one.get(k), other.get(k), f"{name}.{k}")]
+    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in (one, other))
+    alike = math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) if numbers else one == other
+    # a final verdict is the newest revision; how many there were before it depends on the micro-batches
+    return [] if alike or name == ".revision" else [f"{name} {one!r} {other!r}"]
+
+
+def _hostile(pipeline: Pipeline) -> None:
+    """Messages that are no telemetry, over all partitions."""
+    rng, producer = random.Random(7), Producer({"bootstrap.servers": pipeline.settings.kafka.bootstrap or ""})
+    for number in range(40):
+        producer.produce(pipeline.settings.topic(topics.RAW_JSON), rng.randbytes(60), partition=number % 4)
+    assert producer.flush(30) == 0
+
+
+def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_and_shards(
+    pipeline: Pipeline, tmp_path: Path
+) -> None:
+    start = (int(time.time() * 1000) - HOUR) // MINUTE * MINUTE - 5 * MINUTE
+    shape: dict[str, Any] = {"hosts": 2, "vms": 6, "spare": 1, "metrics": 6, "start": start, "incident_rate": 12.0}
+    site = SimulatorConfig(seed=5, **shape, late=0.01, late_by=10 * MINUTE, log_rate=1.0, duration=HOUR, speed=100)
+    machines = site.topology.names
+    pipeline.environment["NEWNORMAL_WINDOW__ALLOWED_LATENESS"] = "2m"
+    pipeline.start()
+    rule = ("rule", "add", "quiet", "--entity", machines[2], "--skip-result", "--at", iso(start + 20 * MINUTE))
+    pipeline.command(*rule, "--from", iso(start + 20 * MINUTE), "--until", iso(start + 30 * MINUTE))
+    with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
+        simulate(site, KafkaSink(writer, pipeline.settings.namespace))
+    _hostile(pipeline)
+    last = start + HOUR - 2 * MINUTE
+    pipeline.wait("verdicts on the last minutes", lambda: any(v["@timestamp"] >= last for v in pipeline.verdicts()))
+    pipeline.wait("all verdicts in the index", pipeline.all_indexed)
+    pipeline.stop()
+    pipeline.command("run", "--until", "now")
+    live = pipeline.final()
+    assert {verdict["kind"] for verdict in live.values()} > {"normal", "anomaly"}
+    assert len(pipeline.read(topics.FEATURES_LATE)), "the load has no record that is too late"
+
+    wrong: dict[str, list[str]] = {}
+    for name, options in {
+        "whole": {},
+        "small": {"max_records": 40},
+        "middle": {"max_records": 400},
+        "one": {"shards": 1, "max_records": 300},
+        "four": {"shards": 4, "max_records": 300},
+    }.items():
+        config = tmp_path / f"{name}.toml"
+        config.write_text("[engine]\n" + "".join(f"{key} = {value}\n" for key, value in options.items()))
+        pipeline.command("replay", "--as", name, "--until", "now", "--config", str(config))
+        if found := _differences(live, pipeline.final(f"{topics.NOVELTIES}-{name}")):
+            wrong[name] = [f"{len(found)} differences of {len(live)} verdicts", *found[:5]]
+    assert not wrong
