@@ -1,0 +1,171 @@
+"""Versions of the chain: what each writes, reads and shares; what cannot be one; what a retirement frees."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.embedded.endpoints import Endpoints
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.version_names import VersionNames
+from pipelines.jobs import LINKS
+from pipelines.versions import retirement
+from pipelines.versions.plan import differing, planned
+from pipelines.versions.program import VersionProgram
+from pipelines.versions.registry import Registry
+from pipelines.versions.version import Version, from_job
+
+NOW = 1_800_000_000_000
+V1 = Version.first()
+
+
+def made(name: str, job: str, base: Version = V1, **more: Any) -> Version:
+    """A version that begins with a job."""
+    return planned(name, base, job, more.get("start"), more.get("end"), more.get("settings", {}), NOW)
+
+
+def test_two_versions_write_no_topic_index_or_folder_of_each_other(tmp_path: Path) -> None:
+    plain, dotted = load(state_dir=tmp_path), load(state_dir=tmp_path, namespace="v2.")
+    everyone = [s.of(VersionNames(name)) for s in (plain, dotted) for name in ("v1", "v2", "novelties")]
+    for one, other in itertools.combinations(everyone, 2):
+        written = [
+            {s.writes(name) for name in topics.NAMES if name not in topics.OF_ALL_VERSIONS} for s in (one, other)
+        ]
+        assert written[0].isdisjoint(written[1])
+        assert one.index != other.index
+        assert one.owner != other.owner
+        for inner, outer in itertools.permutations((one.folder("checkpoints"), other.folder("checkpoints")), 2):
+            assert inner != outer
+            assert inner not in outer.parents
+
+
+def test_topics_of_agents_and_operators_belong_to_all_versions() -> None:
+    second = load().of(VersionNames("v2"))
+    for name in (*topics.FROM_AGENTS, *topics.FROM_OPERATORS, topics.GROUNDTRUTH, topics.LEDGER):
+        assert second.reads(name) == second.writes(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "V2", "2", "v-2", "v2.", "a" * 31, "v2\n", "v2@"])
+def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> None:
+    with pytest.raises(NewnormalError, match="VERSION_INVALID"):
+        made(name, "extractor")
+
+
+@pytest.mark.parametrize(
+    ("job", "jobs"),
+    [
+        ("normalizer", "normalizer log_normalizer extractor templates detector log_detector sink"),
+        ("log_normalizer", "normalizer log_normalizer extractor templates detector log_detector sink"),
+        ("templates", "extractor templates detector log_detector sink"),
+        ("detector", "detector log_detector sink"),
+        ("sink", "sink"),
+    ],
+)
+def test_a_version_has_all_jobs_from_its_first_one_on_for_metrics_and_logs(job: str, jobs: str) -> None:
+    assert from_job(job) == tuple(jobs.split())
+
+
+def test_a_version_reads_what_its_base_writes_and_a_base_what_its_own_base_writes() -> None:
+    second = made("v2", "extractor")
+    third = made("v3", "detector", second)
+    settings = load(namespace="site.").of(third.names)
+    reads = {name: LINKS[name].reads(settings) for name in third.jobs}
+    assert reads["detector"] == ("site.features-v2", "site.rules", "site.labels")
+    assert reads["sink"] == ("site.novelties-v3",)
+    assert settings.reads("telemetry") == "site.telemetry"
+    assert made("v4", "extractor", third).sources["telemetry"] == "v1"
+
+
+@pytest.mark.parametrize(
+    ("job", "settings", "accepted"),
+    [
+        ("extractor", {"kafka.partitions": 8}, "watermark, window, detector, engine"),
+        ("extractor", {"namespace": "x."}, "watermark, window, detector, engine"),
+        ("detector", {"window.size": "1m"}, "--job extractor"),
+        ("extractor", {"watermark.out_of_orderness": "1m"}, "--job normalizer"),
+    ],
+)
+def test_a_setting_that_the_version_cannot_change_is_refused_with_the_way_to_change_it(
+    job: str, settings: dict[str, Any], accepted: str
+) -> None:
+    with pytest.raises(NewnormalError, match="VERSION_SETTINGS") as caught:
+        made("v2", job, settings=settings)
+    assert accepted in caught.value.accepted
+
+
+@pytest.mark.parametrize(
+    ("job", "bounds"), [("extractor", {"start": 5, "end": 5}), ("sink", {"start": 5}), ("sink", {"end": 5})]
+)
+def test_bounds_that_give_nothing_are_refused(job: str, bounds: dict[str, int]) -> None:
+    with pytest.raises(NewnormalError, match="REPLAY_BOUNDS"):
+        made("v2", job, **bounds)
+
+
+def test_a_version_inherits_the_settings_of_its_base_and_overrides_what_the_user_has(tmp_path: Path) -> None:
+    config = tmp_path / "new.toml"
+    config.write_text('[detector]\nthreshold = 60.0\n[detector.family]\n"cpu.*" = "mixture"\n')
+    second = made("v2", "extractor", settings=differing(config))
+    third = made("v3", "detector", second, settings={"detector.emit": "novel"})
+    settings = third.load(**{"detector.threshold": 40.0, "namespace": "site."})
+    assert (settings.detector.threshold, settings.detector.emit) == (60.0, "novel")
+    assert settings.detector.family == {"cpu.*": "mixture"}
+    assert (settings.version, settings.namespace) == ("v3", "site.")
+
+
+def test_only_the_first_jobs_are_held_to_the_event_times_and_rules_of_all_times_count() -> None:
+    program = VersionProgram(made("v2", "detector", start=1_000, end=2_000))
+    settings = load().of(program.version.names)
+    assert program.first == ("detector", "log_detector")
+    job = program.job("detector", settings)
+    assert job is not None
+    steps = {source.broadcast: source.steps for source in job.inputs}
+    assert len(steps[False]) == 1
+    assert steps[True] == ()
+    later = VersionProgram(made("v2", "extractor", start=1_000)).job("detector", settings)
+    assert later is not None
+    assert all(not source.steps for source in later.inputs)
+
+
+def test_a_retirement_keeps_what_other_versions_read_and_frees_the_rest() -> None:
+    second, third = made("v2", "detector"), made("v3", "sink")
+    settings = load()
+    plan = retirement.planned(V1, [V1, second], settings)
+    assert plan.kept == ("normalizer", "log_normalizer", "extractor", "templates")
+    assert plan.freed == ("detector", "log_detector", "sink")
+    assert plan.topics == ("features.logs.late", "novelties", "novelties.late")
+    assert plan.indices == ("novelties-1*", "novelties-2*")
+    alone = retirement.planned(second, [V1, second, third], settings)
+    assert alone.kept == ()
+    assert "deadletter-v2" in alone.topics
+    assert all(topic.endswith("-v2") for topic in alone.topics)
+    assert retirement.planned(V1, [V1, third], settings).freed == ("sink",)
+
+
+def test_a_version_whose_every_job_is_read_cannot_be_retired() -> None:
+    second = made("v2", "detector")
+    left = V1.model_copy(update={"jobs": ("normalizer", "log_normalizer", "extractor", "templates")})
+    with pytest.raises(NewnormalError, match=r"VERSION_NEEDED.*v2"):
+        retirement.planned(left, [left, second], load())
+
+
+@pytest.mark.servers
+def test_the_registry_keeps_the_newest_entry_of_each_version(endpoints: Endpoints) -> None:
+    settings: Settings = load(namespace=f"r{uuid.uuid4().hex[:8]}.", **{"kafka.bootstrap": endpoints.bootstrap})
+    registry = Registry(settings)
+    assert list(registry.all()) == ["v1"]
+    second = made("v2", "detector", settings={"detector.threshold": 60.0})
+    registry.put(second)
+    registry.put(second.model_copy(update={"ended": True}))
+    assert registry.get("v2").ended
+    assert Registry(settings).get("v2").settings == {"detector.threshold": 60.0}
+    registry.remove("v2")
+    registry.remove("v1")
+    assert registry.all() == {}
+    with pytest.raises(NewnormalError, match="VERSION_UNKNOWN"):
+        registry.get("v2")
