@@ -67,7 +67,7 @@ def compare(settings: Settings, checkpoints: Path, jobs: Iterable[str]) -> dict[
             for (name, old), of in wrong.items()
         ]
         wanted = ", ".join(f"{name} = {old}" for name, old in wrong)
-        accepted = f"{wanted}; or another namespace, with new topics and state"
+        accepted = f"{wanted}; or `newnormal replay --as v2`, which computes a version with the new values"
         raise NewnormalError("SETTINGS_FIXED", "; ".join(others), str(checkpoints), accepted, "nothing was started")
     return mine
 

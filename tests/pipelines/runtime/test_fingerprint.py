@@ -24,6 +24,8 @@ OTHER: dict[str, object] = {
     "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.emit": "novel",
     "detector.timezone": "Asia/Kolkata", "detector.family": {"a*": "count"}, "console.host": "::1", "console.port": 1,
     "console.hosts": "a", "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
+    "kafka.retention": "1d", "archive.path": "elsewhere", "archive.every": "5m", "retention.indices": "1d",
+    "retention.archive": "1d", "retention.late": "1d", "retention.every": "5m",
 }  # fmt: skip
 """Another value of each setting."""
 
@@ -65,7 +67,7 @@ def test_the_message_has_old_and_new_value_and_what_to_do(tmp_path: Path) -> Non
     with pytest.raises(NewnormalError) as caught:
         check(load(**{"window.size": "30s", "window.every": "10s"}), tmp_path, ["extractor", "detector"])
     assert caught.value.what == "window.size = 30s, but the state of extractor, detector was made with 10s"
-    assert caught.value.accepted == "window.size = 10s; or another namespace, with new topics and state"
+    assert caught.value.accepted == "window.size = 10s; or `newnormal replay --as v2`, which computes a version with the new values"
 
 
 def test_a_refused_start_changes_nothing_and_the_old_value_still_starts(tmp_path: Path) -> None:
