@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ from engine.explain.printing import cell
 from engine.spec.duration import iso
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.settings import Settings, load
+from pipelines.jobs import CHAIN
 
 if TYPE_CHECKING:
     from pipelines.versions.overview import VersionView
@@ -123,10 +125,18 @@ def _ask(question: str, yes: bool) -> None:
         typer.confirm(question, abort=True)
 
 
+def _jobs(names: Sequence[str]) -> str:
+    """The jobs of a version, short: the first and the last of the chain's jobs between which it has all."""
+    chain = [link.name for link in CHAIN]
+    first, last = chain.index(names[0]), chain.index(names[-1])
+    whole = list(names) == chain[first : last + 1] and len(names) > 2
+    return f"{names[0]} to {names[-1]}" if whole else ", ".join(names)
+
+
 def _table(views: list[VersionView]) -> Table:
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("version", "shown", "from", "jobs", "settings", "event times", "lag", "documents", "size", "runs"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "version")
     for each in views:
         version = each.version
         bounds = [iso(at)[:16].replace("T", " ") if at is not None else "" for at in (version.start, version.end)]
@@ -135,7 +145,7 @@ def _table(views: list[VersionView]) -> Table:
             cell(version.name, "bold"),
             cell(shown, "green"),
             cell(version.base or ""),
-            cell(", ".join(version.jobs)),
+            cell(_jobs(version.jobs)),
             cell(", ".join(f"{name} = {value}" for name, value in version.settings.items())),
             cell(" to ".join(bounds) if any(bounds) else "all"),
             cell("–" if version.ended else f"{each.lag:,}"),

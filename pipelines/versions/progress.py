@@ -6,7 +6,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from dashboards.live_view import duration
 from dashboards.status import Progress
+from engine.spec.duration import iso
 from pipelines.runtime.driver import Driver
 from pipelines.versions.program import VersionProgram
 
@@ -23,14 +25,22 @@ class ReplayProgress:
     Args:
         driver: The driver.
         program: Its jobs.
+        first: Event time at which the log begins, epoch milliseconds; ``None`` if unknown.
         clock: Seconds of a monotonic clock.
 
     Attributes:
         caught_up: True when the log was read, from then on.
     """
 
-    def __init__(self, driver: Driver, program: VersionProgram, clock: Callable[[], float] = time.monotonic) -> None:
-        self._driver, self._program, self._clock = driver, program, clock
+    def __init__(
+        self,
+        driver: Driver,
+        program: VersionProgram,
+        first: int | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._driver, self._program, self._first, self._clock = driver, program, first, clock
+        self._began = clock()
         self._most: dict[str, int] = {}
         self._seen: deque[tuple[float, int, float]] = deque()
         self.caught_up = False
@@ -43,7 +53,8 @@ class ReplayProgress:
                 self._most[name] = max(self._most.get(name, 0), lag)
         first = [name for name in self._program.first if self._most.get(name)]
         left, most = sum(lags[name] or 0 for name in first), sum(self._most[name] for name in first)
-        share = 1.0 - left / most if most else 0.0
+        known = all(lags[name] is not None for name in self._program.first)
+        share = 1.0 - left / most if most else float(known)
         marks = [tally.watermark for tally in tallies.values() if tally.watermark is not None]
         records = sum(tallies[name].records_in for name in self._program.first)
         now = self._clock()
@@ -58,6 +69,22 @@ class ReplayProgress:
             return None
         seconds = (1.0 - share) / speed if now > then and speed > 0 else None
         return Progress(self._program.version.name, min(marks, default=None), share, rate, seconds)
+
+    def summary(self) -> dict[str, str]:
+        """What was replayed until now: records, their event times, the time it took, and how much faster than live."""
+        seconds = self._clock() - self._began
+        tallies = self._driver.status.tallies
+        records = sum(tallies[name].records_in for name in self._program.first)
+        told = {
+            "records": f"{records:,}",
+            "took": duration(round(seconds * 1000)),
+            "rate": f"{records / seconds:,.0f}/s",
+        }
+        last = max((tally.watermark or 0 for tally in tallies.values()), default=0)
+        if self._first is None or last <= self._first:
+            return told
+        ratio = (last - self._first) / 1000 / seconds
+        return told | {"event_times": f"{iso(self._first)} to {iso(last)}", "times_as_fast_as_live": f"{ratio:,.0f}"}
 
     def _near(self, name: str, lag: int | None) -> bool:
         """Whether a job has read nearly all: what is left is what comes while a micro-batch runs."""

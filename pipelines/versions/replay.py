@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from pipelines.jobs import LINKS
 from pipelines.runtime.bounded import BoundedRun
 from pipelines.runtime.driver import Driver
 from pipelines.runtime.watch import watching
+from pipelines.versions.first_time import first_time
 from pipelines.versions.plan import same
 from pipelines.versions.program import VersionProgram
 from pipelines.versions.progress import ReplayProgress
@@ -96,7 +97,7 @@ def replay(
     settings = settings if "engine.max_records" in version.settings else _large_batches(settings, program)
     begin = {name: _begin(name, settings, version.start) for name in program.first} if version.start else {}
     driver = Driver(settings, take_over=take_over, program=program, begin=begin)
-    progress = ReplayProgress(driver, program)
+    progress = ReplayProgress(driver, program, _first(settings, program, begin))
     bounded = BoundedRun(driver, partial(_past, driver, settings, version.end)) if version.end is not None else None
     live = False
 
@@ -106,11 +107,12 @@ def replay(
             return bounded.done()
         if not live and progress.caught_up:
             live = True
-            log.info("the replay has caught up, the version is live", version=version.name)
+            log.info("the replay has caught up, the version is live", version=version.name, **progress.summary())
         return False
 
     with watching(driver, progress.look) as watch:
         watch.until(done)
+    log.info("the replay is complete", version=version.name, **progress.summary())
     registry.put(version.model_copy(update={"ended": True}))
 
 
@@ -122,6 +124,13 @@ def _begin(name: str, settings: Settings, start: int) -> Offsets:
     topics = [settings.reads(topic) for topic in LINKS[name].inputs if topic not in FROM_OPERATORS]
     offsets = KafkaOffsets(settings.kafka.bootstrap or "", topics)
     return {**offsets.ends(), **offsets.since(max(0, start - duration_ms(settings.watermark.max_ahead)))}
+
+
+def _first(settings: Settings, program: VersionProgram, begin: Mapping[str, Offsets]) -> int | None:
+    """The event time at which the log of the version begins; ``None`` if unknown."""
+    jobs = [(name, job) for name in program.first if (job := program.job(name, settings))]
+    found = [first_time(settings.kafka.bootstrap or "", job, begin.get(name, {})) for name, job in jobs]
+    return min((time for time in found if time is not None), default=None)
 
 
 def _past(driver: Driver, settings: Settings, end: int, job: str) -> bool:

@@ -61,6 +61,13 @@ class Pipeline:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(90)
 
+    def refused(self, *command: str) -> str:
+        """Runs a command of `newnormal` that must be refused; returns the message."""
+        words = [sys.executable, "-m", "pipelines.cli.main", *command]
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 2, f"{command}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        return done.stderr
+
     def wait(self, what: str, done: Callable[[], bool], seconds: float = 300) -> None:
         """Waits for a condition; fails with the driver's log when it does not come, or when the driver ends."""
         deadline = time.monotonic() + seconds
@@ -77,7 +84,7 @@ class Pipeline:
     def documents(self) -> list[dict[str, Any]]:
         """All documents, by Elasticsearch's own count and scroll."""
         client = Elasticsearch(self.settings.elasticsearch.url or "", request_timeout=30)
-        index, found = self.settings.index, []
+        index, found = self.settings.alias, []
         if not client.indices.exists_alias(name=index):
             return []
         client.indices.refresh(index=index)
