@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -18,7 +19,10 @@ def _short(reason: str) -> str:
 
 
 class DeadLetter(Record):
-    """A message, or one record of it, that a job could not use: the `deadletter` topic (JSON)."""
+    """A message, or some records of it, that a job could not use: the `deadletter` topic (JSON).
+
+    A letter with `retried` is a mark: it says that the letter of the same identity was sent again.
+    """
 
     identity: ClassVar[tuple[str, ...]] = ("job", "topic", "partition", "offset", "code")
 
@@ -32,6 +36,13 @@ class DeadLetter(Record):
     partition: int = Field(alias="kafka.partition", description="partition of that topic")
     offset: int = Field(alias="kafka.offset", description="offset in that partition")
     payload: str = Field("", description="its first bytes, what is no UTF-8 escaped")
+    records: int | None = Field(None, description="how many records the message holds; absent if it could not be read")
+    refused: str | None = Field(
+        None,
+        description="which of its records were refused, by position from 0, e.g. `0-4,9`; absent: the whole message",
+    )
+    retried: Instant | None = Field(None, description="when it was sent again")
+    retried_as: str | None = Field(None, description="the messages by which it was sent again, TOPIC/PARTITION@OFFSET")
 
 
 def payload_text(raw: bytes | None) -> str:
@@ -44,12 +55,40 @@ def payload_text(raw: bytes | None) -> str:
 
 
 def dead_letter(
-    job: str, code: str, reason: str, raw: bytes | None, *, time: int, topic: str, partition: int, offset: int
-) -> DeadLetter:
-    """The dead letter of a message.
+    job: str, code: str, reason: str, raw: bytes | None, *, time: int, topic: str, partition: int, offset: int,
+    records: int | None = None, refused: Iterable[int] | None = None,
+) -> DeadLetter:  # fmt: skip
+    """The dead letter of a message, or of some of its records.
 
     Raises:
         LookupError: If the code is not registered.
     """
     place = {"topic": topic, "partition": partition, "offset": offset}
-    return DeadLetter(time=time, job=job, code=registered(code), reason=reason, payload=payload_text(raw), **place)
+    which = None if refused is None else ranges(refused)
+    held = {"records": records, "refused": which, "payload": payload_text(raw)}
+    return DeadLetter(time=time, job=job, code=registered(code), reason=reason, **held, **place)
+
+
+def ranges(positions: Iterable[int]) -> str:
+    """Positions as text.
+
+    >>> ranges([9, 0, 1, 2])
+    '0-2,9'
+    """
+    spans: list[list[int]] = []
+    for at in sorted(positions):
+        if spans and at == spans[-1][1] + 1:
+            spans[-1][1] = at
+        else:
+            spans.append([at, at])
+    return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in spans)
+
+
+def positions(ranges: str) -> list[int]:
+    """Inverse of `ranges`.
+
+    >>> positions("0-2,9")
+    [0, 1, 2, 9]
+    """
+    ends = [part.partition("-") for part in ranges.split(",")]
+    return [at for first, _, last in ends for at in range(int(first), int(last or first) + 1)]

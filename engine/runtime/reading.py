@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +18,9 @@ from engine.watermarks import Marker
 
 LARGEST = 1e150
 """Greatest accepted absolute value of a number: its square must still be a finite number."""
+
+_Refused = tuple[int, str, str, int, list[int]]
+"""Index of a message, code, reason, number of records in the message, positions of the refused ones."""
 
 _PARTITIONER = "CRC-32 of the key modulo their number"
 
@@ -33,8 +37,9 @@ def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker
     last_record = int(messages.arrived.max()) if len(messages.values) else NEVER
     decoded = source.formats[messages.topic].decode(messages)
     records, refused = _check(source, decoded.records, messages)
-    letters = [*decoded.refused, *refused] if source.reports else []
-    dead = [_dead(job, messages, *letter) for letter in letters]
+    dead = [_dead(job, messages, *whole) for whole in decoded.refused]
+    dead += [_dead(job, messages, *part) for part in refused]
+    dead = dead if source.reports else []
     if source.clock != "event":
         marker = Marker(messages.topic, messages.partition, last, None, first, last, last, offset)
         return apply(source.steps, _stamped(source, records, messages)), marker, dead
@@ -67,7 +72,8 @@ def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:
     return pa.table(columns, schema=source.decoded())
 
 
-def _check(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[tuple[int, str, str]]]:
+def _check(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[_Refused]]:
+    """The good records; and for each message with others their codes, reasons and positions in the message."""
     rows = records.column(ROW).to_numpy()
     own = source.clock == "event"
     times = records.column(source.time).to_numpy() if own else messages.arrived[rows]
@@ -85,12 +91,27 @@ def _check(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.Ta
     bad = wrong | broken | astray
     if not bad.any():
         return records, []
-    refused: dict[tuple[int, str], str] = {}
+    refused: dict[tuple[int, str], tuple[str, list[int]]] = {}
+    held, place = np.bincount(rows), positions(rows)
     for index in np.flatnonzero(bad):
         row = int(rows[index])
-        why = _why(source, int(times[index]), int(messages.arrived[row]), bool(astray[index]))
-        refused.setdefault((row, why[0]), why[1])
-    return records.filter(pa.array(~bad)), [(row, code, why) for (row, code), why in refused.items()]
+        code, why = _why(source, int(times[index]), int(messages.arrived[row]), bool(astray[index]))
+        refused.setdefault((row, code), (why, []))[1].append(int(place[index]))
+    letters = [(row, code, why, int(held[row]), which) for (row, code), (why, which) in refused.items()]
+    return records.filter(pa.array(~bad)), letters
+
+
+def positions(rows: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """The position of each record within its message, from 0.
+
+    >>> positions(np.array([0, 0, 2, 0, 2], np.int32))
+    array([0, 1, 0, 2, 1])
+    """
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    place = np.empty(len(rows), np.int64)
+    place[order] = np.arange(len(rows)) - np.searchsorted(ordered, ordered)
+    return place
 
 
 def _why(source: Source, time: int, arrived: int, astray: bool) -> tuple[str, str]:
@@ -103,9 +124,19 @@ def _why(source: Source, time: int, arrived: int, astray: bool) -> tuple[str, st
     return "VALUE_INVALID", f"NaN, beyond ±{LARGEST:g}, or an empty key; accepted: finite numbers"
 
 
-def _dead(job: str, messages: Messages, row: int, code: str, reason: str) -> DeadLetter:
-    time, offset = int(messages.arrived[row]), int(messages.offsets[row])
-    raw = messages.values[row].as_py()
+def _dead(
+    job: str, messages: Messages, row: int, code: str, reason: str,
+    records: int | None = None, refused: list[int] | None = None,
+) -> DeadLetter:  # fmt: skip
     return dead_letter(
-        job, code, reason, raw, time=time, topic=messages.topic, partition=messages.partition, offset=offset
+        job,
+        code,
+        reason,
+        messages.values[row].as_py(),
+        time=int(messages.arrived[row]),
+        topic=messages.topic,
+        partition=messages.partition,
+        offset=int(messages.offsets[row]),
+        records=records,
+        refused=refused,
     )

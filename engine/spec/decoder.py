@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,3 +51,12 @@ class Decoder(ABC):
     @abstractmethod
     def decode(self, messages: Messages) -> Decoded:
         """Decodes the usable messages to columns; never raises because of the content of a message."""
+
+    def only(self, value: bytes, records: Collection[int]) -> bytes | None:
+        """A message with some records of a message, to send these again; ``None`` if this format cannot be divided.
+
+        Args:
+            value: A message that `decode` can read.
+            records: Positions of the records, from 0, in the order in which `decode` returns them.
+        """
+        return None

@@ -16,6 +16,7 @@ from pipelines.cli import (
     compare,
     console,
     datagen,
+    deadletter,
     demo,
     docs,
     evaluate,
@@ -84,6 +85,7 @@ app.command()(console.console)
 app.add_typer(rule.app, name="rule")
 app.add_typer(label.app, name="label")
 app.add_typer(savepoint.app, name="savepoint")
+app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(services.app, name="services")
 app.add_typer(bench.app, name="bench")
 app.command()(chaos.chaos)

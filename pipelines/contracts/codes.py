@@ -170,3 +170,24 @@ dead(
     "give Elasticsearch more memory",
 )
 dead("DOCUMENT_REFUSED", "sink: Elasticsearch refused a document; the reason holds its error", "remove the cause")
+
+letters = section("Sending dead letters again")
+letters("LETTER_UNKNOWN", "no dead letter is selected", "`newnormal deadletter list` shows them")
+letters("LETTER_RETRIED", "the message of a letter was sent again before", "nothing; `--force` sends it once more")
+letters(
+    "LETTER_GONE",
+    "the topic no longer holds the message of a letter; the letter has its first kilobyte only",
+    "let its sender send it again; a longer `kafka.retention` keeps messages for longer",
+)
+letters(
+    "LETTER_INDIVISIBLE",
+    "only some records of the message were refused, and its format cannot be divided",
+    "name the file of the user's job with `--jobs`, or let the sender send these records again",
+)
+letters("LETTER_STILL_WRONG", "the job would refuse the message again", "mend the cause that the message names first")
+letters(
+    "LETTER_SHARED",
+    "another job reads the topic and has used the message, which would count twice for it",
+    "let the sender send it again where only the other job reads, or use `--force`",
+)
+letters("LETTERS_NOT_SENT", "Kafka did not take messages or marks", "check the broker, then run the command again")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, metric_name, number
 
@@ -36,6 +38,18 @@ class CollectdDecoder(MessageDecoder):
                 if value is not None:
                     name = ".".join(part for part in [*parts, source if source != "value" else ""] if part)
                     yield time, item["host"], metric_name(name, instance), value, self._kind(kind)
+
+    def only(self, value: bytes, records: Collection[int]) -> bytes | None:
+        """The message with ``null`` in place of the other values, without value lists that hold none of the records."""
+        at, kept = 0, []
+        for item in orjson.loads(value):
+            values: list[Any] = []
+            for raw in item["values"]:
+                sample = number(raw) is not None
+                values.append(raw if sample and at in records else None)
+                at += sample
+            kept += [item | {"values": values}] if any(raw is not None for raw in values) else []
+        return orjson.dumps(kept)
 
     def _kind(self, dstype: str) -> str:
         if dstype == "gauge":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, metric_name, number
 
@@ -51,3 +53,11 @@ class TelegrafDecoder(MessageDecoder):
             if value is not None:
                 kind = "counter" if full in COUNTERS else "gauge"
                 yield time, tags["host"], metric_name(full, instance), value, kind
+
+    def only(self, value: bytes, records: Collection[int]) -> bytes | None:
+        message = orjson.loads(value)
+        samples = [field for field, raw in message["fields"].items() if number(raw) is not None]
+        kept = {samples[at] for at in records}
+        return orjson.dumps(
+            message | {"fields": {name: raw for name, raw in message["fields"].items() if name in kept}}
+        )

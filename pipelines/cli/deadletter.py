@@ -1,0 +1,208 @@
+"""`newnormal deadletter`: shows what jobs could not use and why, and sends it again once the cause is mended."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engine.explain.printing import visible
+from engine.spec.duration import iso
+from engine.spec.errors import NewnormalError
+from pipelines.cli import rows
+from pipelines.cli.options import As, AsJson, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.version_names import FIRST
+
+if TYPE_CHECKING:
+    from pipelines.query.dead_letters.letters import Letter, Wanted
+    from pipelines.versions.version import Version
+
+app = typer.Typer(
+    help="Show the messages that jobs could not use, and send them again once the cause is mended.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+Jobs = Annotated[list[str] | None, typer.Option("--job", help="Only letters of this job; repeatable.")]
+Codes = Annotated[list[str] | None, typer.Option("--code", help="Only letters with this code; repeatable.")]
+Start = Annotated[
+    str | None, typer.Option("--from", help="Only messages that arrived at this time or later: ISO 8601, or -2h.")
+]
+End = Annotated[str | None, typer.Option("--until", help="Only messages that arrived before: ISO 8601, or -1h.")]
+_SHOWN = 20
+
+
+@app.command("list")
+def list_(
+    job: Jobs = None,
+    code: Codes = None,
+    start: Start = None,
+    end: End = None,
+    version: As = FIRST,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per letter.")] = False,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Count the letters by job and code, with the time of the first and last, and an example.
+
+    Letters of your own jobs (topics JOB.deadletter) are among them.
+    """
+    from pipelines.query.dead_letters.letters import letters  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.query.dead_letters.summary import summary  # noqa: PLC0415  Kafka: only for this command
+
+    settings, _ = _opened(version, kafka, state_dir, namespace)
+    found = _wanted(job, code, start, end).of(letters(settings))
+    if as_json:
+        for each in found:
+            typer.echo(rows.line(_fields(each)))
+        return
+    if not found:
+        typer.echo("no dead letters")
+        return
+    table = summary(found)
+    numbers = {name: isinstance(value, int) and name not in ("first", "last") for name, value in table[0].items()}
+    shown = [[iso(row[name]) if name in ("first", "last") else row[name] for name in numbers] for row in table]
+    rows.show(numbers, shown)
+    typer.echo("`newnormal deadletter show EXAMPLE` shows a letter whole; `newnormal deadletter retry` sends it again")
+
+
+@app.command()
+def show(
+    place: Annotated[str, typer.Argument(help="Place of the message: TOPIC/PARTITION@OFFSET, as list shows it.")],
+    version: As = FIRST,
+    as_json: AsJson = False,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Show the letters about a message whole, and the message itself if its topic still holds it."""
+    from pipelines.query.dead_letters.letters import Wanted, letters  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.query.dead_letters.originals import Originals  # noqa: PLC0415  Kafka: only for this command
+
+    settings, _ = _opened(version, kafka, state_dir, namespace)
+    found = Wanted(places=(place,)).of(letters(settings))
+    if not found:
+        raise _unknown(f"there is no dead letter about {place}")
+    letter = found[0].letter
+    with Originals(settings.kafka.bootstrap or "") as originals:
+        original = originals.read(letter.topic, letter.partition, letter.offset)
+    value = None if original is None else original.value() or b""
+    for each in found:
+        if as_json:
+            text = {} if value is None else {"message": value.decode("utf-8", "backslashreplace")}
+            typer.echo(rows.line(_fields(each) | text))
+        else:
+            rows.block(place, {name: str(rows.readable(name, held)) for name, held in _fields(each).items()})
+    if as_json:
+        return
+    if value is None:
+        typer.echo("the message is no longer in its topic: its retention time has passed, or it was deleted")
+    else:
+        typer.echo(f"the message, {len(value):,} bytes:")
+        typer.echo(visible(value.decode("utf-8", "backslashreplace")))
+
+
+@app.command()
+def retry(
+    places: Annotated[list[str] | None, typer.Argument(help="Places of messages: TOPIC/PARTITION@OFFSET.")] = None,
+    job: Jobs = None,
+    code: Codes = None,
+    start: Start = None,
+    end: End = None,
+    everything: Annotated[bool, typer.Option("--all", help="All letters that were not sent again yet.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Send also what was sent before, would be refused again, or was used by another job; records may then "
+            "count twice.",
+        ),
+    ] = False,
+    jobs: Annotated[
+        str | None, typer.Option("--jobs", help="File of your own jobs, for letters of these: my_jobs.py.")
+    ] = None,
+    version: As = FIRST,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Send the messages of letters again, once the cause is mended, and mark the letters.
+
+    Of a message of which only some records were refused, only these are sent. What was sent before is not sent again.
+    Exit code 1 if some messages could not be sent.
+
+    Example: [bold]newnormal deadletter retry --job normalizer --code TIME_AHEAD --from -1h[/bold]
+    """
+    from pipelines.query.dead_letters.letters import letters  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.query.dead_letters.readers import Readers  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.query.dead_letters.retry import Retry  # noqa: PLC0415  Kafka: only for this command
+    from pipelines.runtime.own_jobs import load_jobs  # noqa: PLC0415  Kafka: only for this command
+
+    if not (places or job or code or start or end or everything):
+        accepted = "places of messages, --job, --code, --from, --until, or --all"
+        raise NewnormalError("USAGE_INVALID", "no letter is selected", "deadletter retry", accepted, "nothing was sent")
+    settings, versions = _opened(version, kafka, state_dir, namespace)
+    wanted = _wanted(job, code, start, end, places)
+    known = Readers(settings, versions, load_jobs([jobs]) if jobs else None)
+
+    def read() -> list[Letter]:
+        found = wanted.of(letters(settings))
+        if not found:
+            raise _unknown("no dead letter is selected")
+        return found if places or force else [each for each in found if each.mark is None]
+
+    done = Retry(settings, known.source, known.others, force=force).run(read, int(time.time() * 1000))
+    typer.echo(f"{len(done.sent):,} letters sent again")
+    for each, again in done.sent[:_SHOWN]:
+        typer.echo(visible(f"  {each.place} as {again}"))
+    for (error_code, what, accepted), number in _reasons([error for _, error in done.refused]).items():
+        typer.echo(visible(f"{number:,} not sent, {error_code}: {what}; accepted: {accepted}"), err=True)
+    if done.refused:
+        raise typer.Exit(1)
+
+
+def _opened(
+    name: str, kafka: str | None, state_dir: Path | None, namespace: str | None
+) -> tuple[Settings, list[Version]]:
+    """The settings of a version with the address of Kafka filled in, and all versions."""
+    from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only for these commands
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  Kafka: only for these commands
+
+    given = overrides(kafka, None, state_dir, namespace)
+    settings = running(load(**given), elasticsearch=False)
+    registry = Registry(settings)
+    found = registry.get(name).load(**given | {"kafka.bootstrap": settings.kafka.bootstrap})
+    return found, list(registry.all().values())
+
+
+def _wanted(
+    job: list[str] | None,
+    code: list[str] | None,
+    start: str | None,
+    end: str | None,
+    places: list[str] | None = None,
+) -> Wanted:
+    from pipelines.query.control_topics import instant  # noqa: PLC0415  Kafka: only for these commands
+    from pipelines.query.dead_letters.letters import Wanted  # noqa: PLC0415  Kafka: only for these commands
+
+    now = int(time.time() * 1000)
+    bounds = instant(start, now, "--from"), instant(end, now, "--until")
+    return Wanted(tuple(job or ()), tuple(code or ()), tuple(places or ()), *bounds)
+
+
+def _fields(each: Letter) -> dict[str, object]:
+    mark = each.mark and {"retried": each.mark.retried, "retried_as": each.mark.retried_as}
+    return each.letter.model_dump(mode="json", exclude_none=True) | (mark or {})
+
+
+def _reasons(errors: list[NewnormalError]) -> Counter[tuple[str, str, str]]:
+    return Counter((error.code, error.what, error.accepted) for error in errors)
+
+
+def _unknown(what: str) -> NewnormalError:
+    return NewnormalError("LETTER_UNKNOWN", what, "deadletter", "letters that `newnormal deadletter list` shows")
