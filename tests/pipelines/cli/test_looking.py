@@ -39,6 +39,7 @@ LOOKING = {
     "label add": ["label", "add", "true", "db-1"],
     "evaluate": ["evaluate"],
     "compare": ["compare", "v1", "v2"],
+    "deadletter": ["deadletter", "list"],
     "console": ["console"],
 }  # fmt: skip
 
