@@ -6,9 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from engine.spec.duration import NEVER
+from engine.spec.inputs import INPUT
+from engine.spec.log_place import NEWEST, WRITER, Times, place
 from engine.spec.source import Source
-from engine.watermarks import Marker, WatermarkTracker
+from engine.watermarks import Marker, PartitionClock, WatermarkTracker
 
 
 class InputClocks:
@@ -49,6 +54,22 @@ class InputClocks:
         now = min(active) if active else max(tracker.watermark for tracker in holding)
         self.watermark = max(self.watermark, now)
         return self.watermark
+
+    def in_log(self, records: pa.Table) -> Times:
+        """For each record the watermark in the log of its partition before its message; `NEVER` where it is not known.
+
+        Args:
+            records: Records of a micro-batch whose markers were not taken in yet. Those for which the log decides have
+                their place in it, see `engine.spec.log_place`.
+        """
+        here = place(records.schema.metadata)
+        if here is None:
+            return np.full(records.num_rows, NEVER, np.int64)
+        number = records.column(INPUT)[0].as_py() if INPUT in records.schema.names else 0
+        tracker = self.trackers[number]
+        clock = tracker.clocks.get(here, PartitionClock())
+        writer, newest = (records.column(name).to_numpy() for name in (WRITER, NEWEST))
+        return tracker.config.in_log(clock, writer, newest)
 
     @property
     def clock(self) -> int:

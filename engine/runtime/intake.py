@@ -13,6 +13,7 @@ from engine.runtime import reading
 from engine.spec.decoder import Messages
 from engine.spec.inputs import INPUT, schema
 from engine.spec.job import Job
+from engine.spec.log_place import COLUMNS
 from engine.watermarks import Marker
 
 KAFKA = pa.schema(
@@ -32,7 +33,8 @@ class Intake:
     """The input of a shard or of a map task.
 
     Attributes:
-        records: Good records, with the columns of `engine.spec.inputs.schema`.
+        records: Good records, with the columns of `engine.spec.inputs.schema`. Where the log decides what is too late,
+            they also have their place in it (`engine.spec.log_place`), and each table is of one partition.
         markers: One marker for each run of messages of one partition.
         dead: The dead letters, as JSON.
         map_ms: Wall time of the slowest map task that has sent anything to this shard, milliseconds.
@@ -46,12 +48,14 @@ class Intake:
 
 def read(job: Job, tables: Iterable[pa.Table], shard: int = 0) -> Intake:
     """Decodes and checks `KAFKA` rows. Bad messages of broadcast topics are reported by the first shard only."""
-    intake, columns = Intake(), schema(job.inputs)
+    intake, columns, by_log = Intake(), schema(job.inputs), [job.decides_in_log(source) for source in job.inputs]
+    if any(by_log):
+        columns = pa.schema([*columns, *COLUMNS])
     for table in tables:
         for messages in runs(table):
             readers = [(i, source) for i, source in enumerate(job.inputs) if messages.topic in source.formats]
             for nth, (number, source) in enumerate(readers):
-                good, marker, bad = reading.read(source, messages, job.name)
+                good, marker, bad = reading.read(source, messages, job.name, by_log[number])
                 intake.markers.append(marker)
                 if good.num_rows:
                     intake.records.append(tagged(good, number, columns))
@@ -85,7 +89,7 @@ def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:
     """Records of one input with all columns of the job (`schema`); columns of other inputs are null."""
     if INPUT not in columns.names:
         return records
-    n, arrays = records.num_rows, []
+    n, arrays, told = records.num_rows, [], records.schema.metadata
     for column in columns:
         if column.name == INPUT:
             arrays.append(pa.array(np.full(n, number, np.int8)))
@@ -93,4 +97,4 @@ def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:
             arrays.append(records.column(column.name).cast(column.type))
         else:
             arrays.append(pa.nulls(n, column.type))
-    return pa.Table.from_arrays(arrays, schema=columns)
+    return pa.Table.from_arrays(arrays, schema=columns.with_metadata(told))

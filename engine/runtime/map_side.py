@@ -18,6 +18,7 @@ from engine.columns.partitioning import slots
 from engine.runtime.intake import Intake, read
 from engine.spec.inputs import INPUT
 from engine.spec.job import Job
+from engine.spec.log_place import place
 from engine.watermarks import Marker
 
 DATA, MARKERS, DEAD, COST = "data", "markers", "dead", "cost"
@@ -41,7 +42,10 @@ def run(job: Job, shards: int, tables: Iterable[pa.Table]) -> Iterator[Blob]:
         tables: Kafka rows, see `engine.runtime.intake.KAFKA`.
     """
     intake = read(job, tables)
-    if intake.records:
+    if any(place(table.schema.metadata) for table in intake.records):  # each table is of one partition, and stays so
+        for table in intake.records:
+            yield from _split(table, job, shards)
+    elif intake.records:
         yield from _split(pa.concat_tables(intake.records), job, shards)
     if intake.markers:
         told = orjson.dumps([astuple(m) for m in intake.markers])

@@ -12,6 +12,7 @@ from engine.formats.dead_letters import DeadLetter, dead_letter
 from engine.formats.heartbeat import HEARTBEAT
 from engine.spec.decoder import ROW, Decoded, Messages
 from engine.spec.duration import NEVER
+from engine.spec.log_place import COLUMNS, Times, before_each, placed
 from engine.spec.source import Source
 from engine.spec.steps import apply
 from engine.watermarks import Marker
@@ -25,8 +26,16 @@ _Refused = tuple[int, str, str, int, list[int]]
 _PARTITIONER = "CRC-32 of the key modulo their number"
 
 
-def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker, list[DeadLetter]]:
+def read(
+    source: Source, messages: Messages, job: str, log_decides: bool = False
+) -> tuple[pa.Table, Marker, list[DeadLetter]]:
     """Decodes and checks messages of one partition.
+
+    Args:
+        source: The input that they belong to.
+        messages: The messages.
+        job: Name of the job, for dead letters.
+        log_decides: Whether the records get their place in the log, see `engine.spec.log_place`.
 
     Returns:
         The good records after the steps, the marker of the partition's clock, and the dead letters.
@@ -44,25 +53,44 @@ def read(source: Source, messages: Messages, job: str) -> tuple[pa.Table, Marker
         marker = Marker(messages.topic, messages.partition, last, None, first, last, last, offset)
         return apply(source.steps, _stamped(source, records, messages)), marker, dead
     newest = pc.max(records.column(source.time)).as_py() if records.num_rows else NEVER
-    writer_watermark = _writer_watermark(source, records, decoded, messages)
+    carriers, told = _writer_watermarks(source, records, decoded, messages)
+    writer_watermark = int(told.max()) if len(told) else None
     observed = source.watermark.observed(records.column(source.time).to_numpy())
     marker = Marker(
         messages.topic, messages.partition, newest, writer_watermark, first, last, last_record, offset, observed
     )
+    if log_decides:
+        records = _with_log(source, records, len(messages.values), carriers, told)
+        made = apply(source.steps, records.drop_columns([ROW]))
+        return placed(made, messages.topic, messages.partition), marker, dead
     return apply(source.steps, records.drop_columns([ROW])), marker, dead
 
 
-def _writer_watermark(source: Source, records: pa.Table, decoded: Decoded, messages: Messages) -> int | None:
-    """The greatest watermark in the messages or records, each capped at a bound after the arrival of its message."""
+def _with_log(source: Source, records: pa.Table, messages: int, carriers: Times, told: Times) -> pa.Table:
+    """The records with `engine.spec.log_place.COLUMNS`; ``carriers`` are the messages that carry the watermarks."""
+    rows = records.column(ROW).to_numpy()
+    writer = before_each(messages, carriers, told)
+    newest = before_each(messages, rows, records.column(source.time).to_numpy())
+    for field, values in zip(COLUMNS, (writer, newest), strict=True):
+        records = records.append_column(field, pa.array(values[rows]))
+    return records
+
+
+def _writer_watermarks(
+    source: Source, records: pa.Table, decoded: Decoded, messages: Messages
+) -> tuple[Times, Times]:
+    """The watermarks in the messages or records, each capped at a bound after the arrival of its message.
+
+    Returns:
+        The index of the message of each, and the watermarks.
+    """
     given = source.watermark.record_watermarks(records)
     if given is not None:
         known = pc.is_valid(given)
         rows, told = records.column(ROW).filter(known).to_numpy(), given.filter(known).to_numpy()
     else:
         rows, told = np.array(decoded.writer_watermarks, np.int64).reshape(-1, 2).T
-    if not len(rows):
-        return None
-    return int(np.minimum(told, messages.arrived[rows] + source.bounds.max_ahead).max())
+    return rows, np.minimum(told, messages.arrived[rows] + source.bounds.max_ahead)
 
 
 def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:

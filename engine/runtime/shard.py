@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
@@ -28,6 +29,7 @@ from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
 from engine.spec.inputs import INPUT
 from engine.spec.job import Job
+from engine.spec.log_place import Times
 from engine.spec.operator import SIDE, Progress
 from engine.spec.output import Output
 from engine.spec.record import Record
@@ -93,9 +95,10 @@ class ShardOperator:
         kept = ShardState(state)
         clocks = self._clocks(kept.notes.get("watermark", {}))
         before, clock = clocks.watermark, clocks.clock
+        in_log = self._in_log(intake.records, clocks)
         now = clocks.advance(intake.markers)
         batch = self._batch(intake.records, clock)
-        results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock))
+        results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock, in_log))
         kept.notes["watermark"] = clocks.snapshot()
         for output, records in routed(self.job, results.records):
             yield from encode(output, records, self.shard, self.shards, now, moved=now > before)
@@ -132,8 +135,15 @@ class ShardOperator:
         top = sample.group_by(self.job.key).len("__n").top_k(HOTTEST, by="__n").rows()
         return [(", ".join(map(str, key)), n / sample.height) for *key, n in top]
 
+    def _in_log(self, tables: list[pa.Table], clocks: InputClocks) -> Times | None:
+        """The watermarks that `Progress.in_log` describes."""
+        if not tables or not any(map(self.job.decides_in_log, self.job.inputs)):
+            return None
+        return np.concatenate([clocks.in_log(table) for table in tables])
+
     def _batch(self, tables: list[pa.Table], clock: int = NEVER) -> pl.DataFrame:
         schema = inputs.schema(self.job.inputs)
+        tables = [table.select(schema.names) for table in tables]
         table = pa.concat_tables(tables).unify_dictionaries() if tables else schema.empty_table()
         frame = pl.from_arrow(table)
         assert isinstance(frame, pl.DataFrame)

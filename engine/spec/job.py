@@ -88,6 +88,14 @@ class Job:
         """The topics whose messages go to all shards."""
         return frozenset(topic for source in self.inputs if source.broadcast for topic in source.formats)
 
+    def decides_in_log(self, source: Source) -> bool:
+        """Whether the log of a record's own partition decides if a record of an input is too late.
+
+        That is so in event time, where the input is partitioned by the first column of the key. Elsewhere the watermark
+        of the shard decides.
+        """
+        return source.clock == "event" and source.holds and source.partitioned_by(self.key[0])
+
     def direct(self, shards: int) -> bool:
         """Whether messages go to their shard undecoded: inputs are broadcast or partitioned by the first key column."""
         keyed = [source for source in self.inputs if not source.broadcast]

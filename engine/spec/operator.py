@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from engine.spec.duration import NEVER
@@ -26,12 +28,28 @@ class Progress:
         now: The watermark after it.
         clock_before: Processing time before the batch: the greatest arrival time seen, epoch milliseconds.
         clock: Processing time after the batch; heartbeats advance it too.
+        in_log: For each record of the batch the watermark that stands in the log of its own partition before its
+            message; `NEVER` where it is not known. ``None``: not known for any record.
     """
 
     before: int
     now: int
     clock_before: int = NEVER
     clock: int = NEVER
+    in_log: npt.NDArray[np.int64] | None = None
+
+    def passed(self, records: int) -> npt.NDArray[np.int64]:
+        """For each record of the batch the watermark by which it may be too late.
+
+        That is the one in the log of its partition. As the watermark of the shard waits for all its partitions, it is
+        not ahead of that, unless the partition was idle or is not known in the log: then the shard's decides.
+
+        >>> Progress(10, 20, in_log=np.array([NEVER, 15])).passed(2).tolist()
+        [10, 15]
+        """
+        if self.in_log is None:
+            return np.full(records, self.before, np.int64)
+        return np.maximum(self.in_log, self.before)
 
 
 class Operator(ABC):  # noqa: B024

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from engine.columns.dictionaries import compact
 from engine.spec.errors import NewnormalError
+from engine.spec.log_place import HIDDEN
 
 LABEL = pa.dictionary(pa.int32(), pa.string())
 Rows = list[dict[str, Any]]
@@ -97,7 +98,8 @@ class Columns(Step):
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
         made = [expression(text).alias(name) for name, text in self.columns]
-        return frame.select(made) if self.only else frame.with_columns(made)
+        hidden = [name for name in frame.columns if name.startswith(HIDDEN)]
+        return frame.select(*made, *hidden) if self.only else frame.with_columns(made)
 
     def keeps(self, column: str) -> bool:
         sets = dict(self.columns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from engine.operators.chain import Chain, PassThrough, Transform
@@ -49,6 +51,7 @@ class ChainedProcessors(Processor):
         late, held, aside = [], [], []
         for number, part in enumerate(self.parts):
             results = part.process(batch, state.scope(str(number)), progress)
+            progress = replace(progress, in_log=None)  # the results of an operator are not in the log
             batch = results.records
             if SIDE in batch.columns and number < len(self.parts) - 1:
                 aside += [batch.filter(pl.col(SIDE).is_not_null())]

@@ -87,14 +87,15 @@ class OrderedProcessor(Processor):
         """Sets late records apart and applies those that are due."""
         looped, late = None, None
         if batch.height:
+            missed = batch.select(self.due().alias(DUE))[DUE] <= pl.Series(progress.passed(batch.height))
             if self.loops and INPUT in batch.columns:
-                behind = pl.col(INPUT).is_in(self.loops) & (pl.col(self.time) < progress.before)
+                behind = batch.select(pl.col(INPUT).is_in(self.loops) & (pl.col(self.time) < progress.before)).to_series()
                 at_once = batch.filter(behind).with_columns(pl.lit(progress.before).alias(self.time))
-                batch, looped = batch.filter(~behind), at_once if self.instant else None
-                batch = batch if self.instant else pl.concat([batch, at_once])
-            missed = batch.select((self.due() <= progress.before).alias("late"))["late"]
+                batch, missed, looped = batch.filter(~behind), missed.filter(~behind), at_once
             if missed.any():
                 late, batch = batch.filter(missed), batch.filter(~missed)
+            if looped is not None and not self.instant:
+                batch, looped = pl.concat([batch, looped]), None
         ready = Waiting(state).release(batch, self.due(), progress.now)
         if looped is not None and looped.height:
             ready = pl.concat([ready, looped], how="diagonal_relaxed") if ready.height else looped

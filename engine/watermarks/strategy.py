@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.spec.duration import NEVER, DurationField
+from engine.spec.log_place import NOTHING, Times
 from engine.watermarks.clock import PartitionClock
 from engine.watermarks.idleness import is_idle
 from engine.watermarks.marker import Observed
@@ -40,6 +41,25 @@ class WatermarkStrategy(ABC):
         if clock.writer_watermark is not None:
             return clock.writer_watermark
         return clock.max_time - self.lag(clock) if clock.max_time > NEVER else NEVER
+
+    def in_log(self, clock: PartitionClock, writer: Times, newest: Times) -> Times:
+        """The watermark of a partition before each of some messages, as far as it follows from its log message by message.
+
+        `NEVER` where it does not: by default without watermarks of the writer. The watermark of the shard decides then.
+
+        Args:
+            clock: The clock of the partition before the first of the messages.
+            writer: For each message the greatest watermark of the writer in the messages before it;
+                `engine.spec.log_place.NOTHING` if there is none.
+            newest: The same for the greatest event time.
+        """
+        known = NOTHING if clock.writer_watermark is None else clock.writer_watermark
+        writer = np.maximum(writer, known)
+        return np.where(writer > NOTHING, writer, self._behind(np.maximum(newest, clock.max_time)))
+
+    def _behind(self, newest: Times) -> Times:
+        """The watermarks that follow from the greatest event times alone; `NEVER` where none follows."""
+        return np.full(len(newest), NEVER, np.int64)
 
     def is_active(self, clock: PartitionClock) -> bool:
         """True if the watermark waits for the partition: always if its writer sends watermarks, else if not idle."""
@@ -79,6 +99,9 @@ class BoundedOutOfOrderness(WatermarkStrategy):
     def lag(self, clock: PartitionClock) -> int:
         return int(self.bound)
 
+    def _behind(self, newest: Times) -> Times:
+        return np.where(newest > NEVER, newest - int(self.bound), NEVER)
+
 
 @dataclass(frozen=True)
 class AscendingTimestamps(WatermarkStrategy):
@@ -92,6 +115,9 @@ class AscendingTimestamps(WatermarkStrategy):
 
     def lag(self, clock: PartitionClock) -> int:
         return 0
+
+    def _behind(self, newest: Times) -> Times:
+        return newest
 
 
 @dataclass(frozen=True)
@@ -116,6 +142,9 @@ class Prompt(WatermarkStrategy):
 
     def watermark(self, clock: PartitionClock) -> int:
         return clock.last - self.bound if clock.last > NEVER else NEVER
+
+    def in_log(self, clock: PartitionClock, writer: Times, newest: Times) -> Times:
+        return np.full(len(writer), NEVER, np.int64)
 
     def is_active(self, clock: PartitionClock) -> bool:
         return True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from engine.spec.duration import END_OF_TIME, NEVER
 
 
@@ -16,3 +19,13 @@ def closed_until(watermark: int, allowed_lateness: int) -> int:
     (40000, True)
     """
     return END_OF_TIME if watermark == END_OF_TIME else max(NEVER, watermark - allowed_lateness)
+
+
+def all_closed_until(watermarks: npt.NDArray[np.int64], allowed_lateness: int) -> npt.NDArray[np.int64]:
+    """`closed_until` of several watermarks.
+
+    >>> all_closed_until(np.array([NEVER, 100_000, END_OF_TIME]), 60_000).tolist() == [NEVER, 40_000, END_OF_TIME]
+    True
+    """
+    earlier = np.maximum(watermarks, NEVER + allowed_lateness) - allowed_lateness
+    return np.where(watermarks == END_OF_TIME, END_OF_TIME, earlier)
