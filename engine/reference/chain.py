@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.operators.chain import Chain, PassThrough, Transform
 from engine.reference.meaning import Reference
 from engine.reference.of import reference
@@ -43,4 +45,5 @@ class ChainReference(Reference):
             records = [row for row in records if row.get(SIDE) is None]
             records, missed = part.take(records, progress)
             late += missed
+            progress = replace(progress, in_log=None)  # the results of an operator are in no log yet
         return records + aside, late

@@ -9,6 +9,8 @@ from engine.reference.decoded import rows
 from engine.reference.entries import Arrival, Entry
 from engine.reference.of import reference
 from engine.reference.watermarks import JobWatermark
+from engine.spec.duration import NEVER
+from engine.spec.inputs import INPUT
 from engine.spec.job import Job
 from engine.spec.operator import Progress, Row
 
@@ -49,9 +51,16 @@ def step_by_step(job: Job, batches: Iterable[Sequence[Entry]]) -> Iterator[Outco
     for batch in batches:
         before, clock_before = watermark.watermark, watermark.clock
         now = watermark.advance(batch)
-        entries = sorted((e for e in batch if isinstance(e, Arrival)), key=lambda e: (e.topic, e.partition))
-        progress = Progress(before, now, clock_before, watermark.clock)
-        records = [row for e in entries for row in rows(job.inputs, e.topic, e.record, e.arrived)]
+        entries = [(at, e) for at, e in enumerate(batch) if isinstance(e, Arrival)]
+        records: list[Row] = []
+        in_log: list[int] = []
+        for at, entry in sorted(entries, key=lambda e: (e[1].topic, e[1].partition)):
+            for row in rows(job.inputs, entry.topic, entry.record, entry.arrived):
+                number = row.get(INPUT, 0)
+                decides = job.decides_in_log(job.inputs[number])
+                records.append(row)
+                in_log.append(watermark.in_log[number, at] if decides else NEVER)
+        progress = Progress(before, now, clock_before, watermark.clock, in_log)
         if job.clock == "processing":
             records = [row | {job.time: max(row[job.time], clock_before)} for row in records]
         yield Outcome(*logic.take(records, progress), [now])

@@ -32,10 +32,10 @@ class OrderedReference(Reference, ABC):
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
         """Sets late records apart and applies those that are due."""
         late, ready = [], []
-        for record in records:
+        for record, passed in zip(records, progress.passed(len(records)).tolist(), strict=True):
             if record.get(INPUT) in self.loops and record[self.time] < progress.before:
                 ready.append(record | {self.time: progress.before})
-            elif self.due(record) <= progress.before:
+            elif self.due(record) <= passed:
                 late.append(record)
             else:
                 self.waiting.append(record)

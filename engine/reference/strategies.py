@@ -107,6 +107,30 @@ def _(strategy: LearnedLateness, log: PartitionLog) -> int:
     return _writers_or_behind(log, _learned_bound(strategy, log))
 
 
+@singledispatch
+def log_watermark(strategy: WatermarkStrategy, log: PartitionLog) -> int:
+    """The watermark by which a record that comes next in a partition may be too late; `NEVER` if its log has none.
+
+    It follows from the log message by message: without watermarks of the writer only where the bound is fixed.
+    """
+    return NEVER if log.watermark is None else log.watermark
+
+
+@log_watermark.register
+def _(strategy: BoundedOutOfOrderness, log: PartitionLog) -> int:
+    return partition_watermark(strategy, log)
+
+
+@log_watermark.register
+def _(strategy: AscendingTimestamps, log: PartitionLog) -> int:
+    return partition_watermark(strategy, log)
+
+
+@log_watermark.register
+def _(strategy: Prompt, log: PartitionLog) -> int:
+    return NEVER
+
+
 def _writers_or_behind(log: PartitionLog, bound: int) -> int:
     """The watermark of the writer if there is one, otherwise the greatest event time less a bound."""
     if log.watermark is not None:

@@ -6,11 +6,12 @@ every message and computes each answer anew; it uses none of production's clocks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from engine.reference.entries import Arrival, Entry, Heartbeat, Watermark
-from engine.reference.strategies import PartitionLog, given_watermark, is_idle, partition_watermark
+from engine.reference.strategies import PartitionLog, given_watermark, is_idle, log_watermark, partition_watermark
 from engine.spec.duration import NEVER
 from engine.spec.source import Source
 
@@ -45,6 +46,10 @@ class InputWatermark:
             watermark = min(watermark, entry.arrived + int(self.source.bounds.max_ahead))
         log.take(entry.arrived, isinstance(entry, Heartbeat), time, watermark)
 
+    def in_log(self, topic: str, partition: int) -> int:
+        """The watermark that stands in the log of a partition now."""
+        return log_watermark(self.source.watermark, self.logs.get((topic, partition), PartitionLog()))
+
     def advance(self) -> None:
         """Advances the watermark after a micro-batch."""
         missing = [place for place in self.source.watermark.expected if place not in self.logs]
@@ -74,13 +79,21 @@ class JobWatermark:
         self.clock = NEVER
         """Processing time: the greatest arrival time of any message so far, heartbeats included."""
 
-    def advance(self, batch: Iterable[Entry]) -> int:
+        self.in_log: dict[tuple[int, int], int] = {}
+        """The watermark in the log before each message of the last micro-batch, by input and place in the batch."""
+
+    def advance(self, batch: Sequence[Entry]) -> int:
         """Takes in a micro-batch; returns the watermark after it."""
-        for entry in batch:
-            for one in self.inputs:
-                if entry.topic in one.source.formats:
-                    one.read(entry)
-                    self.clock = max(self.clock, entry.arrived)
+        self.in_log = {}
+        for message in messages(batch):
+            topic, partition = batch[message[0]].topic, batch[message[0]].partition
+            for number, one in enumerate(self.inputs):
+                if topic not in one.source.formats:
+                    continue
+                self.in_log |= {(number, at): one.in_log(topic, partition) for at in message}
+                for at in message:
+                    one.read(batch[at])
+                    self.clock = max(self.clock, batch[at].arrived)
         for one in self.inputs:
             one.advance()
         if self.by_clock:
@@ -91,3 +104,12 @@ class JobWatermark:
         told = min(waited_for) if waited_for else max(one.watermark for one in holding)
         self.watermark = max(self.watermark, told)
         return self.watermark
+
+
+def messages(batch: Sequence[Entry]) -> list[list[int]]:
+    """The places of the entries that are one message: neighbours in a partition, of one kind, that arrive together."""
+    by_partition: dict[tuple[str, int], list[int]] = {}
+    for at, entry in enumerate(batch):
+        by_partition.setdefault((entry.topic, entry.partition), []).append(at)
+    some = by_partition.values()
+    return [list(m) for places in some for _, m in groupby(places, lambda at: (type(batch[at]), batch[at].arrived))]

@@ -3,8 +3,11 @@
 In a micro-batch processing time advances, the records come one after the other, the watermark advances, windows close.
 
 * A record lies in the spans that its kind of window gives; overlapping spans of a key are merged in session windows.
-* A span is closed once the watermark before the micro-batch has passed its end by the allowed lateness. A record all of
-  whose spans are closed is late.
+* A span is closed to a record once its watermark has passed the end of the span by the allowed lateness. A record is
+  late if all its spans are closed to it. The watermark of a record is the one in its own partition's log before its
+  message, where that decides (`engine.spec.job.Job.decides_in_log`), and at least that of the shard before the batch.
+* A record to which some spans are closed, or earlier sessions, waits until the watermark of the shard is there too. The
+  micro-batch then has several steps, one for each watermark at which records that have waited come.
 * Triggers say when a window fires (`engine.triggers.trigger`); when it closes, it also fires if it has records that
   were in no pane.
 * A window with a `Rate` also fires again if, after it has fired, the last sample before it is another one.
@@ -13,7 +16,7 @@ In a micro-batch processing time advances, the records come one after the other,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.aggregates import Rate
 from engine.operators.windows import WindowAggregate
@@ -22,7 +25,7 @@ from engine.reference.meaning import Reference
 from engine.reference.rates import increased, predecessor
 from engine.reference.spans import kept, spans_of
 from engine.reference.triggers import Moment, Node, Since, View
-from engine.spec.duration import END_OF_TIME
+from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Key, Progress, Row
 from engine.triggers import AccumulatingAndRetracting, Discarding
 
@@ -78,25 +81,51 @@ class WindowAggregateReference(Reference):
         self.config = config
         self.lateness = int(config.allowed_lateness)
         self.held: list[WindowContent] = []
+        self.waiting: list[tuple[int, Row]] = []
         self.taken: dict[Key, list[Row]] = {}
         self.rate = next((a for a in config.aggregates.values() if isinstance(a, Rate)), None)
 
     def take(self, records: list[Row], progress: Progress) -> tuple[list[Row], list[Row]]:
         """Processes one micro-batch; returns results and late records."""
-        rows: list[Row] = []
         late: list[Row] = []
+        at_once: list[Row] = []
+        for record, passed in zip(records, progress.passed(len(records)).tolist(), strict=True):
+            until = self.waits_until(record, passed)
+            if until is None:
+                late.append(record)
+            elif until > progress.before:
+                self.waiting.append((until, record))
+            else:
+                at_once.append(record)
+        rows: list[Row] = []
         moment = Moment("clock", progress.before, progress.before, progress.clock)
         for window in self.held:
             rows += self.look(window, moment)
+        step = progress
+        for stop in sorted({until for until, _ in self.waiting if until <= progress.now}):
+            rows += self.step(at_once, replace(step, now=stop))
+            at_once, step = [record for until, record in self.waiting if until == stop], replace(step, before=stop)
+        self.waiting = [(until, record) for until, record in self.waiting if until > progress.now]
+        return rows + self.step(at_once, step), late
+
+    def waits_until(self, record: Row, passed: int) -> int | None:
+        """The watermark of the shard for which a record waits; ``None`` if it is late by its own watermark."""
+        spans = spans_of(self.config.window, record[self.config.time])
+        closed = [end for _, end in spans if self.gone(end, passed)]
+        if len(closed) == len(spans):
+            return None
+        if self.config.window.merges:  # a session that ends after the record begins may be closed
+            return passed if self.gone(record[self.config.time] + 1, passed) else NEVER
+        return max((end + self.lateness for end in closed), default=NEVER)
+
+    def step(self, records: list[Row], progress: Progress) -> list[Row]:
+        """Takes in records, and advances the watermark; returns results."""
+        rows: list[Row] = []
         moment = Moment("record", progress.before, progress.before, progress.clock)
         for record in records:
             spans = spans_of(self.config.window, record[self.config.time])
-            open_spans = [span for span in spans if not self.gone(span[1], progress.before)]
-            if not open_spans:
-                late.append(record)
-            else:
-                self.taken.setdefault(self.key_of(record), []).append(record)
-            for start, end in open_spans:
+            self.taken.setdefault(self.key_of(record), []).append(record)
+            for start, end in [span for span in spans if not self.gone(span[1], progress.before)]:
                 window = self.window_of(record, start, end, progress.clock)
                 if self.config.fires.by_record:
                     rows += self.look(window, moment)
@@ -106,7 +135,7 @@ class WindowAggregateReference(Reference):
             if self.gone(window.end, progress.now) and window.fresh:
                 rows += self.fire(window, moment)
         self.held = [window for window in self.held if not self.gone(window.end, progress.now)]
-        return rows, late
+        return rows
 
     def gone(self, end: int, watermark: int) -> bool:
         """Whether a window is closed: the watermark has passed its end by the allowed lateness."""

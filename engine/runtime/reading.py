@@ -76,9 +76,7 @@ def _with_log(source: Source, records: pa.Table, messages: int, carriers: Times,
     return records
 
 
-def _writer_watermarks(
-    source: Source, records: pa.Table, decoded: Decoded, messages: Messages
-) -> tuple[Times, Times]:
+def _writer_watermarks(source: Source, records: pa.Table, decoded: Decoded, messages: Messages) -> tuple[Times, Times]:
     """The watermarks in the messages or records, each capped at a bound after the arrival of its message.
 
     Returns:

@@ -36,7 +36,7 @@ class Progress:
     now: int
     clock_before: int = NEVER
     clock: int = NEVER
-    in_log: npt.NDArray[np.int64] | None = None
+    in_log: Sequence[int] | npt.NDArray[np.int64] | None = None
 
     def passed(self, records: int) -> npt.NDArray[np.int64]:
         """For each record of the batch the watermark by which it may be too late.
@@ -44,12 +44,12 @@ class Progress:
         That is the one in the log of its partition. As the watermark of the shard waits for all its partitions, it is
         not ahead of that, unless the partition was idle or is not known in the log: then the shard's decides.
 
-        >>> Progress(10, 20, in_log=np.array([NEVER, 15])).passed(2).tolist()
+        >>> Progress(10, 20, in_log=[NEVER, 15]).passed(2).tolist()
         [10, 15]
         """
         if self.in_log is None:
             return np.full(records, self.before, np.int64)
-        return np.maximum(self.in_log, self.before)
+        return np.maximum(np.asarray(self.in_log, np.int64), self.before)
 
 
 class Operator(ABC):  # noqa: B024

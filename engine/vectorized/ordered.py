@@ -89,7 +89,7 @@ class OrderedProcessor(Processor):
         if batch.height:
             missed = batch.select(self.due().alias(DUE))[DUE] <= pl.Series(progress.passed(batch.height))
             if self.loops and INPUT in batch.columns:
-                behind = batch.select(pl.col(INPUT).is_in(self.loops) & (pl.col(self.time) < progress.before)).to_series()
+                behind = batch[INPUT].is_in(self.loops) & (batch[self.time] < progress.before)
                 at_once = batch.filter(behind).with_columns(pl.lit(progress.before).alias(self.time))
                 batch, missed, looped = batch.filter(~behind), missed.filter(~behind), at_once
             if missed.any():

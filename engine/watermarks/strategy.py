@@ -43,7 +43,7 @@ class WatermarkStrategy(ABC):
         return clock.max_time - self.lag(clock) if clock.max_time > NEVER else NEVER
 
     def in_log(self, clock: PartitionClock, writer: Times, newest: Times) -> Times:
-        """The watermark of a partition before each of some messages, as far as it follows from its log message by message.
+        """The watermark of a partition before each of some messages, as far as it follows from them one by one.
 
         `NEVER` where it does not: by default without watermarks of the writer. The watermark of the shard decides then.
 

@@ -12,10 +12,13 @@ from engine.state.segments import ShardState
 from engine.vectorized.build import build
 from engine.vectorized.ordered import Waiting
 from engine.vectorized.processor import Processor, Results, StateCounts
+from engine.vectorized.windows.allowed_lateness import all_closed_until
 from pipelines.contracts.explanations import explained
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import ControlMessages, split
 from pipelines.jobs.detect.judging import Judges, Work
+
+_OVER = "__over"
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,20 @@ class DetectProcessor(Processor):
         self.zone, self.judge = config.settings.timezone, config.judges.judge(config.settings)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
-        """Judges all windows whose end the watermark has passed; windows that can no longer be judged are late."""
+        """Judges all windows whose end the watermark has passed; windows that can no longer be judged are late.
+
+        A window is too late once the watermark in the log of its own partition has passed its end by the horizon of the
+        judge. So that does not depend on micro-batches.
+        """
         before, now, ends = progress.before, progress.now, pl.col("window_end")
-        features, messages = split(batch)
+        over = all_closed_until(progress.passed(batch.height), self.judge.horizon)
+        features, messages = split(batch.with_columns(pl.Series(_OVER, over)))
         control = ControlMessages(state)
         shard = self.judge.open(state, control, before)
         rules, labels = control.take(messages, shard.base, before)
-        missed = features.filter(ends <= shard.base)
-        late = self.judge.windows(features.filter((ends > shard.base) & (ends <= before)))
+        too_late = (ends <= shard.base) | (ends <= pl.col(_OVER))
+        missed, features = features.filter(too_late).drop(_OVER), features.filter(~too_late).drop(_OVER)
+        late = self.judge.windows(features.filter(ends <= before))
         ready = self.judge.windows(Waiting(state).release(features.filter(ends > before), ends, now))
         verdicts = shard.process(Work(ready, late, rules, labels, before, now))
         control.save(shard.base)

@@ -68,7 +68,13 @@ class ShardJudging(ABC):
 
 
 class Judge(ABC):
-    """Judges the windows of shards; it holds no state itself."""
+    """Judges the windows of shards; it holds no state itself.
+
+    Attributes:
+        horizon: How far behind the watermark a window can be judged, milliseconds.
+    """
+
+    horizon: int
 
     @abstractmethod
     def windows(self, features: pl.DataFrame) -> pl.DataFrame:

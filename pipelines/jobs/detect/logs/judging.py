@@ -50,6 +50,8 @@ class LogJudge(Judge):
         size: See `Logs`.
     """
 
+    horizon = 0
+
     def __init__(self, settings: DetectorSettings, size: int) -> None:
         self.detection, self.novel_only = LogDetection(settings, size), settings.emit == "novel"
 
