@@ -55,6 +55,8 @@ class WatermarkStrategy(ABC):
         """
         known = NOTHING if clock.writer_watermark is None else clock.writer_watermark
         writer = np.maximum(writer, known)
+        if known > NOTHING or (len(writer) and int(writer.min()) > NOTHING):
+            return writer
         return np.where(writer > NOTHING, writer, self._behind(np.maximum(newest, clock.max_time)))
 
     def _behind(self, newest: Times) -> Times:

@@ -20,7 +20,7 @@ from engine.spec.operator import Progress
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import Waiting
 from engine.vectorized.processor import Processor, Results
-from engine.vectorized.windows.allowed_lateness import all_closed_until
+from engine.vectorized.windows.allowed_lateness import all_closed_until, closed_until
 
 UNTIL = "__until"
 Times = npt.NDArray[np.int64]
@@ -42,9 +42,9 @@ class HeldBack(Processor):
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Takes in the batch in one step, or in several if records were held back until a watermark in between."""
         late = batch.clear()
-        waiting = batch.with_columns(pl.lit(0, pl.Int64).alias(UNTIL)).clear()
+        waiting = late.with_columns(pl.lit(0, pl.Int64).alias(UNTIL)).clear()
         if progress.in_log is not None and batch.height:
-            until = self._until(batch[self.config.time].to_numpy(), progress.passed(batch.height))
+            until = self._until(batch[self.config.time].to_numpy(), progress)
             if until is not None:
                 frame = batch.with_columns(pl.Series(UNTIL, until, pl.Int64))
                 too_late, behind = pl.col(UNTIL) == _NEVER_TAKEN, pl.col(UNTIL) > progress.before
@@ -62,12 +62,16 @@ class HeldBack(Processor):
             made[-1].held,
         )
 
-    def _until(self, times: Times, passed: Times) -> Times | None:
+    def _until(self, times: Times, progress: Progress) -> Times | None:
         """Up to which watermark of the shard each record is held back; `_NEVER_TAKEN`: it is too late.
 
         Returns:
             ``None`` if every record may be taken in at once.
         """
+        most = max(progress.before, int(np.max(np.asarray(progress.in_log))))
+        if times.min() >= closed_until(most, self.lateness):
+            return None
+        passed = progress.passed(len(times))
         closed = all_closed_until(passed, self.lateness)
         (old,) = np.nonzero(times < closed)  # all others lie in open windows only
         if not len(old):
