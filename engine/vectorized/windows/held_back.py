@@ -17,6 +17,7 @@ import polars as pl
 
 from engine.operators.windows import WindowAggregate
 from engine.spec.operator import Progress
+from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.ordered import Waiting
 from engine.vectorized.processor import Processor, Results
@@ -61,6 +62,11 @@ class HeldBack(Processor):
             pl.concat(lost, how="diagonal_relaxed") if lost else late,
             made[-1].held,
         )
+
+    def rescale(self, states: Rescaling) -> None:
+        """Divides the records that wait, and the state of the windows."""
+        states.log("held", lambda tables: tables["records"].height)
+        self.windows.rescale(states)
 
     def _until(self, times: Times, progress: Progress) -> Times | None:
         """Up to which watermark of the shard each record is held back; `_NEVER_TAKEN`: it is too late.
