@@ -1,8 +1,9 @@
-"""The pipeline of a chaos run: `newnormal run` in a process of its own, kept alive as a service manager would."""
+"""A pipeline of a chaos run: a command in a process of its own, kept alive as a service manager would."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -16,40 +17,34 @@ _STOP_SECONDS = 60.0
 
 
 class DriverProcess:
-    """A process of `newnormal run`.
+    """A process of `newnormal run` or `newnormal replay`.
 
     Args:
         folder: Working directory, without a `newnormal.toml`.
-        environment: Settings, as variables of the environment.
+        settings: Settings, as variables of the environment.
         log: File of its output.
+        command: The command without options that change between starts.
     """
 
-    def __init__(self, folder: Path, environment: dict[str, str], log: Path) -> None:
-        self._folder, self._environment, self.log = folder, environment, log
+    def __init__(self, folder: Path, settings: dict[str, str], log: Path, *command: str) -> None:
+        self.folder, self.settings, self.log, self._command = folder, settings, log, command
         self._process: ServerProcess | None = None
-        self.unexpected_ends = 0
 
     def start(self, *options: str) -> None:
         """Starts the pipeline; must be called from the main thread, whose end the pipeline does not outlive."""
-        root = str(Path(pipelines.__file__).parents[1])
-        own = {name: value for name, value in os.environ.items() if not name.startswith("NEWNORMAL_")}
-        path = os.pathsep.join(part for part in (root, own.get("PYTHONPATH", "")) if part)
-        argv = [sys.executable, "-m", "pipelines.cli.main", "run", *options]
-        environment = own | {"PYTHONPATH": path} | self._environment
-        self._process = ServerProcess(Launch(argv, environment, self._folder), self.log)
+        self._process = self._started(*self._command, *options)
 
     def mend(self) -> bool:
         """Starts the pipeline again if it has ended; ``True`` if it had."""
         if self._process is None or self._process.exit_code() is None:
             return False
-        self.unexpected_ends += 1
         self.start()
         return True
 
     @property
-    def exit_code(self) -> int | None:
-        """The exit code of the last process; ``None`` while it runs, or if none was started."""
-        return self._process.exit_code() if self._process else None
+    def runs(self) -> bool:
+        """True if it was started and not stopped since."""
+        return self._process is not None
 
     def targets(self) -> list[Target]:
         """The driver, its JVM, and the Python workers."""
@@ -70,17 +65,18 @@ class DriverProcess:
         if old:
             _gone(old)
 
-    def run_to_end(self, *options: str, seconds: float) -> None:
-        """Runs the pipeline until it ends by itself.
+    def run_to_end(self, *command: str, seconds: float) -> None:
+        """Runs a command in the pipeline's environment until it ends by itself.
 
         Raises:
             NewnormalError: ``CHAOS_RUN_FAILED`` if it fails, or does not end in time.
         """
-        self.start(*options)
-        assert self._process
+        self._process = self._started(*command)
         code = _gone(self._process, seconds)
         if code != 0:
-            what = f"newnormal run {' '.join(options)} ended with {code}: {self._process.last_words()}"
+            how = "did not end" if code is None else f"ended with {code}"
+            what = f"newnormal {' '.join(command)} {how}: {self._process.last_words()}"
+            self.stop()
             raise NewnormalError("CHAOS_RUN_FAILED", what, str(self.log), "exit code 0")
         self._process = None
 
@@ -89,10 +85,22 @@ class DriverProcess:
         if self._process is None:
             return
         if self._process.exit_code() is None:
-            os.kill(self._process.pid, 15)
+            os.kill(self._process.pid, signal.SIGTERM)
             _gone(self._process)
         self._process.kill()
         self._process = None
+
+    def _started(self, *command: str) -> ServerProcess:
+        argv = [sys.executable, "-m", "pipelines.cli.main", *command]
+        return ServerProcess(Launch(argv, environment(self.settings), self.folder), self.log)
+
+
+def environment(settings: dict[str, str]) -> dict[str, str]:
+    """The environment of a command: that of this process, with the given settings instead of the user's."""
+    root = str(Path(pipelines.__file__).parents[1])
+    own = {name: value for name, value in os.environ.items() if not name.startswith("NEWNORMAL_")}
+    path = os.pathsep.join(part for part in (root, own.get("PYTHONPATH", "")) if part)
+    return own | {"PYTHONPATH": path} | settings
 
 
 def _gone(process: ServerProcess, seconds: float = _STOP_SECONDS) -> int | None:

@@ -25,11 +25,13 @@ class Scene:
     Attributes:
         servers: Kafka, Elasticsearch and the relay before Kafka.
         driver: The pipeline.
+        second: The process of a second version, which may not run.
         rng: Chooses among several processes of one kind.
     """
 
     servers: Servers
     driver: DriverProcess
+    second: DriverProcess
     rng: random.Random
 
 
@@ -46,6 +48,7 @@ class Fault:
         name: Its name, e.g. ``kill kafka``.
         act: Does it.
         seconds: How long it lasts: the least and the most; (0, 0) for one that is over at once.
+        second: True if it is done to the second version, so that it needs one.
         in_order: True if it ends servers on purpose, so that nothing is started again before it is over.
     """
 
@@ -53,6 +56,7 @@ class Fault:
     act: Act
     seconds: tuple[float, float] = (0.0, 0.0)
     in_order: bool = False
+    second: bool = False
 
 
 def _over() -> None:
@@ -208,6 +212,7 @@ FAULTS: Mapping[str, Fault] = {
     fault.name: fault
     for fault in (
         Fault("kill driver", _kill(_driver)),
+        Fault("kill second version", _kill(lambda scene: scene.second.targets()[:1]), second=True),
         Fault("kill worker", _kill(_worker)),
         Fault("kill all workers", _kill(_workers)),
         Fault("kill JVM", _kill(_jvm)),

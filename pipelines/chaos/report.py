@@ -25,6 +25,7 @@ class Disturbance:
         lasted: Seconds until its cause was over.
         recovery: Seconds from then to the first new result; ``None`` if none came in time, or before the next fault.
         waited: True if the next fault waited for the recovery.
+        operation: True if it is no fault, but something that an operator does meanwhile.
         restarts: How often the pipeline or a server had to be started again meanwhile.
     """
 
@@ -37,6 +38,7 @@ class Disturbance:
     recovery: float | None
     waited: bool
     restarts: int
+    operation: bool = False
 
     @property
     def stalled(self) -> bool:

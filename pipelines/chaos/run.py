@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,21 +16,25 @@ from engine.spec.errors import NewnormalError
 from pipelines.chaos.driver import DriverProcess
 from pipelines.chaos.faults import FAULTS, Scene, watermarks
 from pipelines.chaos.load import Load
+from pipelines.chaos.operations import SECOND, Operation, operations
 from pipelines.chaos.plan import Planned, planned
 from pipelines.chaos.report import Disturbance, append
 from pipelines.chaos.results import Results
 from pipelines.chaos.scenario import Scenario
 from pipelines.chaos.servers import Servers
 from pipelines.chaos.verifier.finding import Tally
-from pipelines.chaos.verifier.verify import Site, verify
+from pipelines.chaos.verifier.verify import Site, Written, verify
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.version_names import FIRST
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version
 
 REFERENCE = "reference"
 _FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 300.0, 180.0, 900.0
 _LOOK_SECONDS = 0.25
+_AGO_MS = 8 * 3_600_000
+"""How long ago the event time of the load begins, so that it stays behind the clock although it runs faster."""
 _FEW_MESSAGES = 2_000
 """Most messages of a micro-batch: even a long backlog is then read in several, as it is when the pipeline keeps up."""
 
@@ -60,6 +64,7 @@ class Conductor:
         seed: Decides the load, the faults and their lengths.
         minutes: For how long faults are done.
         speed: Seconds of event time for each second.
+        replay: Whether a second version is replayed, runs beside the first one, and is promoted.
         say: Is told what happens now.
         done: Is given each fault that is over.
     """
@@ -69,6 +74,7 @@ class Conductor:
     seed: int
     minutes: float
     speed: float
+    replay: bool
     say: Callable[[str], None]
     done: Callable[[Disturbance], None]
     disturbances: list[Disturbance] = field(default_factory=list)
@@ -83,40 +89,58 @@ class Conductor:
             self.say("starting Kafka and Elasticsearch")
             servers = stack.enter_context(Servers(self.settings))
             watermarks(servers.url, "1mb")
-            settings = self.settings.model_copy(
-                update={"kafka": self.settings.kafka.model_copy(update={"bootstrap": servers.bootstrap})}
-            )
-            names = {settings.topic(name): config for name, config in topics.configs().items()}
-            ensure_topics(servers.bootstrap, names, settings.kafka.partitions)
-            Registry(settings).put(Version(name=REFERENCE, base="v1", jobs=_without_sink(), created=1))
-            driver = DriverProcess(settings.state, _environment(settings, servers), settings.state / "driver.log")
-            results = Results(servers.url, settings.alias)
+            self._prepare(servers)
+            state, environment = self.settings.state, _environment(self.settings, servers)
+            driver = DriverProcess(state, environment, state / "driver.log", "run")
+            second = DriverProcess(state, environment, state / "second.log", "replay", "--as", SECOND)
+            results = Results(servers.url, f"{self.settings.alias}-2*")
             stack.callback(results.close)
-            scene = Scene(servers, driver, random.Random(self.seed))
-            window = duration_ms(settings.window.size)
-            begin = (int(time.time() * 1000) - 8 * 3_600_000) // window * window
-            with _stopped(driver), Load(servers.bootstrap, Scenario(self.seed, begin), self.speed) as load:
+            scene = Scene(servers, driver, second, random.Random(self.seed))
+            window = duration_ms(self.settings.window.size)
+            begin = (int(time.time() * 1000) - _AGO_MS) // window * window
+            with _stopped(driver, second), Load(servers.bootstrap, Scenario(self.seed, begin), self.speed) as load:
                 driver.start()
                 self._disturb(scene, results)
                 self.say("ending the load")
-                servers.kafka.wait()
+                for server in servers.both:
+                    server.wait()
                 until = load.finish(window)
-                driver.stop()
-                self.say("processing what is left")
-                driver.run_to_end("--until", "now", seconds=_END_SECONDS)
-                self.say("processing all again without faults, as the reference")
-                driver.run_to_end("--as", REFERENCE, "--until", "now", seconds=_END_SECONDS)
+                self._process_all(driver, second)
             self.say("counting")
             tally = verify(self._site(servers, until))
             return Course(self.disturbances, results.course, tally)
 
+    def _prepare(self, servers: Servers) -> None:
+        """Makes the topics, and the version that will be run without faults."""
+        kafka = self.settings.kafka.model_copy(update={"bootstrap": servers.bootstrap})
+        settings = self.settings.model_copy(update={"kafka": kafka})
+        names = {settings.topic(name): config for name, config in topics.configs().items()}
+        ensure_topics(servers.bootstrap, names, kafka.partitions)
+        jobs = tuple(job for job in Version.first().jobs if job not in ("sink", "archive"))
+        Registry(settings).put(Version(name=REFERENCE, base=FIRST, jobs=jobs, created=1))
+
+    def _process_all(self, driver: DriverProcess, second: DriverProcess) -> None:
+        """Lets the versions process what is left, and a fresh one all of it."""
+        replayed = second.runs
+        driver.stop()
+        second.stop()
+        self.say("processing what is left")
+        driver.run_to_end("run", "--until", "now", seconds=_END_SECONDS)
+        if replayed:
+            second.run_to_end("run", "--as", SECOND, "--until", "now", seconds=_END_SECONDS)
+        self.say("processing all again without faults, as the reference")
+        driver.run_to_end("run", "--as", REFERENCE, "--until", "now", seconds=_END_SECONDS)
+
     def _site(self, servers: Servers, until: int) -> Site:
-        settings = self.settings
+        settings, alias = self.settings, self.settings.alias
+        versions = [Written(FIRST, "", f"{alias}-2*")]
+        if any(each.operation for each in self.disturbances):
+            versions.append(Written(SECOND, f"-{SECOND}", f"{alias}-{SECOND}-2*"))
         return Site(
             bootstrap=servers.bootstrap,
             elasticsearch=servers.url,
-            documents=settings.alias,
-            reference=f"-{REFERENCE}",
+            versions=versions,
+            reference=Written(REFERENCE, f"-{REFERENCE}", None),
             window=duration_ms(settings.window.size),
             out_of_orderness=duration_ms(settings.watermark.out_of_orderness),
             lateness=duration_ms(settings.window.allowed_lateness),
@@ -126,46 +150,61 @@ class Conductor:
     def _disturb(self, scene: Scene, results: Results) -> None:
         self.say("waiting for the first result")
         if not self._until(scene, lambda: results.look() > 0, _FIRST_SECONDS):
-            raise NewnormalError(
-                "CHAOS_RUN_FAILED", "no first result came", str(scene.driver.log), "a running pipeline"
-            )
+            raise NewnormalError("CHAOS_RUN_FAILED", "no first result came", str(scene.driver.log))
         results.began, results.course = time.monotonic(), []
+        agenda = list(operations(scene.second)) if self.replay else []
         for plan in planned(FAULTS, self.seed):
             self._until(scene, lambda: results.look() < 0, plan.calm)
-            if time.monotonic() - results.began > self.minutes * 60:
+            passed = time.monotonic() - results.began
+            if agenda and passed > self.minutes * 60 * agenda[0].due and self._operate(scene, results, agenda[0]):
+                agenda.pop(0)
+            if passed > self.minutes * 60:
                 return
-            self.done(self._one(scene, results, plan))
+            if plan.fault.second and not scene.second.runs:
+                continue
+            self._fault(scene, results, plan)
 
-    def _one(self, scene: Scene, results: Results, plan: Planned) -> Disturbance:
+    def _operate(self, scene: Scene, results: Results, operation: Operation) -> bool:
+        """Does an operation; ``False`` if it did not succeed."""
+        self.say(operation.name)
+        at, since = datetime.now(UTC), time.monotonic() - results.began
+        if not operation.act():
+            self.say("   did not succeed, will be tried again")
+            return False
+        self._recover(scene, results, Disturbance(0, _iso(at), since, operation.name, (), 0.0, None, True, 0, True))
+        return True
+
+    def _fault(self, scene: Scene, results: Results, plan: Planned) -> None:
         self.say(plan.fault.name)
-        at, since, restarts = datetime.now(UTC), time.monotonic() - results.began, self._restarts
+        at, since = datetime.now(UTC), time.monotonic() - results.began
         targets, undo = plan.fault.act(scene)
         try:
             self._until(scene, lambda: results.look() < 0, plan.lasts, mending=not plan.fault.in_order)
         finally:
             undo()
-        over = time.monotonic()
-        before = results.look()
-        recovered = self._until(scene, lambda: results.look() > before, 0 if plan.at_once else _PATIENCE_SECONDS)
-        recovery = time.monotonic() - over if recovered else None
-        disturbance = Disturbance(
+        pids = tuple(each.pid for each in targets)
+        what = Disturbance(0, _iso(at), since, plan.fault.name, pids, 0.0, None, not plan.at_once, 0)
+        self._recover(scene, results, what)
+
+    def _recover(self, scene: Scene, results: Results, what: Disturbance) -> None:
+        """Waits for the first new result after a fault that is over now, and completes and reports what happened."""
+        over, before, restarts = time.monotonic(), results.look(), self._restarts
+        recovered = self._until(scene, lambda: results.look() > before, _PATIENCE_SECONDS if what.waited else 0.0)
+        disturbance = replace(
+            what,
             number=len(self.disturbances) + 1,
-            at=at.isoformat(timespec="milliseconds"),
-            since=round(since, 2),
-            fault=plan.fault.name,
-            pids=tuple(each.pid for each in targets),
-            lasted=round(over - results.began - since, 2),
-            recovery=None if recovery is None else round(recovery, 2),
-            waited=not plan.at_once,
+            since=round(what.since, 2),
+            lasted=round(over - results.began - what.since, 2),
+            recovery=round(time.monotonic() - over, 2) if recovered else None,
             restarts=self._restarts - restarts,
         )
         self.disturbances.append(disturbance)
         append(self.out / "faults.jsonl", disturbance)
+        self.done(disturbance)
         if disturbance.stalled:
             self.say("no result: the pipeline is stopped and started again, as an operator would")
             scene.driver.stop()
             scene.driver.start()
-        return disturbance
 
     _restarts: int = 0
 
@@ -174,7 +213,7 @@ class Conductor:
         deadline = time.monotonic() + seconds
         while not done():
             if mending:
-                mended = [scene.servers.kafka.mend(), scene.servers.elasticsearch.mend(), scene.driver.mend()]
+                mended = [each.mend() for each in (*scene.servers.both, scene.driver, scene.second)]
                 self._restarts += sum(mended)
             if time.monotonic() > deadline:
                 return False
@@ -183,15 +222,16 @@ class Conductor:
 
 
 @contextmanager
-def _stopped(driver: DriverProcess) -> Iterator[None]:
+def _stopped(*drivers: DriverProcess) -> Iterator[None]:
     try:
         yield
     finally:
-        driver.stop()
+        for driver in drivers:
+            driver.stop()
 
 
-def _without_sink() -> tuple[str, ...]:
-    return tuple(job for job in Version.first().jobs if job != "sink")
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds")
 
 
 def _environment(settings: Settings, servers: Servers) -> dict[str, str]:

@@ -19,8 +19,9 @@ _METRICS = (("cpu", "gauge"), ("latency", "latency"), ("requests", "counter"), (
 _LOG_LINES = ("user {} logged in", "request of {} took {} ms", "cache of {} is full", "retry {} of the call to {}")
 _USERS = ("ann", "bob", "eve", "joe", "kim", "max")
 _TOO_LATE_MS = 2 * 60 * _MINUTE
-_FIRST_TOO_LATE = 150
-"""Step from which on records come that are too late: the watermark then stands far ahead, whatever the batches."""
+_FIRST_TOO_LATE = 400
+"""Step from which on records come that are too late. Before it there are more messages of each topic than a micro-batch
+takes, so that the watermark then stands far ahead, whatever the micro-batches."""
 _AHEAD_MS = 3 * _MINUTE
 """How long before their effect rules and labels are given, so that it does not depend on when they arrive."""
 _HOSTILE = (

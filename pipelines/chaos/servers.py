@@ -109,9 +109,9 @@ class Servers:
     def __enter__(self) -> Servers:
         try:
             self.relay.__enter__()
-            for server in (self.kafka, self.elasticsearch):
+            for server in self.both:
                 server.start()
-            for server in (self.kafka, self.elasticsearch):
+            for server in self.both:
                 server.wait()
         except BaseException:
             self.__exit__()
@@ -120,9 +120,14 @@ class Servers:
 
     def __exit__(self, *_error: object) -> None:
         self.relay.__exit__(None, None, None)
-        for server in (self.kafka, self.elasticsearch):
+        for server in self.both:
             server.stop()
         shutil.rmtree(runtime_dir(self.settings.state / "elasticsearch"), ignore_errors=True)
+
+    @property
+    def both(self) -> tuple[Server, Server]:
+        """Kafka and Elasticsearch."""
+        return self.kafka, self.elasticsearch
 
     @property
     def bootstrap(self) -> str:

@@ -29,6 +29,9 @@ def chaos(
     out: Annotated[Path, typer.Option(callback=folder_to_write, help="Folder for faults.jsonl and chaos.png.")] = Path(
         "chaos"
     ),
+    replay: Annotated[
+        bool, typer.Option(help="Meanwhile replay into a second version, and promote it and the first one again.")
+    ] = True,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch directory: logs, topics, state.")] = False,
 ) -> None:
     """Kill, stop and starve a pipeline under load, and count what is lost, doubled or different.
@@ -58,7 +61,7 @@ def chaos(
         say(f"scratch directory {state}")
         with chdir(state), _own_environment():
             settings: Settings = load(state_dir=state, **{"window.allowed_lateness": "3m", "console.port": 0})
-            course = Conductor(settings, out, seed, minutes, speed, say, done).run()
+            course = Conductor(settings, out, seed, minutes, speed, replay, say, done).run()
     plot(course.disturbances, course.documents, out / "chaos.png")
     _summarize(console, course.disturbances)
     tally, stalled = course.tally, sum(each.stalled for each in course.disturbances)
@@ -67,7 +70,8 @@ def chaos(
         console.print(f"  {finding}", highlight=False, markup=False)
     counts = {wrong: tally.count(wrong) for wrong in ("lost", "doubled", "different")}
     verdict = ", ".join(f"{count} {wrong}" for wrong, count in counts.items())
-    typer.echo(f"{verdict} after {len(course.disturbances)} faults; {stalled} without recovery")
+    faults = sum(not each.operation for each in course.disturbances)
+    typer.echo(f"{verdict} after {faults} faults; {stalled} without recovery")
     if tally.findings or stalled:
         raise typer.Exit(1)
 

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.m
 
 
 def test_three_minutes_of_chaos_lose_double_and_change_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pipelines.cli.main", "chaos", "--minutes", "3", "--seed", "1"]
+    command = [sys.executable, "-m", "pipelines.cli.main", "chaos", "--minutes", "3", "--seed", "1", "--no-replay"]
     done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-6000:]
     faults = [json.loads(line) for line in (tmp_path / "faults.jsonl").read_text().splitlines()]

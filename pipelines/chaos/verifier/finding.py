@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Wrong = Literal["lost", "doubled", "different"]
@@ -42,6 +42,11 @@ class Tally:
         """Adds a finding for the given results; none are no finding."""
         if affected := [str(example) for example in examples]:
             self.findings.append(Finding(wrong, where, len(affected), tuple(affected[:SHOWN])))
+
+    def take(self, other: Tally, version: str) -> None:
+        """Adds the findings on one version of the chain, and its name to where they are."""
+        self.findings += [replace(each, where=f"{version}: {each.where}") for each in other.findings]
+        self.compared |= {f"{what} of {version}": count for what, count in other.compared.items()}
 
     def count(self, wrong: Wrong) -> int:
         """The number of results that are wrong in this way."""

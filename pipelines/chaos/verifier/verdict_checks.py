@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -14,7 +15,10 @@ from pipelines.chaos.verifier.window_checks import TOLERANCE
 
 Verdict = Mapping[str, Any]
 Identity = tuple[str, str, int, int]
+Final = Mapping[Identity, Verdict]
+"""The final revision of each verdict."""
 JOINED, LOGS = "_machine", "logs"
+_REVISED = re.compile(r" ?Judged again after late data, a rule or a label \(revision \d+\)\.")
 _DECIDED_LATER = {"event.ingested", "revision"}
 
 
@@ -34,7 +38,7 @@ def newest(verdicts: Iterable[Verdict], until: int) -> dict[Identity, Verdict]:
 
 
 def check_verdicts(
-    tally: Tally, verdicts: list[Verdict], windows: pl.DataFrame, log_windows: pl.DataFrame, until: int
+    tally: Tally, verdicts: Sequence[Verdict], windows: pl.DataFrame, log_windows: pl.DataFrame, until: int
 ) -> dict[Identity, Verdict]:
     """Each window has its verdict, and none is written twice.
 
@@ -62,7 +66,7 @@ def check_verdicts(
     return final
 
 
-def check_documents(tally: Tally, documents: list[Verdict], final: Mapping[Identity, Verdict], until: int) -> None:
+def check_documents(tally: Tally, documents: Sequence[Verdict], final: Mapping[Identity, Verdict], until: int) -> None:
     """Elasticsearch holds the final revision of each verdict, once."""
     stored = Counter(identity(d) for d in documents if d["@timestamp"] <= until)
     tally.add("doubled", "Elasticsearch", sorted(key for key, count in stored.items() if count > 1))
@@ -85,7 +89,8 @@ def check_reference(tally: Tally, final: Mapping[Identity, Verdict], reference: 
     for key in sorted(final.keys() & reference.keys()):
         if names := unlike(reference[key], final[key], _DECIDED_LATER):
             first = names[0]
-            wrong.append(f"{key}: {', '.join(names)} ({reference[key].get(first)!r}, {final[key].get(first)!r})")
+            values = f"{first} was {final[key].get(first)!r} instead of {reference[key].get(first)!r}"
+            wrong.append(f"{key}: {values}; unlike: {', '.join(names)}")
     tally.add("different", where, wrong)
     tally.compared["verdicts of the reference run"] = len(reference)
 
@@ -93,7 +98,12 @@ def check_reference(tally: Tally, final: Mapping[Identity, Verdict], reference: 
 def unlike(one: Verdict, other: Verdict, ignored: set[str]) -> list[str]:
     """The fields in which two verdicts differ; a field that is absent, null or empty is the same."""
     names = sorted((one.keys() | other.keys()) - ignored)
-    return [name for name in names if not _same(one.get(name), other.get(name))]
+    return [name for name in names if not _same(_said(one.get(name)), _said(other.get(name)))]
+
+
+def _said(value: Any) -> Any:
+    """A text without the remark that counts the revisions, of which there may be more or fewer."""
+    return _REVISED.sub("", value) if isinstance(value, str) else value
 
 
 def _same(one: Any, other: Any) -> bool:

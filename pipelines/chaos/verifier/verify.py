@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,33 @@ from elasticsearch import Elasticsearch
 from pipelines.chaos.verifier import log_reader, raw_records
 from pipelines.chaos.verifier.dead_letter_checks import check_dead_letters
 from pipelines.chaos.verifier.finding import Tally
+from pipelines.chaos.verifier.raw_records import RawTopic
 from pipelines.chaos.verifier.verdict_checks import (
+    Final,
     Verdict,
     check_documents,
     check_reference,
     check_verdicts,
-    newest,
 )
 from pipelines.chaos.verifier.window_checks import LINE, LOG_TYPES, METRIC_TYPES, SAMPLE, check_logs, check_metrics
 
 _SAMPLE_TYPES = dict(zip(SAMPLE, (pl.String, pl.String, pl.Int64, pl.Float64), strict=True))
 _LINE_TYPES = dict(zip(LINE, (pl.String, pl.String, pl.Int64, pl.String), strict=True))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What one version of the chain has written.
+
+    Attributes:
+        name: Name of the version, for findings.
+        suffix: What the names of its topics end with, e.g. ``-v2``; nothing for the first version.
+        documents: The pattern of its indices; ``None`` if it stores none.
+    """
+
+    name: str
+    suffix: str
+    documents: str | None
 
 
 @dataclass(frozen=True)
@@ -32,8 +48,8 @@ class Site:
     Attributes:
         bootstrap: ``host:port`` of Kafka.
         elasticsearch: URL of Elasticsearch.
-        documents: The alias or the index pattern of the verdicts.
-        reference: Suffix of the names of the topics that the run without faults wrote, e.g. ``-reference``.
+        versions: What was written while there were faults.
+        reference: What the run without faults wrote.
         window: Length of the windows, milliseconds.
         out_of_orderness: How far records of a partition may be out of order, milliseconds.
         lateness: How late a sample may come, milliseconds.
@@ -42,8 +58,8 @@ class Site:
 
     bootstrap: str
     elasticsearch: str
-    documents: str
-    reference: str
+    versions: Sequence[Written]
+    reference: Written
     window: int
     out_of_orderness: int
     lateness: int
@@ -58,27 +74,40 @@ def verify(site: Site) -> Tally:
         TransportError: If Elasticsearch does not answer.
     """
     tally = Tally()
-    raw, raw_lines = (
-        raw_records.samples(log_reader.read(site.bootstrap, "telemetry.json")),
-        raw_records.lines(log_reader.read(site.bootstrap, "logs.json")),
-    )
+    raw = raw_records.samples(log_reader.read(site.bootstrap, "telemetry.json"))
+    raw_lines = raw_records.lines(log_reader.read(site.bootstrap, "logs.json"))
     tally.compared |= {"samples": raw.records.height, "lines": raw_lines.records.height}
+    reference = _check(site, site.reference, tally, raw, raw_lines, None)
+    for version in site.versions:
+        _check(site, version, tally, raw, raw_lines, reference)
+    _check_dead_letters(site, tally, raw, raw_lines)
+    return tally
+
+
+def _check(
+    site: Site, version: Written, tally: Tally, raw: RawTopic, raw_lines: RawTopic, reference: Final | None
+) -> Final:
+    """Checks what one version has written; returns the final revision of each of its verdicts."""
+    own, bounds, reach = Tally(), (site.window, site.until), site.out_of_orderness
 
     def rows(topic: str, types: Mapping[str, Any]) -> pl.DataFrame:
-        return log_reader.columns(log_reader.read(site.bootstrap, topic), types)
+        return log_reader.columns(log_reader.read(site.bootstrap, topic + version.suffix), types)
 
-    bounds = site.window, site.until
     late, late_lines = rows("features.late", _SAMPLE_TYPES), rows("logs.late", _LINE_TYPES)
     features, log_features = rows("features", METRIC_TYPES), rows("features.logs", LOG_TYPES)
-    reach = site.out_of_orderness
-    windows = check_metrics(tally, raw.records, features, late, *bounds, reach + site.lateness)
-    log_windows = check_logs(tally, raw_lines.records, log_features, late_lines, *bounds, reach)
+    windows = check_metrics(own, raw.records, features, late, *bounds, reach + site.lateness)
+    log_windows = check_logs(own, raw_lines.records, log_features, late_lines, *bounds, reach)
+    verdicts = log_reader.objects(log_reader.read(site.bootstrap, f"novelties{version.suffix}"))
+    final = check_verdicts(own, verdicts, windows, log_windows, site.until)
+    if version.documents:
+        check_documents(own, stored(site.elasticsearch, version.documents), final, site.until)
+    if reference is not None:
+        check_reference(own, final, reference)
+    tally.take(own, version.name)
+    return final
 
-    verdicts = _verdicts(site, "novelties")
-    final = check_verdicts(tally, verdicts, windows, log_windows, site.until)
-    check_documents(tally, stored(site.elasticsearch, site.documents), final, site.until)
-    check_reference(tally, final, newest(_verdicts(site, f"novelties{site.reference}"), site.until))
 
+def _check_dead_letters(site: Site, tally: Tally, raw: RawTopic, raw_lines: RawTopic) -> None:
     letters = log_reader.objects(log_reader.read(site.bootstrap, "deadletter"))
     refused = {"telemetry.json": raw.refused, "logs.json": raw_lines.refused}
     for topic, fields, code in (
@@ -88,7 +117,6 @@ def verify(site: Site) -> Tally:
         refused[topic] = raw_records.refused_controls(log_reader.read(site.bootstrap, topic), fields, code)
     places = {(topic, *place): code for topic, each in refused.items() for place, code in each.items()}
     check_dead_letters(tally, letters, places)
-    return tally
 
 
 def stored(url: str, index: str) -> list[Verdict]:
@@ -101,7 +129,3 @@ def stored(url: str, index: str) -> list[Verdict]:
             found += [hit["_source"] for hit in page["hits"]["hits"]]
             page = client.scroll(scroll_id=page["_scroll_id"], scroll="2m")
     return found
-
-
-def _verdicts(site: Site, topic: str) -> list[Verdict]:
-    return list(log_reader.objects(log_reader.read(site.bootstrap, topic)))

@@ -41,7 +41,7 @@ def test_the_load_follows_from_seed_and_step_alone() -> None:
 
 def test_the_load_holds_late_and_hostile_messages_rules_and_labels() -> None:
     scenario, sent, ahead, late, hours = Scenario(1, BEGIN), [], 0, 0, 0
-    for step in range(300):
+    for step in range(500):
         sent += scenario.at(step)
     metrics = [message.value for message in sent if message.topic == "telemetry.json"]
     raw = samples(LogMessage(0, at, BEGIN + 36_000_000, value) for at, value in enumerate(metrics))

@@ -74,6 +74,14 @@ def test_skip_result_silences_the_windows_that_overlap_it_and_no_others() -> Non
     assert silent["rules"].explode().unique().to_list() == ["r"]
 
 
+def test_a_silenced_window_has_no_figures_that_only_news_have() -> None:
+    verdicts = judge(frame({("a", "cpu"): OUTLIERS, ("a", "mem"): OUTLIERS}), in_force(skip_result=True))
+    silenced = verdicts.filter(pl.col("rules").is_not_null(), pl.col("kind") == "normal")
+    assert {"cpu", "mem"} <= set(silenced["metric"])
+    for name in ("experts", "expected", "context", "actuals", "typicals", "suggested"):
+        assert silenced[name].null_count() == silenced.height, name
+
+
 def test_skip_learning_leaves_the_state_as_it_was_and_still_reports() -> None:
     usual, odd = (
         frame({("a", "cpu"): noise(), ("a", "mem"): noise(seed=1)}),
