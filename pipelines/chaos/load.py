@@ -62,7 +62,7 @@ class Load:
             The end of the last window that is complete and closed, epoch milliseconds.
 
         Raises:
-            NewnormalError: ``DELIVERY_FAILED`` if Kafka does not accept the messages in time.
+            NewnormalError: ``CHAOS_RUN_FAILED`` if Kafka does not accept the messages in time.
         """
         self._stopping.set()
         self._thread.join()
@@ -76,7 +76,7 @@ class Load:
             self._send(self._scenario.closing(step))
         if waiting := self._producer.flush(_DELIVERY_SECONDS):
             what = f"{waiting} messages of the load were not accepted in {_DELIVERY_SECONDS:g} s"
-            raise NewnormalError("DELIVERY_FAILED", what, self._bootstrap, "a broker that answers")
+            raise NewnormalError("CHAOS_RUN_FAILED", what, self._bootstrap, "a broker that answers")
         return end
 
     def _guarded(self) -> None:

@@ -31,7 +31,7 @@ from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version
 
 REFERENCE = "reference"
-_FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 300.0, 180.0, 900.0
+_FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 600.0, 180.0, 900.0
 _LOOK_SECONDS = 0.25
 _AGO_MS = 8 * 3_600_000
 """How long ago the event time of the load begins, so that it stays behind the clock although it runs faster."""

@@ -59,14 +59,14 @@ class Server:
         """Waits until the server answers.
 
         Raises:
-            NewnormalError: ``SERVER_FAILED`` if it does not in time.
+            NewnormalError: ``CHAOS_RUN_FAILED`` if it does not in time.
         """
         deadline = time.monotonic() + _START_SECONDS
         while not self.config.is_ready(self.ports):
             self.mend()
             if time.monotonic() > deadline:
                 words = self.process.last_words() if self.process else ""
-                raise NewnormalError("SERVER_FAILED", f"{self.config.name} does not answer: {words}", str(self.log))
+                raise NewnormalError("CHAOS_RUN_FAILED", f"{self.config.name} does not answer: {words}", str(self.log))
             time.sleep(0.2)
 
     def targets(self) -> list[Target]:
