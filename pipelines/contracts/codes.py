@@ -62,7 +62,7 @@ disturbed(
 )
 disturbed(
     "CHAOS_RUN_FAILED",
-    "in `newnormal chaos` a server did not answer, the load did not arrive, or the pipeline gave no result or did not end",
+    "in `newnormal chaos` a server, the load or the pipeline failed, or the pipeline gave no result in time",
     "see the log that the message names; `--keep` keeps it",
 )
 
