@@ -1,0 +1,126 @@
+"""Savepoints as commands see them: their catalogue, what is refused, and what their state holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from engine.spark.checkpoint_layout import STATE_FORMAT
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings, load
+from pipelines.jobs.detect.job import detector
+from pipelines.savepoints.catalogue import Catalogue
+from pipelines.savepoints.forking import forked
+from pipelines.savepoints.inspection import of_series, shard_view
+from pipelines.savepoints.restoring import Plan, chosen_jobs
+from pipelines.versions.plan import planned
+from pipelines.versions.version import Version
+from tests.engine.test_checkpoint_copies import checkpoint
+from tests.fixtures import states
+from tests.pipelines.test_rescaling import HOSTS
+
+JOBS = ("extractor", "detector", "sink")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """The settings of a state directory with checkpoints of three jobs."""
+    made = load(state_dir=tmp_path, namespace="sp.")
+    for job in JOBS:
+        folder = checkpoint(made.folder("checkpoints") / job, batch=8, snapshot=3)
+        (folder / "layout.json").write_text(json.dumps({"shards": 2, "format": STATE_FORMAT}))
+        (folder / "settings.json").write_text(json.dumps({"window.size": "10s", "window.every": "10s"}))
+    return made
+
+
+def code(error: pytest.ExceptionInfo[NewnormalError]) -> str:
+    return error.value.code
+
+
+def test_a_savepoint_is_listed_with_what_it_holds_until_it_is_deleted(settings: Settings) -> None:
+    catalogue = Catalogue(settings)
+    made = catalogue.create("friday", ["normalizer", *JOBS], 1_700_000_000_000)
+    assert list(made.jobs) == list(JOBS), "the normalizer has no checkpoint"
+    assert (made.jobs["detector"].batch, made.jobs["detector"].shards) == (8, 2)
+    assert made.jobs["detector"].offsets == {"t": {"0": 80}}
+    assert catalogue.all() == [made] == [catalogue.get("friday")]
+    with pytest.raises(NewnormalError) as error:
+        catalogue.create("friday", JOBS, 1)
+    assert code(error) == "SAVEPOINT_EXISTS"
+    catalogue.delete(made)
+    assert catalogue.all() == []
+    assert (settings.folder("checkpoints") / "extractor" / "state" / "0" / "0" / "5.changelog").exists()
+    with pytest.raises(NewnormalError) as error:
+        catalogue.get("friday")
+    assert code(error) == "SAVEPOINT_UNKNOWN"
+
+
+@pytest.mark.parametrize("name", ["../x", "", "a/b", ".hidden"])
+def test_a_name_that_would_leave_the_folder_is_refused(settings: Settings, name: str) -> None:
+    with pytest.raises(NewnormalError) as error:
+        Catalogue(settings).create(name, JOBS, 1)
+    assert code(error) == "SAVEPOINT_NAME"
+
+
+def test_what_cannot_be_restored_is_refused_before_anything_is_changed(settings: Settings) -> None:
+    catalogue = Catalogue(settings)
+    made = catalogue.create("friday", JOBS, 1)
+
+    def refused(plan: Plan) -> str:
+        with pytest.raises(NewnormalError) as error:
+            plan.check()
+        return code(error)
+
+    jobs = chosen_jobs(made, None)
+    Plan(catalogue, made, jobs, settings, 4).check()
+    assert refused(Plan(catalogue, made, jobs, settings, 3)) == "SAVEPOINT_SHARDS"
+    longer = load(state_dir=settings.state_dir, namespace="sp.", **{"window.size": "20s"})
+    assert refused(Plan(catalogue, made, jobs, longer, 2)) == "SETTINGS_FIXED"
+    old = made.jobs["detector"].model_copy(update={"state_format": STATE_FORMAT - 1})
+    older = made.model_copy(update={"jobs": made.jobs | {"detector": old}})
+    assert refused(Plan(catalogue, older, jobs, settings, 2)) == "SAVEPOINT_FORMAT"
+    with pytest.raises(NewnormalError) as error:
+        chosen_jobs(made, ["normaliser"])
+    assert code(error) == "JOB_UNKNOWN"
+
+
+def test_the_command_says_how_much_is_computed_again(settings: Settings) -> None:
+    catalogue = Catalogue(settings)
+    made = catalogue.create("friday", JOBS, 1)
+    checkpoint(settings.folder("checkpoints") / "detector", batch=13, snapshot=8)
+    assert Plan(catalogue, made, JOBS, settings, 2).again() == {"detector": 5}
+
+
+def test_a_fork_begins_with_the_detectors_and_not_before(settings: Settings) -> None:
+    catalogue = Catalogue(settings)
+    made = catalogue.create("friday", JOBS, 1)
+    both = made.model_copy(update={"jobs": made.jobs | {"log_detector": made.jobs["detector"]}})
+
+    def fork(job: str, savepoint: object = both) -> Plan:
+        version = planned("v2", Version.first(), job, None, None, {}, 1)
+        return forked(catalogue, savepoint, version, settings.of(version.names), None)  # type: ignore[arg-type]
+
+    plan = fork("detector")
+    assert set(plan.jobs) == {"detector", "log_detector"}
+    assert plan.checkpoints == settings.folder("checkpoints").with_name("sp@v2")
+    for job, savepoint in (("extractor", both), ("detector", made)):
+        with pytest.raises(NewnormalError) as error:
+            fork(job, savepoint)
+        assert code(error) == "SAVEPOINT_CHAIN"
+
+
+def test_the_state_shows_keys_watermarks_and_the_rows_of_one_series() -> None:
+    job = detector(load())
+    shards = states.read(states.FOLDER / f"state-{STATE_FORMAT}.arrow")[states.METRICS]
+    views = [shard_view(job, number, shard.values) for number, shard in enumerate(shards)]
+    assert sum(view.keys for view in views) == len(HOSTS)
+    assert len({view.watermark for view in views}) == 1
+    assert [view.bytes for view in views] == [sum(map(len, shard.values.values())) for shard in shards]
+    found = [each for shard in shards for each in of_series(job, shard.values, {"entity": "h3", "metric": "cpu"})]
+    tables = dict(found)
+    assert len(found) == len(tables), "a series is in one shard"
+    assert tables["detector models series"].select("entity", "metric").rows() == [("h3", "cpu")]
+    assert all(table["entity"].cast(pl.String).unique().to_list() == ["h3"] for table in tables.values())
