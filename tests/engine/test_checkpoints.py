@@ -115,7 +115,8 @@ def test_another_number_of_shards_than_that_of_the_checkpoint_is_refused_and_the
             start(tmp_path, shards=4)
         assert refused.value.code == "SHARDS_FIXED"
         assert refused.value.what == "shards = 4, but the checkpoint of counts was made with 3"
-        assert refused.value.accepted == "3"
+        assert refused.value.accepted.startswith("3; ")
+        assert "`newnormal savepoint restore rescale --shards 4`" in refused.value.accepted
     with pytest.raises(NewnormalError, match="KAFKA_UNREACHABLE"):
         start(tmp_path, shards=3)
     with pytest.raises(NewnormalError, match="KAFKA_UNREACHABLE"):
