@@ -5,21 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts.settings import Settings, load
-
-if TYPE_CHECKING:
-    from pipelines.chaos.report import Disturbance
 
 
 def chaos(
@@ -41,29 +36,19 @@ def chaos(
     fills disks, slows Kafka down, and upgrades the pipeline. At the end it processes the same input again without
     faults, and compares. It ends with 1 if anything is lost, doubled or different, or if the pipeline did not recover.
     """
+    from pipelines.chaos.display import Display, summary  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.chaos.report import plot  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.chaos.run import Conductor  # noqa: PLC0415  Spark and servers: only for this command
 
     out, console = out.absolute(), Console(stderr=True)
     (out / "faults.jsonl").unlink(missing_ok=True)
-    began = time.monotonic()
-
-    def say(what: str) -> None:
-        console.print(f"{time.monotonic() - began:6.0f} s  {what}", highlight=False)
-
-    def done(fault: Disturbance) -> None:
-        result = "the next fault follows at once" if not fault.waited else "no result"
-        if fault.recovery is not None:
-            result = f"a new result after {fault.recovery:.1f} s"
-        say(f"   lasted {fault.lasted:.1f} s; {result}")
-
-    with _scratch(keep) as state:
-        say(f"scratch directory {state}")
+    with _scratch(keep) as state, Display(console) as display:
+        display.say(f"scratch directory {state}")
         with chdir(state), _own_environment():
             settings: Settings = load(state_dir=state, **{"window.allowed_lateness": "3m", "console.port": 0})
-            course = Conductor(settings, out, seed, minutes, speed, replay, say, done).run()
+            course = Conductor(settings, out, seed, minutes, speed, replay, display.say, display.done).run()
     plot(course.disturbances, course.documents, out / "chaos.png")
-    _summarize(console, course.disturbances)
+    console.print(summary(course.disturbances))
     tally, stalled = course.tally, sum(each.stalled for each in course.disturbances)
     console.print("compared: " + ", ".join(f"{count:,} {what}" for what, count in tally.compared.items()))
     for finding in tally.findings:
@@ -74,15 +59,6 @@ def chaos(
     typer.echo(f"{verdict} after {faults} faults; {stalled} without recovery")
     if tally.findings or stalled:
         raise typer.Exit(1)
-
-
-def _summarize(console: Console, disturbances: Sequence[Disturbance]) -> None:
-    from pipelines.chaos.report import by_kind  # noqa: PLC0415  only for this command
-
-    table = Table("fault", "count", "median recovery, s", "worst, s")
-    for row in by_kind(disturbances):
-        table.add_row(row["fault"], str(row["count"]), str(row["median_s"] or "-"), str(row["worst_s"] or "-"))
-    console.print(table)
 
 
 @contextmanager

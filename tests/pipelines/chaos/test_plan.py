@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -9,8 +10,10 @@ import sys
 from itertools import islice
 
 import pytest
+from rich.console import Console
 
 from engine.spec.errors import NewnormalError
+from pipelines.chaos.display import Display
 from pipelines.chaos.faults import FAULTS
 from pipelines.chaos.plan import planned
 from pipelines.chaos.processes import below, target
@@ -84,6 +87,22 @@ def test_recovery_is_summed_up_by_kind_of_fault() -> None:
         {"fault": "cut", "count": 1, "median_s": None, "worst_s": None},
         {"fault": "kill", "count": 3, "median_s": 4.0, "worst_s": 9.0},
         {"fault": "stop", "count": 1, "median_s": 1.0, "worst_s": 1.0},
+    ]
+
+
+def test_a_terminal_shows_a_table_of_the_faults_and_a_file_gets_lines() -> None:
+    terminal, file = (Console(file=io.StringIO(), width=160, force_terminal=shown) for shown in (True, False))
+    for console in (terminal, file):
+        display = Display(console)
+        display.say("kill Kafka")
+        display.done(_fault("kill Kafka", 3.25))
+        console.print(display.render()) if console is terminal else None
+    shown, lines = (console.file.getvalue() for console in (terminal, file))  # type: ignore[attr-defined]
+    assert "a new result after 3.2 s" in shown
+    assert "┃" in shown
+    assert [line.split("s  ")[1].strip() for line in lines.splitlines()] == [
+        "kill Kafka",
+        "lasted 0.5 s; a new result after 3.2 s",
     ]
 
 
