@@ -54,6 +54,7 @@ class Driven(History):
     def _intakes(self, tasks: list[pa.Table]) -> list[Intake]:
         if self.job.direct(self.shards):
             rows = pa.concat_tables(tasks) if tasks else KAFKA.empty_table()
+            rows = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
             shard = rows["partition"].to_numpy() % self.shards
             broadcast = np.isin(rows["topic"].to_numpy(zero_copy_only=False), sorted(self.job.broadcast))
             return [read(self.job, [rows.filter(pa.array((shard == s) | broadcast))], s) for s in range(self.shards)]

@@ -29,7 +29,7 @@ def detector(settings: Settings) -> Job:
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
-    return stream.process(Detect(settings.detector, Metrics(horizon))).write(
+    return stream.process(Detect(settings.detector, Metrics(horizon, settings.kafka.partitions))).write(
         "detector", novelties, dead(settings), late
     )
 

@@ -32,12 +32,14 @@ class Metrics(Judges):
 
     Args:
         horizon: How far behind the watermark a window can be judged again, milliseconds.
+        partitions: Number of partitions of the input. A new series starts from those of its metric in its partition.
     """
 
     horizon: int
+    partitions: int = 1
 
     def judge(self, settings: DetectorSettings) -> MetricsJudge:
-        return MetricsJudge(settings, self.horizon)
+        return MetricsJudge(settings, self.horizon, self.partitions)
 
 
 class MetricsJudge(Judge):
@@ -46,9 +48,11 @@ class MetricsJudge(Judge):
     Args:
         settings: The detector's settings.
         horizon: See `Metrics`.
+        partitions: See `Metrics`.
     """
 
-    def __init__(self, settings: DetectorSettings, horizon: int) -> None:
+    def __init__(self, settings: DetectorSettings, horizon: int, partitions: int) -> None:
+        self.partitions = partitions
         self.detection, self.horizon, self.novel_only = Detection(settings), horizon, settings.emit == "novel"
 
     def windows(self, features: pl.DataFrame) -> pl.DataFrame:
@@ -109,7 +113,7 @@ class MetricsShard(ShardJudging):
         if not (corrections or self._is_due(work)):
             return pl.DataFrame()
         models = detection.from_tables(_arrow(self.stored)) if self.stored else detection.new_state()
-        peers = PeersKept(state, self.judge.horizon, detection.detector.newcomers)
+        peers = PeersKept(state, self.judge.horizon, detection.detector.newcomers, self.judge.partitions)
         micro_batch = MicroBatch(detection, self.journal, self.control, peers, self.judge.novel_only)
         corrected = micro_batch.correct(models, corrections, before) if corrections else pl.DataFrame()
         verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
