@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from engine.kafka.continuation import identity
 from engine.runtime.messages import Message
 from engine.spark.checkpoint_state import shard_states
 from engine.spark.query import collected, operated
@@ -31,6 +33,7 @@ STREAM = (
     .advance_watermark("10s")
 )
 SHARDS = 2
+IDENTITY = "a5f1f0a4-8d0e-4f5c-9f0e-2c0b3a3b0f57"
 
 
 def _run(spark: SparkSession, folder: Path, batch: Batch, checkpoint: Path, begun: bool) -> list[Row]:
@@ -65,10 +68,13 @@ def test_a_checkpoint_with_an_initial_state_goes_on_with_it_and_takes_it_over_on
     first, second = tmp_path / "first", tmp_path / "second"
     rows = [row for batch in STREAM.batches[:3] for row in _run(spark, before, batch, first, begun=False)]
     initial.write(second, shard_states(spark, first, SHARDS), {("t", 0): 7})
+    # a savepoint is restored with an identity, by which the ledger knows the checkpoint
+    (second / "metadata").write_text(json.dumps({"id": IDENTITY}))
     # each micro-batch is a new start of the query: the second one must not take the initial state over again
     rows += [row for batch in STREAM.batches[3:] for row in _run(spark, after, batch, second, begun=True)]
     wanted = {row["key"]: row["sum"] for row in run(JOB, STREAM, "reference").rows}
     assert wanted == {"a": 9.0, "b": 18.0, "c": 4.0}
     assert {row["key"]: row["sum"] for row in rows} == wanted
     assert len(rows) == 3
+    assert identity(second) == IDENTITY
     assert initial.offsets(second) == {("t", 0): 7}
