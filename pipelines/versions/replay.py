@@ -10,6 +10,7 @@ import structlog
 
 from engine.kafka.message_size import mean_size
 from engine.kafka.offsets import KafkaOffsets, Offsets
+from engine.spark.checkpoint_offsets import committed_offsets
 from engine.spec.duration import duration_ms, iso
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
@@ -127,7 +128,9 @@ def _begin(name: str, settings: Settings, start: int) -> Offsets:
 
 
 def _first(settings: Settings, program: VersionProgram, begin: Mapping[str, Offsets]) -> int | None:
-    """The event time at which the log of the version begins; ``None`` if unknown."""
+    """The event time at which the log of a new version begins; ``None`` if unknown, or if the version goes on."""
+    if any(committed_offsets(settings.folder("checkpoints") / name) for name in program.first):
+        return None
     jobs = [(name, job) for name in program.first if (job := program.job(name, settings))]
     found = [first_time(settings.kafka.bootstrap or "", job, begin.get(name, {})) for name, job in jobs]
     return min((time for time in found if time is not None), default=None)
