@@ -236,7 +236,9 @@ class Driver:
             return ["the jobs have not started yet"]
         if away := self.servers.away():
             return [f"{each} ({each.reason})" for each in away]
-        return [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
+        waiting = self.sink.problem() if self.sink else None
+        own = [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
+        return [*([waiting] if waiting else []), *own]
 
     def lags(self) -> dict[str, int | None]:
         """For each job the number of Kafka messages that it has not read yet; ``None`` if unknown, as in an outage."""

@@ -22,6 +22,7 @@ TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may succeed if it is repeated."""
 
 _LOG_EVERY_S = 10.0
+_TOLD_AFTER_S = 5.0
 
 
 class SinkStoppedError(NewnormalError):
@@ -53,6 +54,14 @@ class Patience:
 
     def __init__(self, backoff: Backoff, stop: threading.Event, server: str) -> None:
         self._backoff, self._stop, self._server = backoff, stop, server
+        self._waiting: tuple[float, str] | None = None
+
+    def problem(self) -> str | None:
+        """Why the server's answers cannot be used, if that has been so for some seconds; for the status."""
+        waiting = self._waiting
+        if waiting is None or (waited := time.monotonic() - waiting[0]) < _TOLD_AFTER_S:
+            return None
+        return f"Elasticsearch at {self._server} takes no documents for {waited:.0f} s: {waiting[1]}"
 
     def insist(self, call: Callable[[], T], recover: Callable[[], object] | None = None) -> T:
         """Makes a request, and repeats it while the server is down or overloaded; returns the result.
@@ -67,7 +76,7 @@ class Patience:
                 ``ELASTICSEARCH_UNREACHABLE`` after ``give_up_after_s``, ``SINK_STOPPED`` (a `SinkStoppedError`) if the
                 sink is stopped.
         """
-        wait, outage = Wait(self._backoff, self._stop, self._server), False
+        wait, outage = self.wait(), False
         while True:
             try:
                 if outage and recover:
@@ -90,7 +99,10 @@ class Patience:
 
     def wait(self) -> Wait:
         """A series of pauses for callers that repeat something other than one request."""
-        return Wait(self._backoff, self._stop, self._server)
+        return Wait(self._backoff, self._stop, self._server, self._tell)
+
+    def _tell(self, waiting: tuple[float, str] | None) -> None:
+        self._waiting = waiting
 
     def refused(self, why: str) -> NewnormalError:
         """The error for a server that answers, but does not let the sink write."""
@@ -100,10 +112,19 @@ class Patience:
 
 
 class Wait:
-    """The pauses of one outage."""
+    """The pauses of one outage.
 
-    def __init__(self, backoff: Backoff, stop: threading.Event, server: str) -> None:
-        self._backoff, self._stop, self._server = backoff, stop, server
+    Args:
+        backoff: The lengths of the pauses.
+        stop: When set, waiting ends.
+        server: Name of the server, for messages.
+        tell: Called with the beginning of the outage (monotonic seconds) and the reason; with ``None`` when it is over.
+    """
+
+    def __init__(
+        self, backoff: Backoff, stop: threading.Event, server: str, tell: Callable[[tuple[float, str] | None], None]
+    ) -> None:
+        self._backoff, self._stop, self._server, self._tell = backoff, stop, server, tell
         self._attempt, self._since, self._logged = 0, time.monotonic(), float("-inf")
 
     def pause(self, why: str) -> None:
@@ -117,6 +138,7 @@ class Wait:
         """
         self._attempt += 1
         now = time.monotonic()
+        self._tell((self._since, why))
         waited, limit = now - self._since, self._backoff.give_up_after_s
         if now - self._logged >= _LOG_EVERY_S:
             _log.warning("waiting for elasticsearch", server=self._server, why=why, waited_s=round(waited, 1))
@@ -133,5 +155,6 @@ class Wait:
     def over(self) -> None:
         """Ends the series of pauses; logs that the server answers again if there was a pause."""
         if self._attempt:
+            self._tell(None)
             waited_s = round(time.monotonic() - self._since, 1)
             _log.info("elasticsearch answers again", server=self._server, waited_s=waited_s, tries=self._attempt + 1)

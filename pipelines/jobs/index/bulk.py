@@ -68,11 +68,14 @@ class Limits:
         bytes: Largest size of a request; a document that is larger alone gets a request of its own.
         document_bytes: Largest size of a document; a larger one is rejected, as a server with a small heap would never
             accept it.
+        shard_wait_ms: How long Elasticsearch waits for a shard that is not ready, milliseconds. It must answer before
+            the client gives up: otherwise requests that nobody waits for pile up in the server.
     """
 
     documents: int = 1_000
     bytes: int = 5 * 2**20
     document_bytes: int = 10 * 2**20
+    shard_wait_ms: int = 10_000
 
 
 @dataclass
@@ -148,7 +151,9 @@ class BulkWriter:
     def _send(self, part: list[Action]) -> list[dict[str, Any]]:
         lines: list[Any] = [line for action in part for line in (action.header, action.body)]
         reply = self._client.bulk(
-            operations=lines, filter_path="items.*.status,items.*.error.type,items.*.error.reason"
+            operations=lines,
+            timeout=f"{self._limits.shard_wait_ms}ms",
+            filter_path="items.*.status,items.*.error.type,items.*.error.reason",
         )
         items = [item["index"] for item in reply.body.get("items", [])]
         if len(items) != len(part):

@@ -76,6 +76,11 @@ class SinkJob:
         writer.write(batch_id, [Outgoing.of(topic, 0, [letter.to_json() for letter in letters])])
         writer.close()
 
+    def problem(self) -> str | None:
+        """Why nothing is stored now; ``None`` if all is well. Kafka keeps the verdicts meanwhile."""
+        why = self.sink.problem()
+        return f"sink: {why}; Kafka keeps the verdicts meanwhile" if why else None
+
     def stop(self) -> None:
         """Stops waiting for a server that is down; the next start repeats the present micro-batch."""
         self.stopping.set()

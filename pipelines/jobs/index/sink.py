@@ -143,6 +143,10 @@ class Sink:
             searchable_at_ms=searchable,
         )
 
+    def problem(self) -> str | None:
+        """Why Elasticsearch has taken no documents for some seconds; ``None`` if all is well. Thread-safe."""
+        return self._patience.problem()
+
     def close(self) -> None:
         """Stops all waiting, and closes the connections."""
         self._stop.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,9 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from engine.spec.errors import NewnormalError
-from pipelines.jobs.index import Sink, SinkConfig, SinkOutcome, SinkStoppedError
+from pipelines.jobs.index import Sink, SinkConfig, SinkOutcome, SinkStoppedError, backoff
 from pipelines.jobs.index.bulk import Limits
-from tests.pipelines.index.conftest import QUICK, Forwarder, novelty, servers, stored
+from tests.pipelines.index.conftest import NOW, QUICK, Forwarder, novelty, servers, stored
 
 
 def in_background(work: Callable[[], SinkOutcome]) -> tuple[threading.Thread, list[Any]]:
@@ -99,6 +100,7 @@ def test_told_to_stop_it_stops_waiting() -> None:
     thread, result = in_background(lambda: sink.write([novelty("a")]))
     thread.join(0.3)
     assert thread.is_alive()
+    assert sink.problem() is None, "a pause of a moment is no problem"
     stop.set()
     thread.join(5)
     assert isinstance(result[0], SinkStoppedError)
@@ -110,3 +112,52 @@ def test_it_gives_up_when_asked_to() -> None:
     sink = Sink(SinkConfig(f"http://127.0.0.1:{port}", backoff=replace(QUICK, give_up_after_s=0.2)))
     with pytest.raises(NewnormalError, match="ELASTICSEARCH_UNREACHABLE"):
         sink.write([novelty("a")])
+
+
+@servers
+def test_a_red_index_is_waited_out_and_the_sink_says_why(
+    client: Elasticsearch, config: SinkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its only shard may be on no node: Elasticsearch answers, but can store nothing."""
+    monkeypatch.setattr(backoff, "_TOLD_AFTER_S", 0.3)
+    sink = Sink(replace(config, limits=Limits(shard_wait_ms=200)))
+    index = sink.open().index(NOW)
+    nowhere = {"index.routing.allocation.require._name": "nowhere"}
+    client.indices.create(index=index or "", settings=nowhere, wait_for_active_shards=0)
+    assert client.cluster.health(index=index, wait_for_status="red", timeout="10s")["status"] == "red"
+    thread, result = in_background(lambda: sink.write([novelty(f"{i}") for i in range(20)]))
+    assert "takes no documents for" in until_told(sink)
+    assert thread.is_alive()
+    client.indices.put_settings(index=index, settings={"index.routing.allocation.require._name": None})
+    thread.join(60)
+    assert (result[0].indexed, result[0].rejected) == (20, ())
+    assert (len(stored(client, config)), sink.problem()) == (20, None)
+
+
+@servers
+def test_a_server_without_memory_for_requests_is_waited_out_and_the_sink_says_why(
+    client: Elasticsearch, config: SinkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A circuit breaker answers each larger request with 429, as does a full write queue."""
+    monkeypatch.setattr(backoff, "_TOLD_AFTER_S", 0.3)
+    sink = Sink(config)
+    sink.open()
+    breaker = "network.breaker.inflight_requests.limit"
+    client.cluster.put_settings(persistent={breaker: "8kb"})
+    try:
+        thread, result = in_background(lambda: sink.write([novelty(f"{i}", template="x" * 500) for i in range(100)]))
+        assert "HTTP 429" in until_told(sink)
+        assert thread.is_alive()
+    finally:
+        client.cluster.put_settings(persistent={breaker: None})
+    thread.join(30)
+    assert (result[0].indexed, result[0].rejected) == (100, ())
+    assert (len(stored(client, config)), sink.problem()) == (100, None)
+
+
+def until_told(sink: Sink) -> str:
+    """The problem of a sink that waits, as soon as it tells one."""
+    deadline = time.monotonic() + 20
+    while (problem := sink.problem()) is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return problem or "nothing"
