@@ -13,7 +13,7 @@ from engine.kafka import retained
 from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
 
 
 def test_a_start_is_refused_when_messages_are_gone_and_allowed_when_the_user_says_so(
