@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -144,6 +144,21 @@ def delete_groups(bootstrap: str, prefix: str, timeout: float = 30.0) -> None:
     found = [group.group_id for group in listed if group.group_id.startswith(prefix)]
     for future in client.delete_consumer_groups(found, request_timeout=timeout).values() if found else ():
         future.result(timeout)
+
+
+def topic_ids(bootstrap: str, topics: Collection[str], timeout: float = 30.0) -> dict[str, str]:
+    """The identity that the cluster gave each existing topic of ``topics``; one that is made anew has another.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``.
+    """
+    client = _client(bootstrap)
+    present = sorted(_present(client, bootstrap, timeout) & set(topics))
+    try:
+        asked = client.describe_topics(TopicCollection(present)) if present else {}
+        return {name: str(future.result(timeout).topic_id) for name, future in asked.items()}
+    except (KafkaException, TimeoutError) as error:
+        raise NewnormalError("KAFKA_UNREACHABLE", str(error), bootstrap, "a running broker") from None
 
 
 def partition_counts(bootstrap: str, topics: Collection[str], timeout: float = 30.0) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -39,7 +39,7 @@ class Runtime:
         trigger: Shortest time between micro-batches.
         max_records: Largest number of messages in a micro-batch of columnar topics.
         max_messages: Largest number of messages in a micro-batch of other topics.
-        max_documents: Largest number of messages in a micro-batch that is not written to Kafka.
+        max_documents: Largest number of messages in a micro-batch of the sink.
         skip_missing: True if messages that Kafka has removed before they were read are left out; otherwise a job fails.
         ledger: Topic of the ledger.
         owner: Put before the names of jobs in transactional ids and consumer groups.
@@ -79,7 +79,12 @@ Listener = Callable[[BatchReport], None]
 
 
 def start(
-    spark: SparkSession, job: Job, runtime: Runtime, listener: Listener | None = None, begin: Offsets | None = None
+    spark: SparkSession,
+    job: Job,
+    runtime: Runtime,
+    listener: Listener | None = None,
+    begin: Offsets | None = None,
+    instead: DataFrame | None = None,
 ) -> StreamingQuery:
     """Starts the query of a job; it goes on where the checkpoint ends.
 
@@ -134,32 +139,41 @@ def collected(frame: DataFrame) -> list[Outgoing]:
 
 
 def drain(
-    spark: SparkSession, name: str, topic: str, runtime: Runtime, write: Callable[[pa.Table, int], None]
+    spark: SparkSession,
+    name: str,
+    topics: Sequence[str],
+    runtime: Runtime,
+    write: Callable[[pa.Table, int], None],
+    most: int,
+    every: int = 0,
 ) -> StreamingQuery:
-    """Hands each micro-batch of a topic to ``write``, at least once and in order: it is repeated after a crash.
+    """Hands each micro-batch of some topics to ``write``, at least once and in order: it is repeated after a crash.
 
     Args:
         spark: The session.
         name: Name of the job.
-        topic: The topic to read.
+        topics: The topics to read.
         runtime: Where and how the query runs.
         write: Takes Kafka rows (value, topic, partition, offset, arrived) and the number of the micro-batch.
+        most: Largest number of messages in a micro-batch.
+        every: Milliseconds for which messages are gathered, unless there are enough for a micro-batch before.
     """
-    begin = initial.offsets(runtime.checkpoints / name)
-    rows = read(spark, [topic], runtime, runtime.max_documents, begin).coalesce(1)
+    rows = read(spark, topics, runtime, most, gather=every).coalesce(1)
     return _start(rows, name, runtime, lambda frame, batch_id: write(frame.toArrow(), batch_id))
 
 
-def _start(frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataFrame, int], None]) -> StreamingQuery:
+def _start(
+    frame: DataFrame, name: str, runtime: Runtime, write: Callable[[DataFrame, int], None], ends: bool = False
+) -> StreamingQuery:
     frame.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", name)
-    return (
+    query = (
         frame.writeStream.queryName(name)
         .option("checkpointLocation", str(runtime.checkpoints / name))
         .outputMode("update")
-        .trigger(processingTime=f"{int(runtime.trigger)} milliseconds")
         .foreachBatch(write)
-        .start()
     )
+    every = f"{int(runtime.trigger)} milliseconds"
+    return (query.trigger(availableNow=True) if ends else query.trigger(processingTime=every)).start()
 
 
 def writer_of(name: str, runtime: Runtime) -> TransactionalWriter:
@@ -177,7 +191,12 @@ def checkpoint_id(runtime: Runtime, name: str) -> str:
 
 
 def read(
-    spark: SparkSession, topics: list[str], runtime: Runtime, most: int, begin: Offsets | None = None
+    spark: SparkSession,
+    topics: Sequence[str],
+    runtime: Runtime,
+    most: int,
+    begin: Offsets | None = None,
+    gather: int = 0,
 ) -> DataFrame:
     """Kafka rows of committed messages: value, topic, partition, offset, arrived (epoch ms); arguments as `start`."""
     options = {
@@ -193,6 +212,8 @@ def read(
         # a range may end in a transaction marker, which is no record: each reader would wait so long for one
         "kafka.fetch.max.wait.ms": "10",
     }
+    if gather:
+        options |= {"minOffsetsPerTrigger": str(most), "maxTriggerDelay": f"{gather}ms"}
     return (
         spark.readStream.format("kafka")
         .options(**options)
@@ -201,7 +222,7 @@ def read(
     )
 
 
-def _starting(bootstrap: str, topics: list[str], begin: Offsets) -> str:
+def _starting(bootstrap: str, topics: Sequence[str], begin: Offsets) -> str:
     """The offsets in the form of Spark, which wants to know the place of every partition; -2 is its first message."""
     counts = partition_counts(bootstrap, topics)
     return json.dumps({t: {p: begin.get((t, p), -2) for p in range(n)} for t, n in sorted(counts.items())})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 from engine.spec.job import Job
 from pipelines.contracts import topics
@@ -27,9 +28,11 @@ class Link:
         folder: Folder of the job below ``pipelines/jobs``.
         inputs: Names of the topics that the job reads, without the namespace.
         outputs: Names of the topics that the job writes, without the namespace; the topic of late records is the last.
-        build: Builds the job from the settings; ``None`` for the sink, which writes to Elasticsearch by a query of its
-            own (`pipelines.jobs.index.job`).
+        build: Builds the job from the settings; ``None`` for jobs that write elsewhere than to Kafka, by queries of their
+            own (`pipelines.jobs.index.job`, `pipelines.jobs.archive.job`).
         does: What the job does, for the generated docs.
+        stores: Where the job writes to if it writes to no topics, for the generated docs.
+        needs: The setting without which the job does not run, by its dotted name; empty: it always runs.
         replayed: True if each version of the chain may have such a job of its own; see `pipelines.versions`.
     """
 
@@ -39,11 +42,17 @@ class Link:
     outputs: tuple[str, ...]
     build: Callable[[Settings], Job] | None
     does: str
+    stores: str = ""
+    needs: str = ""
     replayed: bool = True
 
     def reads(self, settings: Settings) -> tuple[str, ...]:
         """The full names of the topics that the job reads."""
         return tuple(settings.reads(name) for name in self.inputs)
+
+    def wanted(self, settings: Settings) -> bool:
+        """Whether the job runs with these settings."""
+        return not self.needs or reduce(getattr, self.needs.split("."), settings) is not None
 
     def writes(self, settings: Settings) -> tuple[str, ...]:
         """The full names of the topics that the job writes."""
@@ -99,7 +108,18 @@ CHAIN = (
         log_detector,
         "finds what is novel in each machine's log",
     ),
-    Link("sink", "index", (topics.NOVELTIES,), (), None, "stores verdicts in Elasticsearch"),
+    Link("sink", "index", (topics.NOVELTIES,), (), None, "stores verdicts in Elasticsearch", "Elasticsearch"),
+    Link(
+        "archive",
+        "archive",
+        (topics.TELEMETRY, topics.LOGS),
+        (),
+        None,
+        "keeps records for longer than Kafka does, by event-time day; runs if `archive.path` is set",
+        "Parquet files",
+        needs="archive.path",
+        replayed=False,
+    ),
 )
 """All jobs, in the order in which data flow through them."""
 

@@ -49,8 +49,8 @@ def picture() -> str:
         lines.append(f"    {_id(link)}[{link.name}]")
         lines += [f"    {_topic(name)} --> {_id(link)}" for name in link.inputs]
         lines += [f"    {_id(link)} --> {_topic(name)}" for name in link.outputs if not name.endswith(topics.LATE)]
-        if not link.outputs:
-            lines.append(f"    {_id(link)} --> elasticsearch[(Elasticsearch)]")
+        if link.stores:
+            lines.append(f"    {_id(link)} --> {link.stores.lower().replace(' ', '_')}[({link.stores})]")
     return "\n".join([*lines, "```", ""])
 
 
@@ -74,7 +74,7 @@ def _folder(link: Link) -> str:
 
 
 def _outputs(link: Link) -> str:
-    return _names(link.outputs) or "Elasticsearch"
+    return _names(link.outputs) or link.stores
 
 
 def _names(names: tuple[str, ...]) -> str:

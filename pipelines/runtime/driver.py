@@ -29,7 +29,9 @@ from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
+from pipelines.jobs.archive.job import ARCHIVE, ArchiveJob
 from pipelines.jobs.index.job import SinkJob
+from pipelines.runtime.archived_input import ArchivedInput
 from pipelines.runtime.interrupts import Interrupts
 from pipelines.runtime.job_metrics import JobMetrics
 from pipelines.runtime.ownership import Ownership
@@ -77,7 +79,7 @@ class Driver:
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
             )
         self.settings, self.program, self.begin = settings, program, begin or {}
-        self.names = [name for name in program.names if name in jobs]
+        self.names = [name for name in program.names if name in jobs and program.wanted(name, settings)]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.status = StatusCollector(
             self.names, live_from if live_from is not None else int(time.time() * 1000), delay
@@ -94,11 +96,14 @@ class Driver:
             ledger=settings.topic(topics.LEDGER),
             owner=settings.owner,
         )
+        self.archived = ArchivedInput(settings, self.runtime.checkpoints, self.begin)
         self.write_again = write_again
         self.runs = {name: RunningJob() for name in self.names}
+        if ARCHIVE in self.runs:
+            self.runs[ARCHIVE].patience += duration_ms(settings.archive.every) / 1000
         self.slow_until = 0.0
         self.interrupts = Interrupts()
-        self.sink: SinkJob | None = None
+        self.drained: dict[str, SinkJob | ArchiveJob] = {}
         self.spark: SparkSession | None = None
         self.heartbeats, self.resources = ExitStack(), ExitStack()
         self.ownership = Ownership(
@@ -175,15 +180,24 @@ class Driver:
         assert self.spark is not None
         job = self.program.job(name, self.settings)
         if job is None:
-            if self.sink:
-                self.sink.close()
-            self.sink = SinkJob(self.settings, self.runtime, self.status.sink)
-            (topic,) = self.program.reads(name, self.settings)
-            query = drain(self.spark, name, topic, self.runtime, self.sink.write)
+            query = self._drain(self.spark, name)
         else:
-            query = start(self.spark, job, self.runtime, self._report, self.begin.get(name))
+            archive = self.archived.rows(self.spark, name, self.program.reads(name, self.settings))
+            query = start(self.spark, job, self.runtime, self._report, self.begin.get(name), archive)
         self.runs[name].started(query, committed_offsets(self.runtime.checkpoints / name) or self._first_offsets(name))
         log.info("job started", job=name, checkpoint=str(self.runtime.checkpoints / name))
+
+    def _drain(self, spark: SparkSession, name: str) -> StreamingQuery:
+        """Starts a job that does not write to Kafka."""
+        if name in self.drained:
+            self.drained.pop(name).close()
+        reads, runtime = self.program.reads(name, self.settings), self.runtime
+        if name == ARCHIVE:
+            archive = self.drained[name] = ArchiveJob(self.settings, runtime, self.status.archived)
+            every = duration_ms(self.settings.archive.every)
+            return drain(spark, name, reads, runtime, archive.write, runtime.max_records, every)
+        sink = self.drained[name] = SinkJob(self.settings, runtime, self.status.sink)
+        return drain(spark, name, reads, runtime, sink.write, runtime.max_documents)
 
     def _report(self, report: BatchReport) -> None:
         self.status.batch(report)
@@ -202,6 +216,8 @@ class Driver:
                 continue
             if run.query.isActive:
                 run.look(time.monotonic(), lags[name])
+            elif self.archived.through(name, run.query):
+                self._launch(name)
             elif not run.restarts.waiting:
                 self._failed(name, run)
             elif run.restarts.due(time.monotonic()) and not self.servers.is_away("kafka") and self._may_start():
@@ -236,9 +252,8 @@ class Driver:
             return ["the jobs have not started yet"]
         if away := self.servers.away():
             return [f"{each} ({each.reason})" for each in away]
-        waiting = self.sink.problem() if self.sink else None
-        own = [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
-        return [*([waiting] if waiting else []), *own]
+        waiting = [text for each in self.drained.values() if (text := each.problem())]
+        return waiting + [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
 
     def lags(self) -> dict[str, int | None]:
         """For each job the number of Kafka messages that it has not read yet; ``None`` if unknown, as in an outage."""
@@ -270,16 +285,16 @@ class Driver:
         """
         self.heartbeats.close()
         self.runtime.stopping.set()
-        if self.sink:
-            self.sink.stop()
+        for drained in self.drained.values():
+            drained.stop()
         stopping = [Thread(target=_stop, args=(run.query,), daemon=True) for run in self.runs.values() if run.query]
         deadline = time.monotonic() + (1.0 if self.servers.away() else _STOP_SECONDS)
         for thread in stopping:
             thread.start()
         for thread in stopping:
             thread.join(max(0.0, deadline - time.monotonic()))
-        if self.sink:
-            self.sink.close()
+        for drained in self.drained.values():
+            drained.close()
         self.job_metrics.flush()
         if self.spark:
             end(self.spark, at_once=any(thread.is_alive() for thread in stopping))

@@ -35,7 +35,11 @@ class Program(ABC):
 
     @abstractmethod
     def job(self, name: str, settings: Settings) -> Job | None:
-        """The definition of a job; ``None`` for the sink, which does not run on the engine's operator."""
+        """The definition of a job; ``None`` for one that does not run on the engine's operator."""
+
+    def wanted(self, name: str, settings: Settings) -> bool:
+        """Whether a job runs with these settings."""
+        return True
 
     @abstractmethod
     def reads(self, name: str, settings: Settings) -> Sequence[str]:
@@ -81,6 +85,9 @@ class ChainProgram(Program):
 
     def job(self, name: str, settings: Settings) -> Job | None:
         return JOBS[name](settings) if name in JOBS else None
+
+    def wanted(self, name: str, settings: Settings) -> bool:
+        return LINKS[name].wanted(settings)
 
     def reads(self, name: str, settings: Settings) -> Sequence[str]:
         return LINKS[name].reads(settings)

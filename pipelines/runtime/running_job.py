@@ -28,6 +28,7 @@ class RunningJob:
             of the monotonic clock).
         began: When the query started, seconds of the monotonic clock.
         lag: Number of messages not read yet; ``None`` if unknown.
+        patience: Seconds without a micro-batch, although there is something to read, that are no problem.
     """
 
     query: StreamingQuery | None = None
@@ -37,6 +38,7 @@ class RunningJob:
     moved: float = 0.0
     began: float = 0.0
     lag: int | None = None
+    patience: float = _STALL_SECONDS
 
     def started(self, query: StreamingQuery, read: dict[str, dict[str, int]]) -> None:
         """Begins to follow a query, which goes on at the given offsets."""
@@ -73,6 +75,6 @@ class RunningJob:
         """A sentence that says what keeps the job from its work; empty if nothing does."""
         if self.restarts.waiting:
             return f"{name}: failed and will restart: {self.restarts.reason}"
-        if self.lag and now > self.moved + _STALL_SECONDS:
+        if self.lag and now > self.moved + self.patience:
             return f"{name}: completed no micro-batch for {now - self.moved:.0f} s, {self.lag} messages wait"
         return ""

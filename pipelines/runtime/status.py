@@ -15,6 +15,7 @@ from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from engine.spec.duration import NEVER
 from engine.vectorized.processor import StateCounts
+from pipelines.jobs.archive.job import ARCHIVE, ArchiveReport
 from pipelines.jobs.index.document import IndexedNews
 from pipelines.jobs.index.job import SinkReport
 from pipelines.runtime.news_counts import NewsCounts
@@ -132,6 +133,13 @@ class StatusCollector:
             if at is not None:
                 live = (time for time in report.outcome.times if time >= self.live_from)
                 self.latencies.extend(at - time - self.delay_ms for time in live)
+
+    def archived(self, report: ArchiveReport) -> None:
+        """Adds the report of a micro-batch of the archive."""
+        with self.lock:
+            tally = self.tallies[ARCHIVE]
+            tally.add(report.messages, report.seconds)
+            tally.records_out += report.records
 
     def caught_up(self, now: int, within_ms: int) -> bool:
         """True if the history has been processed: event time is near the present, and all verdicts are stored.

@@ -88,6 +88,8 @@ def view(version: Version, settings: Settings) -> VersionView:
     running = {job: each.pid for each in processes.found(settings) if each.version == version.name for job in each.jobs}
     jobs = []
     for name in version.jobs:
+        if not LINKS[name].wanted(mine):
+            continue
         topics = LINKS[name].reads(mine)
         checkpoint = mine.folder("checkpoints") / name
         offsets = committed_offsets(checkpoint)

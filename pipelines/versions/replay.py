@@ -16,6 +16,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.topics import FROM_OPERATORS
 from pipelines.jobs import LINKS
+from pipelines.runtime.archived_input import archive_begin
 from pipelines.runtime.bounded import BoundedRun
 from pipelines.runtime.driver import Driver
 from pipelines.runtime.watch import watching
@@ -120,11 +121,19 @@ def replay(
 def _begin(name: str, settings: Settings, start: int) -> Offsets:
     """The offsets from which on a job finds all records of an event time and later ones.
 
-    A record's event time lies at most ``watermark.max_ahead`` after its arrival at Kafka.
+    A record's event time lies at most ``watermark.max_ahead`` after its arrival at Kafka. Where Kafka has deleted the
+    messages of that time, the offsets are those of the archive.
     """
     topics = [settings.reads(topic) for topic in LINKS[name].inputs if topic not in FROM_OPERATORS]
-    offsets = KafkaOffsets(settings.kafka.bootstrap or "", topics)
-    return {**offsets.ends(), **offsets.since(max(0, start - duration_ms(settings.watermark.max_ahead)))}
+    offsets, arrived = (
+        KafkaOffsets(settings.kafka.bootstrap or "", topics),
+        start - duration_ms(settings.watermark.max_ahead),
+    )
+    found = {**offsets.ends(), **offsets.since(max(0, arrived))}
+    return found | {
+        place: min(offset, found.get(place, offset))
+        for place, offset in archive_begin(settings, topics, arrived).items()
+    }
 
 
 def _first(settings: Settings, program: VersionProgram, begin: Mapping[str, Offsets]) -> int | None:

@@ -104,7 +104,10 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
 
 
 def _needed(version: Version, others: Iterable[Version]) -> tuple[str, ...]:
-    """The jobs of a version whose output another version reads, and the jobs of the version that these read."""
+    """The jobs of a version whose output another version reads, and the jobs of the version that these read.
+
+    A job that only one version has, as the archive, stays with the topics that it reads.
+    """
     wanted = {
         topic
         for other in others
@@ -117,6 +120,8 @@ def _needed(version: Version, others: Iterable[Version]) -> tuple[str, ...]:
         if wanted & set(LINKS[name].outputs):
             kept.add(name)
             wanted |= set(LINKS[name].inputs)
+    written = {topic for name in kept for topic in LINKS[name].outputs}
+    kept |= {name for name in version.jobs if not LINKS[name].replayed and written & set(LINKS[name].inputs)}
     return tuple(name for name in version.jobs if name in kept)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import structlog
 
+from engine.kafka.admin import topic_ids
 from engine.locks import try_lock
 from engine.spark.checkpoint_offsets import initial_offsets, offsets_of
 from engine.spark.query import Runtime, checkpoint_id
@@ -49,16 +50,19 @@ class ArchiveJob:
         listener: Is called with the report of each micro-batch.
 
     Raises:
-        NewnormalError: ``ALREADY_RUNNING`` if another process writes to this archive; ``ARCHIVE_BROKEN``.
+        NewnormalError: ``ALREADY_RUNNING`` if another process writes to this archive; ``ARCHIVE_OTHER_TOPIC`` if the
+            archive is that of topics that are no more; ``ARCHIVE_BROKEN``; ``KAFKA_UNREACHABLE``.
     """
 
     def __init__(self, settings: Settings, runtime: Runtime, listener: Callable[[ArchiveReport], None]) -> None:
         assert settings.archive.path is not None
-        self.listener, self.stopping, self.problem = listener, threading.Event(), ""
+        self.listener, self.stopping, self._problem = listener, threading.Event(), ""
         self._checkpoint, self._runtime = runtime.checkpoints / ARCHIVE, runtime
         self._held, self._writers = ExitStack(), dict[str, ArchiveWriter]()
+        ids = topic_ids(runtime.bootstrap, [folder.topic for folder, _ in archived(settings)])
         for folder, record in archived(settings):
             self._lock(folder.root / "_writing" / f"{folder.topic}.lock")
+            folder.check_topic(ids.get(folder.topic, ""))
             self._writers[folder.topic] = ArchiveWriter(folder, record)
 
     @property
@@ -86,6 +90,10 @@ class ArchiveJob:
             records += self._insist(writer, name, some, start, end)
         self.listener(ArchiveReport(rows.num_rows, records, time.perf_counter() - began))
 
+    def problem(self) -> str | None:
+        """What keeps the job from writing, in a sentence; ``None`` if nothing does."""
+        return self._problem or None
+
     def stop(self) -> None:
         """Stops waiting for files that cannot be written; the next start repeats the present micro-batch."""
         self.stopping.set()
@@ -102,10 +110,10 @@ class ArchiveJob:
         while True:
             try:
                 records = writer.write(name, rows, start, end)
-                self.problem = ""
+                self._problem = ""
                 return records
             except OSError as error:
-                self.problem = f"archive: cannot write, Kafka holds what comes: {error}"
+                self._problem = f"archive: cannot write, Kafka holds what comes: {error}"
                 log.warning("the archive cannot be written, it will try again", in_s=wait, reason=str(error))
                 if self.stopping.wait(wait):
                     raise

@@ -135,6 +135,21 @@ class TopicFolder:
         found = [_read(file) for file in self.messages.glob("*.parquet")]
         return sorted(found, key=lambda write: (sum(write.end.values()), sum(write.start.values())))
 
+    def check_topic(self, identity: str) -> None:
+        """Keeps the identity of the topic, and refuses another one: its offsets mean other messages.
+
+        Raises:
+            NewnormalError: ``ARCHIVE_OTHER_TOPIC``.
+        """
+        file = self.messages.with_name(f"{self.topic}.id")
+        kept = file.read_text() if file.exists() else identity
+        if kept != identity:
+            what = f"the archive is that of topic {self.topic} with identity {kept}, now it has {identity}"
+            accepted = f"another archive.path; or {self.records} and {self.messages} moved away, with {file.name}"
+            raise NewnormalError("ARCHIVE_OTHER_TOPIC", what, str(self.root), accepted, "nothing was written")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(identity)
+
 
 def write_name(checkpoint: str, batch: int) -> str:
     """The name of a write.

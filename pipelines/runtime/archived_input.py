@@ -1,0 +1,132 @@
+"""Decides at each start of a job whether it reads the log, or the archive before it.
+
+The archive has the rows and offsets of the log, so both are read by one query with one checkpoint, one after the
+other: the query on the archive ends where the archive ended when it started, and the next start of the same query reads
+Kafka from there. The offsets in the checkpoint are all that says where the job is, so whatever fails in between is
+repeated by the next start. If Kafka has deleted more meanwhile, the next start reads the archive again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import structlog
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from engine.kafka.offsets import KafkaOffsets, Offsets
+from engine.spark.checkpoint_offsets import committed_offsets, initial_offsets
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
+from pipelines.jobs.archive.archived import readers
+from pipelines.jobs.archive.reader import ArchiveReader
+from pipelines.jobs.archive.source import archive_rows
+
+_FILE = "archive.json"
+Places = dict[str, dict[str, int]]
+"""The next offset of each partition, by topic and partition (as text), as Spark has it."""
+
+log = structlog.get_logger()
+
+
+class ArchivedInput:
+    """The archive as the input of jobs, before the log.
+
+    Args:
+        settings: The settings, with the address of Kafka filled in.
+        checkpoints: Directory of the jobs' checkpoints.
+        begin: Where jobs without a checkpoint begin to read, by job; they begin in the archive if the log has not got
+            so far back.
+    """
+
+    def __init__(self, settings: Settings, checkpoints: Path, begin: Mapping[str, Offsets]) -> None:
+        self._settings, self._checkpoints, self._begin = settings, checkpoints, begin
+        self._reading: set[str] = set()
+
+    def rows(self, spark: SparkSession, job: str, topics: Sequence[str]) -> DataFrame | None:
+        """Kafka rows of the archive that a job reads before the log; ``None`` if the log has all that it needs.
+
+        Raises:
+            NewnormalError: ``ARCHIVE_GAP`` if messages that the job needs are neither in the archive nor in the log.
+            KafkaException: Kafka does not answer; a `TimeoutError` if it takes too long.
+        """
+        self._reading.discard(job)
+        archives = readers(self._settings)
+        if not set(topics) <= archives.keys():
+            return None
+        archives = {topic: archives[topic] for topic in topics}
+        starts = KafkaOffsets(self._settings.kafka.bootstrap or "", topics).starts()
+        places = self._next(job, starts)
+        if all(places.get(topic, {}).get(str(p), first) >= first for (topic, p), first in starts.items()):
+            (self._checkpoints / job / _FILE).unlink(missing_ok=True)
+            return None
+        ends = _ends(archives, places, starts)
+        self._keep(job, places)
+        self._reading.add(job)
+        log.info("the job reads the archive before the log", job=job, messages=_count(places, ends))
+        return archive_rows(spark, archives, places, ends, self._settings.engine.max_records)
+
+    def through(self, job: str, query: StreamingQuery) -> bool:
+        """True if a query that read the archive has come to its end, so that the job goes on with the log."""
+        return job in self._reading and not query.isActive and query.exception() is None
+
+    def _next(self, job: str, starts: Offsets) -> Places:
+        """Where the job goes on: by its checkpoint, or where it began or begins; empty if with the log's start."""
+        checkpoint = self._checkpoints / job
+        kept = committed_offsets(checkpoint)
+        if (checkpoint / _FILE).exists():
+            return kept or dict(json.loads((checkpoint / _FILE).read_text()))
+        begin = self._begin.get(job, {})
+        if kept or initial_offsets(checkpoint) or not begin:
+            return {}
+        found: Places = {}
+        for (topic, partition), first in starts.items():
+            found.setdefault(topic, {})[str(partition)] = begin.get((topic, partition), first)
+        return found
+
+    def _keep(self, job: str, places: Places) -> None:
+        """Keeps that the job has begun in the archive, and where: its first micro-batch may have to be repeated."""
+        file = self._checkpoints / job / _FILE
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            made = file.with_suffix(".new")
+            made.write_text(json.dumps(places))
+            made.replace(file)
+
+
+def archive_begin(settings: Settings, topics: Sequence[str], arrived: int) -> Offsets:
+    """The offsets of the first messages in the archive that arrived at or after an instant (epoch milliseconds)."""
+    found = {topic: reader.since(arrived) for topic, reader in readers(settings).items() if topic in topics}
+    return {(topic, partition): offset for topic, places in found.items() for partition, offset in places.items()}
+
+
+def _ends(archives: Mapping[str, ArchiveReader], places: Places, starts: Offsets) -> Places:
+    """Where the archive ends for a job.
+
+    Raises:
+        NewnormalError: ``ARCHIVE_GAP``.
+    """
+    ends: Places = {}
+    missing: dict[str, int] = {}
+    for (topic, partition), first in sorted(starts.items()):
+        place, archive = places[topic][str(partition)], archives[topic]
+        end = max(place, archive.end.get(partition, 0))
+        lost = max(0, archive.start.get(partition, first) - place) if place < first else 0
+        lost += max(0, first - end)
+        if lost:
+            missing[f"{topic}/{partition}"] = lost
+        ends.setdefault(topic, {})[str(partition)] = end
+    if missing:
+        told = ", ".join(f"{place}: {lost}" for place, lost in missing.items())
+        what = f"messages that are neither in the archive nor in Kafka, by topic and partition, at most: {told}"
+        accepted = "a later begin; or the archive's missing files, from a backup"
+        root = str(next(iter(archives.values())).folder.root)
+        raise NewnormalError("ARCHIVE_GAP", what, root, accepted, "nothing was started")
+    return ends
+
+
+def _count(places: Places, ends: Places) -> int:
+    """Number of offsets between two places."""
+    return sum(offset - places[topic][p] for topic, some in ends.items() for p, offset in some.items())
