@@ -28,8 +28,8 @@ class Link:
         folder: Folder of the job below ``pipelines/jobs``.
         inputs: Names of the topics that the job reads, without the namespace.
         outputs: Names of the topics that the job writes, without the namespace; the topic of late records is the last.
-        build: Builds the job from the settings; ``None`` for jobs that write elsewhere than to Kafka, by queries of their
-            own (`pipelines.jobs.index.job`, `pipelines.jobs.archive.job`).
+        build: Builds the job from the settings; ``None`` for jobs that write elsewhere than to Kafka, by queries of
+            their own (`pipelines.jobs.index.job`, `pipelines.jobs.archive.job`).
         does: What the job does, for the generated docs.
         stores: Where the job writes to if it writes to no topics, for the generated docs.
         needs: The setting without which the job does not run, by its dotted name; empty: it always runs.

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import structlog
+from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -20,7 +21,7 @@ from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spark.checkpoint_offsets import committed_offsets, initial_offsets
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.archive.archived import readers
+from pipelines.jobs.archive.archived import archived, readers
 from pipelines.jobs.archive.reader import ArchiveReader
 from pipelines.jobs.archive.source import archive_rows
 
@@ -50,18 +51,19 @@ class ArchivedInput:
 
         Raises:
             NewnormalError: ``ARCHIVE_GAP`` if messages that the job needs are neither in the archive nor in the log.
-            KafkaException: Kafka does not answer; a `TimeoutError` if it takes too long.
         """
         self._reading.discard(job)
-        archives = readers(self._settings)
-        if not set(topics) <= archives.keys():
+        if not set(topics) <= {folder.topic for folder, _ in archived(self._settings)}:
             return None
-        archives = {topic: archives[topic] for topic in topics}
-        starts = KafkaOffsets(self._settings.kafka.bootstrap or "", topics).starts()
+        try:
+            starts = KafkaOffsets(self._settings.kafka.bootstrap or "", topics).starts()
+        except (KafkaException, TimeoutError):
+            return None  # a query on Kafka waits for it, or is started again
         places = self._next(job, starts)
         if all(places.get(topic, {}).get(str(p), first) >= first for (topic, p), first in starts.items()):
             (self._checkpoints / job / _FILE).unlink(missing_ok=True)
             return None
+        archives = readers(self._settings, topics)
         ends = _ends(archives, places, starts)
         self._keep(job, places)
         self._reading.add(job)
@@ -98,7 +100,7 @@ class ArchivedInput:
 
 def archive_begin(settings: Settings, topics: Sequence[str], arrived: int) -> Offsets:
     """The offsets of the first messages in the archive that arrived at or after an instant (epoch milliseconds)."""
-    found = {topic: reader.since(arrived) for topic, reader in readers(settings).items() if topic in topics}
+    found = {topic: reader.since(arrived) for topic, reader in readers(settings, topics).items()}
     return {(topic, partition): offset for topic, places in found.items() for partition, offset in places.items()}
 
 

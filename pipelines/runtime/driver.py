@@ -72,14 +72,14 @@ class Driver:
         program: Program = CHAIN,
         begin: Mapping[str, Offsets] | None = None,
     ) -> None:
-        jobs = program.names if jobs is None else jobs
+        jobs = [name for name in program.names if program.wanted(name, settings)] if jobs is None else jobs
         unknown = [name for name in jobs if name not in program.names]
         if unknown:
             raise NewnormalError(
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
             )
         self.settings, self.program, self.begin = settings, program, begin or {}
-        self.names = [name for name in program.names if name in jobs and program.wanted(name, settings)]
+        self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.status = StatusCollector(
             self.names, live_from if live_from is not None else int(time.time() * 1000), delay

@@ -50,12 +50,17 @@ class ArchiveJob:
         listener: Is called with the report of each micro-batch.
 
     Raises:
-        NewnormalError: ``ALREADY_RUNNING`` if another process writes to this archive; ``ARCHIVE_OTHER_TOPIC`` if the
-            archive is that of topics that are no more; ``ARCHIVE_BROKEN``; ``KAFKA_UNREACHABLE``.
+        NewnormalError: ``SETTING_INVALID`` without ``archive.path``; ``ALREADY_RUNNING`` if another process writes to
+            this archive; ``ARCHIVE_OTHER_TOPIC`` if the archive is that of topics that are no more; ``ARCHIVE_BROKEN``;
+            ``KAFKA_UNREACHABLE``.
     """
 
     def __init__(self, settings: Settings, runtime: Runtime, listener: Callable[[ArchiveReport], None]) -> None:
-        assert settings.archive.path is not None
+        if settings.archive.path is None:
+            accepted = "a folder"
+            raise NewnormalError(
+                "SETTING_INVALID", "archive.path is empty", "archive.path", accepted, "nothing was started"
+            )
         self.listener, self.stopping, self._problem = listener, threading.Event(), ""
         self._checkpoint, self._runtime = runtime.checkpoints / ARCHIVE, runtime
         self._held, self._writers = ExitStack(), dict[str, ArchiveWriter]()

@@ -67,7 +67,7 @@ class ArchiveWriter:
         Raises:
             OSError: If a file cannot be written; the call may be repeated.
         """
-        if name in self._done or all(self._ends.get(p, -1) >= offset for p, offset in end.items()):
+        if name in self._done or all(self._ends.get(p, 0) >= offset for p, offset in end.items()):
             return 0
         rows = self._news(rows)
         listed: list[pa.Table] = []
