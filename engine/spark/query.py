@@ -96,6 +96,8 @@ def start(
         begin: Where a new checkpoint begins to read: the offset of some partitions; the others begin with their first
             message. A checkpoint that exists knows its place; one with an initial state (`engine.state.initial`) that
             was never started begins where that says.
+        instead: Kafka rows from elsewhere, with the offsets of the topics; see `read`. The query ends with them, and
+            the next one on the same checkpoint reads Kafka from there.
     """
     writer: list[TransactionalWriter] = []
 
@@ -112,9 +114,10 @@ def start(
     most = runtime.max_records if any(source.columnar for source in job.inputs) else runtime.max_messages
     checkpoint = runtime.checkpoints / job.name
     given = initial.offsets(checkpoint)
-    rows = read(spark, job.topics, runtime, most, begin if given is None else given)
+    first = begin if given is None else given
+    rows = read(spark, job.topics, runtime, most, first) if instead is None else instead
     plan = operated(rows, job, runtime.shards, None if given is None else checkpoint)
-    return _start(plan, job.name, runtime, write)
+    return _start(plan, job.name, runtime, write, ends=instead is not None)
 
 
 def operated(rows: DataFrame, job: Job, shards: int, checkpoint: Path | None = None) -> DataFrame:
@@ -158,7 +161,8 @@ def drain(
         most: Largest number of messages in a micro-batch.
         every: Milliseconds for which messages are gathered, unless there are enough for a micro-batch before.
     """
-    rows = read(spark, topics, runtime, most, gather=every).coalesce(1)
+    begin = initial.offsets(runtime.checkpoints / name)
+    rows = read(spark, topics, runtime, most, begin, gather=every).coalesce(1)
     return _start(rows, name, runtime, lambda frame, batch_id: write(frame.toArrow(), batch_id))
 
 

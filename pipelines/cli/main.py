@@ -26,6 +26,7 @@ from pipelines.cli import (
     log_output,
     play,
     replay,
+    retention,
     rule,
     run,
     savepoint,
@@ -70,6 +71,7 @@ app.command()(replay.replay)
 app.command()(versions.versions)
 app.command()(versions.promote)
 app.command()(versions.retire)
+app.command()(retention.retention)
 app.command()(status.status)
 app.command()(score.score)
 app.command()(evaluate.evaluate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated, Literal
 
 import typer
@@ -61,6 +62,7 @@ def run(
     from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.versions.program import VersionProgram  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
 
     files = [job for job in jobs or () if is_file(job)]
     if files and len(files) < len(jobs or ()):
@@ -78,5 +80,7 @@ def run(
             program, settings = VersionProgram(known), known.load(**given)
         driver = Driver(servers.settings(settings), jobs, write_again=write_again, take_over=take_over, program=program)
         bounded = BoundedRun(driver) if until else None
-        with watching(driver) as watch:
+        with watching(driver) as watch, ExitStack() as beside:
+            if not files:
+                beside.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
             watch.until(bounded.done if bounded else lambda: False)

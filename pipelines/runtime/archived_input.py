@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spark.checkpoint_offsets import committed_offsets, initial_offsets
 from engine.spec.errors import NewnormalError
+from engine.state import initial
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.archived import archived, readers
 from pipelines.jobs.archive.reader import ArchiveReader
@@ -80,7 +81,7 @@ class ArchivedInput:
         kept = committed_offsets(checkpoint)
         if (checkpoint / _FILE).exists():
             return kept or dict(json.loads((checkpoint / _FILE).read_text()))
-        begin = self._begin.get(job, {})
+        begin = initial.offsets(checkpoint) or self._begin.get(job, {})
         if kept or initial_offsets(checkpoint) or not begin:
             return {}
         found: Places = {}
@@ -96,6 +97,11 @@ class ArchivedInput:
             made = file.with_suffix(".new")
             made.write_text(json.dumps(places))
             made.replace(file)
+
+
+def reads_archive(checkpoint: Path) -> bool:
+    """Whether a job reads the archive, or will go on with it at its next start."""
+    return (checkpoint / _FILE).exists()
 
 
 def archive_begin(settings: Settings, topics: Sequence[str], arrived: int) -> Offsets:

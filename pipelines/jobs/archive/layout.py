@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -134,6 +135,22 @@ class TopicFolder:
         """
         found = [_read(file) for file in self.messages.glob("*.parquet")]
         return sorted(found, key=lambda write: (sum(write.end.values()), sum(write.start.values())))
+
+    def delete_day(self, day: str) -> None:
+        """Deletes a day, for readers at once; a repetition completes what was interrupted."""
+        aside = self.root / "_deleting" / self.topic / day
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        self.day(day).rename(aside)
+        shutil.rmtree(aside)
+
+    def forget(self) -> None:
+        """Removes the lists of messages of the oldest writes, all records of which were deleted."""
+        there = set(self.days())
+        for write in self.writes():
+            if not there or there & set(write.days) or min(there) < max(write.days, default=""):
+                return
+            self.listed(write.name).unlink(missing_ok=True)
 
     def check_topic(self, identity: str) -> None:
         """Keeps the identity of the topic, and refuses another one: its offsets mean other messages.

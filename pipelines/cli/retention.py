@@ -1,0 +1,66 @@
+"""`newnormal retention`: deletes what is older than the settings say, or shows what would go."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dashboards.live_view import size
+from deploy.embedded.services import running
+from engine.explain.printing import cell
+from engine.spec.duration import iso
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import load
+
+if TYPE_CHECKING:
+    from pipelines.versions.retention import Old
+
+
+def retention(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Delete what is older than the settings say: indices, days of the archive, and late records in Kafka.
+
+    The settings are [bold]retention.indices[/bold], [bold]retention.archive[/bold] and [bold]retention.late[/bold]; a
+    running pipeline does this regularly by itself. What a running replay or a savepoint needs stays, and the list says
+    so.
+    """
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  servers: only for this command
+    from pipelines.versions.retention import Retention  # noqa: PLC0415  servers: only for this command
+
+    settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))
+    policy, console = settings.retention, Console(highlight=False)
+    told = {"indices": policy.indices, "archive": policy.archive, "late records": policy.late}
+    said = {what: f"{kept} are kept" if kept else "no limit" for what, kept in told.items()}
+    console.print(", ".join(f"{what}: {text}" for what, text in said.items()))
+    retaining = Retention(settings, Registry(settings))
+    found = retaining.find(int(time.time() * 1000))
+    if found:
+        console.print(_table(found))
+    going = [old for old in found if not old.needed]
+    total = f"{len(going)} of {len(found)}, {size(sum(old.size for old in going))}"
+    if dry_run:
+        console.print(f"would delete {total}" if found else "nothing is too old")
+        return
+    for topic in retaining.late_topics():
+        console.print(f"topic {topic}: Kafka keeps its messages for {policy.late}")
+    retaining.delete(found)
+    console.print(f"deleted {total}" if found else "nothing is too old")
+
+
+def _table(found: list[Old]) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in ("what", "name", "event times until", "size", "stays, because"):
+        table.add_column(column, overflow="fold")
+    for old in found:
+        until = iso(old.end)[:16].replace("T", " ")
+        table.add_row(cell(old.kind), cell(old.name), cell(until), cell(size(old.size)), cell(old.needed))
+    return table
