@@ -21,7 +21,7 @@ def check(bootstrap: str, checkpoints: Path, needed: Mapping[str, Offsets], poli
         bootstrap: ``host:port`` of a broker.
         checkpoints: Directory of the jobs' checkpoints.
         needed: For each job with a checkpoint: the next offset of each partition that it reads.
-        policy: ``"fail"``: a start is refused; any other: the jobs begin with the first message that is there.
+        policy: ``"earliest"``: the jobs begin with the first message that is there; any other: the start is refused.
         setting: Name of the setting with the policy.
 
     Raises:
@@ -38,10 +38,10 @@ def check(bootstrap: str, checkpoints: Path, needed: Mapping[str, Offsets], poli
     gone = [text for job, offsets in needed.items() for text in missing(job, offsets, first)]
     if not gone:
         return
-    if policy == "fail":
+    if policy != "earliest":
         accepted = (
-            f'{setting} = "earliest", which leaves these messages out; or `newnormal replay` into another version; or '
-            "a longer kafka.retention the next time"
+            f'{setting} = "earliest", which leaves these messages out, or "archive", if the archive has them; or '
+            "`newnormal replay` into another version; or a longer kafka.retention the next time"
         )
         raise NewnormalError("OFFSETS_MISSING", "; ".join(gone), str(checkpoints), accepted, "nothing was started")
     log.warning("messages that Kafka has removed are left out", policy=policy, reason="; ".join(gone))

@@ -58,6 +58,7 @@ def replay(
     """
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.query.control_topics import instant  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  servers: only for this command
     from pipelines.versions import replay as replays  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.versions.plan import differing, planned  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
@@ -71,4 +72,5 @@ def replay(
         asked.load(**given)  # refuses wrong settings before the version is stored
         free = not (start or end or config) and job == "extractor" and base == FIRST
         version = replays.registered(registry, asked, free)
-        replays.replay(version, registry, servers.settings, given, take_over)
+        with RegularRetention(servers.settings(settings), registry):
+            replays.replay(version, registry, servers.settings, given, take_over)

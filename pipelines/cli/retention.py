@@ -17,7 +17,7 @@ from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, ove
 from pipelines.contracts.settings import load
 
 if TYPE_CHECKING:
-    from pipelines.versions.retention import Old
+    from pipelines.retention.retention import Old
 
 
 def retention(
@@ -33,8 +33,8 @@ def retention(
     running pipeline does this regularly by itself. What a running replay or a savepoint needs stays, and the list says
     so.
     """
+    from pipelines.retention.retention import Retention  # noqa: PLC0415  servers: only for this command
     from pipelines.versions.registry import Registry  # noqa: PLC0415  servers: only for this command
-    from pipelines.versions.retention import Retention  # noqa: PLC0415  servers: only for this command
 
     settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))
     policy, console = settings.retention, Console(highlight=False)

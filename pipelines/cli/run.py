@@ -55,6 +55,7 @@ def run(
     there. Windows that are still open then stay open until more records come.
     """
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.bounded import BoundedRun  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.own_jobs import is_file, load_jobs  # noqa: PLC0415  Spark and servers: only for this command
@@ -62,7 +63,6 @@ def run(
     from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.versions.program import VersionProgram  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
 
     files = [job for job in jobs or () if is_file(job)]
     if files and len(files) < len(jobs or ()):

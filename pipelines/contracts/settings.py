@@ -92,10 +92,10 @@ class EngineSettings(_Section):
     max_messages: Whole = Field(
         400_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads JSON topics"
     )
-    on_missing_offsets: Literal["fail", "earliest"] = Field(
+    on_missing_offsets: Literal["fail", "earliest", "archive"] = Field(
         "fail",
         description="what a start does if Kafka has removed messages that a job has not read: `fail`: it is refused; "
-        "`earliest`: they are left out",
+        "`earliest`: they are left out; `archive`: the job reads them from the archive",
     )
     driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")
 

@@ -18,9 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.kafka.offsets import KafkaOffsets, Offsets
-from engine.spark.checkpoint_offsets import committed_offsets, initial_offsets
+from engine.spark.checkpoint_offsets import next_offsets
 from engine.spec.errors import NewnormalError
-from engine.state import initial
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.archived import archived, readers
 from pipelines.jobs.archive.reader import ArchiveReader
@@ -54,13 +53,13 @@ class ArchivedInput:
             NewnormalError: ``ARCHIVE_GAP`` if messages that the job needs are neither in the archive nor in the log.
         """
         self._reading.discard(job)
-        if not set(topics) <= {folder.topic for folder, _ in archived(self._settings)}:
+        if not self._archives(topics):
             return None
         try:
             starts = KafkaOffsets(self._settings.kafka.bootstrap or "", topics).starts()
         except (KafkaException, TimeoutError):
             return None  # a query on Kafka waits for it, or is started again
-        places = self._next(job, starts)
+        places = self._next(job, topics, starts)
         if all(places.get(topic, {}).get(str(p), first) >= first for (topic, p), first in starts.items()):
             (self._checkpoints / job / _FILE).unlink(missing_ok=True)
             return None
@@ -75,18 +74,31 @@ class ArchivedInput:
         """True if a query that read the archive has come to its end, so that the job goes on with the log."""
         return job in self._reading and not query.isActive and query.exception() is None
 
-    def _next(self, job: str, starts: Offsets) -> Places:
-        """Where the job goes on: by its checkpoint, or where it began or begins; empty if with the log's start."""
+    def may_read(self, job: str, topics: Sequence[str]) -> bool:
+        """Whether a job with a checkpoint goes on in the archive if Kafka has no longer what it must read next.
+
+        So does a job that has begun in the archive, and any other if the settings say so.
+        """
+        if not self._archives(topics):
+            return False
+        return self._settings.engine.on_missing_offsets == "archive" or reads_archive(self._checkpoints / job)
+
+    def _archives(self, topics: Sequence[str]) -> bool:
+        """Whether there is an archive of all of some topics."""
+        return set(topics) <= {folder.topic for folder, _ in archived(self._settings)}
+
+    def _next(self, job: str, topics: Sequence[str], starts: Offsets) -> Places:
+        """Where a job goes on: by its checkpoint, or where it begins; empty if it reads the log only."""
         checkpoint = self._checkpoints / job
-        kept = committed_offsets(checkpoint)
-        if (checkpoint / _FILE).exists():
-            return kept or dict(json.loads((checkpoint / _FILE).read_text()))
-        begin = initial.offsets(checkpoint) or self._begin.get(job, {})
-        if kept or initial_offsets(checkpoint) or not begin:
+        places = next_offsets(checkpoint)
+        if places and not self.may_read(job, topics):
             return {}
+        if not places and reads_archive(checkpoint):
+            return dict(json.loads((checkpoint / _FILE).read_text()))
         found: Places = {}
+        places = places or self._begin.get(job, {})
         for (topic, partition), first in starts.items():
-            found.setdefault(topic, {})[str(partition)] = begin.get((topic, partition), first)
+            found.setdefault(topic, {})[str(partition)] = places.get((topic, partition), first)
         return found
 
     def _keep(self, job: str, places: Places) -> None:

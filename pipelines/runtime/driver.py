@@ -92,7 +92,7 @@ class Driver:
             trigger=settings.engine.trigger,
             max_records=settings.engine.max_records,
             max_messages=settings.engine.max_messages,
-            skip_missing=settings.engine.on_missing_offsets != "fail",
+            skip_missing=settings.engine.on_missing_offsets == "earliest",
             ledger=settings.topic(topics.LEDGER),
             owner=settings.owner,
         )
@@ -137,7 +137,8 @@ class Driver:
         check_layout(self.runtime.checkpoints, [job.name for job in jobs], self.runtime.shards, "engine.shards")
         self._check_output(jobs)
         checkpoints = self.runtime.checkpoints
-        needed = {name: next_offsets(checkpoints / name) for name in self.names}
+        of_log = [name for name in self.names if not self.archived.may_read(name, self.program.reads(name, settings))]
+        needed = {name: next_offsets(checkpoints / name) for name in of_log}
         policy, setting = settings.engine.on_missing_offsets, "engine.on_missing_offsets"
         retained.check(self.runtime.bootstrap, checkpoints, needed, policy, setting)
         self.program.check(self.names, settings, self.runtime.checkpoints)

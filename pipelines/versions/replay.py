@@ -25,7 +25,6 @@ from pipelines.versions.plan import same
 from pipelines.versions.program import VersionProgram
 from pipelines.versions.progress import ReplayProgress
 from pipelines.versions.registry import Registry
-from pipelines.versions.retention import RegularRetention
 from pipelines.versions.version import Version
 
 _BATCH_BYTES = 64 << 20
@@ -113,7 +112,7 @@ def replay(
             log.info("the replay has caught up, the version is live", version=version.name, **progress.summary())
         return False
 
-    with watching(driver, progress.look) as watch, RegularRetention(driver.settings, registry):
+    with watching(driver, progress.look) as watch:
         watch.until(done)
     log.info("the replay is complete", version=version.name, **progress.summary())
     registry.put(version.model_copy(update={"ended": True}))

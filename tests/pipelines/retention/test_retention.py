@@ -20,8 +20,10 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.archive.layout import TopicFolder
 from pipelines.jobs.archive.reader import ArchiveReader
 from pipelines.jobs.archive.writer import ArchiveWriter
+from pipelines.retention.retention import Old, Retention
+from pipelines.savepoints.catalogue import Catalogue
+from pipelines.savepoints.savepoint import SavedJob, Savepoint
 from pipelines.versions.registry import Registry
-from pipelines.versions.retention import Old, Retention
 from pipelines.versions.version import Version
 
 NOW = epoch_ms("2026-11-22T12:00:00Z")
@@ -85,6 +87,13 @@ def test_old_indices_and_days_go_and_those_that_a_replay_needs_stay(settings: Se
     (checkpoint / "archive.json").write_text("{}")
     assert named(retention.find(NOW))[f"{old}{DAYS[1]}"] == reads, "its first micro-batch is not completed"
     (checkpoint / "commits" / "0").write_text("v1\n{}")
+    kept = SavedJob(batch=0, offsets={folder.topic: {"0": 1}})
+    savepoint = Savepoint(name="before", version="v1", created=NOW, program="1", settings={}, jobs={"extractor": kept})
+    manifest = settings.folder("savepoints") / "before" / "savepoint.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text(savepoint.model_dump_json())
+    assert named(retention.find(NOW))[f"{old}{DAYS[1]}"] == "savepoint before needs it"
+    Catalogue(settings).delete(savepoint)
     found = retention.find(NOW)
     assert named(found)[f"{old}{DAYS[1]}"] == ""
     retention.delete(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
@@ -27,9 +27,10 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
 from pipelines.jobs.archive.archived import archived
-from pipelines.jobs.archive.layout import DAY_MS, TopicFolder
+from pipelines.jobs.archive.layout import DAY_MS, TopicFolder, Write
 from pipelines.jobs.index.partition import Partition
 from pipelines.runtime.archived_input import reads_archive
+from pipelines.savepoints.catalogue import Catalogue
 from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version
 
@@ -140,14 +141,20 @@ class Retention:
                 yield Old("archive", f"{folder.topic}/day={day}", day_end(day), size, needed.get(day, ""))
 
     def _needed(self, folder: TopicFolder, versions: Iterable[Version]) -> dict[str, str]:
-        """The days of a topic that a version has not read yet, and who that is."""
+        """The days of a topic that are still needed, and by whom."""
         found: dict[str, str] = {}
         writes = folder.writes()
         for version in versions:
             for places in self._places(version, folder.topic):
-                unread = [w for w in writes if any(end > places.get(p, 0) for p, end in w.end.items())]
-                days = {day for write in unread for day in write.days}
-                found |= {day: f"version {version.name} reads it" for day in days if self._within(version, day)}
+                found |= {
+                    day: f"version {version.name} reads it"
+                    for day in _from(writes, places)
+                    if version.start is None or day_end(day) > version.start
+                }
+            for savepoint in Catalogue(self._settings.of(version.names)).all():
+                for job in savepoint.jobs.values():
+                    if places := _of(job.offsets, folder.topic):
+                        found |= dict.fromkeys(_from(writes, places), f"savepoint {savepoint.name} needs it")
         return found
 
     def _places(self, version: Version, topic: str) -> Iterator[dict[int, int]]:
@@ -159,10 +166,7 @@ class Retention:
             checkpoint = mine.folder("checkpoints") / name
             read = committed_offsets(checkpoint)
             if reads_archive(checkpoint) or (version.start is not None and not version.ended and not read):
-                yield {int(p): offset for p, offset in read.get(topic, {}).items()}
-
-    def _within(self, version: Version, day: str) -> bool:
-        return version.start is None or day_end(day) > version.start
+                yield _of(read, topic)
 
     def _client(self) -> Elasticsearch:
         return Elasticsearch(self._settings.elasticsearch.url or "", request_timeout=30, max_retries=0)
@@ -201,6 +205,16 @@ class RegularRetention:
             except (NewnormalError, ApiError, TransportError, KafkaException, OSError) as error:
                 log.warning("could not delete what is older than the retention, will try again", reason=str(error))
             self._ended.wait(self._seconds)
+
+
+def _of(offsets: Mapping[str, Mapping[str, int]], topic: str) -> dict[int, int]:
+    """The offsets of one topic, from those in the form of Spark."""
+    return {int(p): offset for p, offset in offsets.get(topic, {}).items()}
+
+
+def _from(writes: Iterable[Write], places: Mapping[int, int]) -> set[str]:
+    """The days of which the archive has records in messages from some offsets on."""
+    return {day for w in writes if any(end > places.get(p, 0) for p, end in w.end.items()) for day in w.days}
 
 
 def index_end(name: str) -> int | None:
