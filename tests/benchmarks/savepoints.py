@@ -110,11 +110,11 @@ def run(series: int = 100_000) -> dict[str, Any]:
     """Measures both; returns the figures."""
     with tempfile.TemporaryDirectory(prefix="newnormal-savepoints-") as folder:
         asked = load(state_dir=Path(folder) / "servers", **{"console.port": 0})
-        with embedded(asked, elasticsearch=False) as servers:
+        with embedded(asked) as servers:
             given = {
                 "STATE_DIR": str(Path(folder) / "jobs"),
                 "KAFKA__BOOTSTRAP": servers.settings(asked).kafka.bootstrap or "",
-                "ELASTICSEARCH__URL": "http://127.0.0.1:1",  # nothing asks it without the sink
+                "ELASTICSEARCH__URL": servers.settings(asked).elasticsearch.url or "",
                 "CONSOLE__PORT": "0",
             }
             environment = os.environ | {f"NEWNORMAL_{name}": value for name, value in given.items()}
