@@ -1,6 +1,6 @@
 """The commands of docs/replay.md, run as a user would run them, in order; with the pictures of the page on request.
 
-``NEWNORMAL_PICTURES=1`` writes the pictures of the page anew, from what the commands showed.
+``NEWNORMAL_SCREENSHOTS=docs`` writes the pictures of the page anew, from what the commands showed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ class Shell:
         command = folder / "bin" / "newnormal"
         command.write_text(f'#!/bin/sh\nexec {sys.executable} -m pipelines.cli.main "$@"\n')
         command.chmod(0o755)
-        mine = {name: value for name, value in os.environ.items() if name != "NEWNORMAL_PICTURES"}
-        self.environment = mine | {
+        self.environment = os.environ | {
             "PATH": f"{folder / 'bin'}:{bin_}:{os.environ['PATH']}",
             "PYTHONPATH": str(DOCS.parent),
             "NEWNORMAL_STATE_DIR": str(folder / "state"),
@@ -97,9 +96,9 @@ def test_the_story_of_the_page_holds_as_it_is_told(tmp_path: Path) -> None:
         report = (tmp_path / "report.html").read_text()
         assert "data:image/" in report
         assert "http://" not in report.replace("http://www.w3.org", "")
-        if os.environ.get("NEWNORMAL_PICTURES"):
-            _picture(shown, "newnormal versions", DOCS / "replay-versions.svg")
-            _photograph(tmp_path / "report.html", DOCS / "replay-report.png")
+        if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
+            _picture(shown, "newnormal versions", Path(folder) / "replay-versions.svg")
+            _photograph(tmp_path / "report.html", Path(folder) / "replay-report.png")
         assert _shown(shell) == {"v1"}
         shell.run(promote)
         assert _shown(shell) == {"v2"}
