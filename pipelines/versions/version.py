@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -93,11 +92,6 @@ def sources(jobs: tuple[str, ...], base: Version) -> dict[str, str]:
     mine = {topic for job in jobs for topic in LINKS[job].outputs}
     others = {topic for link in CHAIN for topic in link.outputs} - mine - OF_ALL_VERSIONS
     return {topic: base.sources.get(topic, base.name) for topic in sorted(others)}
-
-
-def needed(topics: Mapping[str, str], name: str) -> set[str]:
-    """The topics of a version that another one reads, given the other's sources."""
-    return {topic for topic, version in topics.items() if version == name}
 
 
 def _stage(link: Link) -> int:

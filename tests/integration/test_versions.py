@@ -16,43 +16,13 @@ from datagen.sinks import KafkaSink
 from engine.spec.duration import iso
 from pipelines.contracts import topics
 from pipelines.query import tables
+from tests.alias_reader import AliasReader
 from tests.integration.conftest import Pipeline
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 MINUTE, HOUR = 60_000, 3_600_000
 SECOND = "novelties-v2"
-
-
-class Reader:
-    """Searches through the alias all the time, and keeps which versions each answer was made of."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.client = Elasticsearch(pipeline.settings.elasticsearch.url or "", request_timeout=30)
-        self.alias, self.stopping = pipeline.settings.alias, threading.Event()
-        self.seen: list[frozenset[str]] = []
-        self.errors: list[Exception] = []
-        self.thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Reader:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stopping.set()
-        self.thread.join()
-        self.client.close()
-
-    def _run(self) -> None:
-        by_index = {"i": {"terms": {"field": "_index", "size": 1_000}}}
-        while not self.stopping.wait(0.01):
-            try:
-                found = self.client.search(index=self.alias, size=0, aggs=by_index)
-            except Exception as error:
-                self.errors.append(error)
-                return
-            names = [each["key"] for each in found["aggregations"]["i"]["buckets"]]
-            self.seen.append(frozenset("v2" if "-v2-" in name else "v1" for name in names))
 
 
 def test_a_second_version_catches_up_goes_live_is_promoted_under_load_and_equals_the_first(pipeline: Pipeline) -> None:
@@ -80,7 +50,7 @@ def test_a_second_version_catches_up_goes_live_is_promoted_under_load_and_equals
         second = pipeline.spawn("replay", "--as", "v2")
         stored = len(pipeline.documents())
         pipeline.wait("the second version has caught up", lambda: _count(pipeline, "v2") >= stored > 2_000)
-        with Reader(pipeline) as reader:
+        with AliasReader(pipeline.settings.elasticsearch.url or "", pipeline.settings.alias) as reader:
             for name in ("v2", "v1", "v2"):
                 pipeline.command("promote", name)
         assert not reader.errors

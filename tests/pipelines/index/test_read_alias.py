@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 import pytest
@@ -10,38 +9,10 @@ from elasticsearch import Elasticsearch
 
 from pipelines.jobs.index import Sink, SinkConfig
 from pipelines.jobs.index.read_alias import ReadAlias
+from tests.alias_reader import AliasReader
 from tests.pipelines.index.conftest import NOW, novelty, servers
 
 DAY = 86_400_000
-
-
-class Reader:
-    """Searches through the alias again and again, and keeps what it saw."""
-
-    def __init__(self, client: Elasticsearch, alias: str) -> None:
-        self.client, self.alias, self.stopping = client, alias, threading.Event()
-        self.seen: list[frozenset[str]] = []
-        self.errors: list[Exception] = []
-        self.thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Reader:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stopping.set()
-        self.thread.join()
-
-    def _run(self) -> None:
-        by_index = {"indices": {"terms": {"field": "_index", "size": 100}}}
-        while not self.stopping.is_set():
-            try:
-                found = self.client.search(index=self.alias, size=0, aggs=by_index)
-            except Exception as error:
-                self.errors.append(error)
-                return
-            buckets = found["aggregations"]["indices"]["buckets"]
-            self.seen.append(frozenset("v2" if "-v2-" in each["key"] else "v1" for each in buckets))
 
 
 @servers
@@ -53,7 +24,7 @@ def test_a_reader_never_sees_a_gap_a_mix_or_an_error_while_versions_are_promoted
     for sink in (first, second):
         sink.write([novelty("a", at=NOW - 40 * DAY), novelty("a")])
     names = (config.index, f"{config.index}-v2")
-    with Reader(client, config.alias) as reader:
+    with AliasReader(config.url, config.alias) as reader:
         for turn in range(10):
             mine, other = names if turn % 2 else names[::-1]
             for sink in (first, second):  # new indices, old and coming, just before the switch
