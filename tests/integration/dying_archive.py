@@ -13,7 +13,8 @@ from pathlib import Path
 from pipelines.cli.main import main
 from pipelines.jobs.archive import layout, writer
 
-left = int(sys.argv.pop(1))
+left = 0
+"""How many files are still placed before the process ends."""
 
 
 def place(made: Path, final: Path) -> None:
@@ -25,6 +26,7 @@ def place(made: Path, final: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-writer.place = place
 if __name__ == "__main__":
+    left = int(sys.argv.pop(1))
+    writer.place = place
     main()
