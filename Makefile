@@ -10,7 +10,7 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow browser lint format typecheck layers check services-up services-down services-status bench chaos docs mutants clean
+.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long browser lint format typecheck layers check services-up services-down services-status bench chaos docs mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -45,7 +45,10 @@ test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS) || [ $$? = 5 ]
 
 test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks in short
-	$(ONE_THREAD) $(BIN)/python -m pytest -m slow $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "slow and not long" $(ARGS)
+
+test-long: setup ## What takes too long for CI: two versions live at once under load
+	$(ONE_THREAD) $(BIN)/python -m pytest -m long $(ARGS)
 
 test-transcripts: setup ## Every transcript: on the reference, the operator, bounded input, and through Spark
 	NEWNORMAL_TRANSCRIPTS=all $(ONE_THREAD) $(BIN)/python -m pytest -m transcripts $(ARGS)
