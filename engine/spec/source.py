@@ -64,12 +64,12 @@ class Source:
 
     def partitioned_by(self, column: str) -> bool:
         """Whether all records with one value of a column are in one partition of each topic."""
-        by_column = self.record.identity[0] == column and all(step.keeps(column) for step in self.steps)
+        by_column = self.record.identity[:1] == (column,) and all(step.keeps(column) for step in self.steps)
         return self.partitions > 0 and by_column and not self.broadcast
 
     def direct(self, shards: int) -> bool:
         """Whether the partition of a message determines the shard of its records, so that it is routed undecoded."""
-        return self.partitioned_by(self.record.identity[0]) and self.partitions % shards == 0
+        return any(map(self.partitioned_by, self.record.identity[:1])) and self.partitions % shards == 0
 
     def decoded(self) -> pa.Schema:
         """The columns of the records before the steps."""
