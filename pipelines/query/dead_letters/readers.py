@@ -15,6 +15,9 @@ from pipelines.query.dead_letters.letters import Letter, of_topic
 from pipelines.runtime.own_jobs import OwnJobs
 from pipelines.versions.version import Version
 
+KEEPERS = frozenset({"archive"})
+"""Jobs that keep messages as they came and judge none: a replay refuses there again what was refused before."""
+
 HARMLESS = frozenset({topics.NOVELTIES, *topics.FROM_OPERATORS})
 """Topics whose readers keep one record of each identity: a message that is read twice has no effect."""
 
@@ -58,7 +61,7 @@ class Readers:
             return []
         for name, (settings, jobs) in self._of.items():
             home = settings.writes(topics.DEADLETTER)
-            for job in jobs:
+            for job in set(jobs) - KEEPERS:
                 if letter.topic not in LINKS[job].reads(settings) or (home, job) == (each.home, letter.job):
                     continue
                 other = self._in(home).get((job, letter.topic, letter.partition, letter.offset, letter.code))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,9 +33,14 @@ POLICY = {"retention.indices": "30d", "retention.archive": "5d"}
 
 
 @pytest.fixture
-def settings(endpoints: Endpoints, tmp_path: Path) -> Settings:
+def settings(endpoints: Endpoints, tmp_path: Path) -> Iterator[Settings]:
     given = {"namespace": "kept.", "state_dir": tmp_path, "archive.path": tmp_path / "archive", **POLICY}
-    return endpoints.settings(load(**given))
+    settings = endpoints.settings(load(**given))
+    yield settings
+    with Elasticsearch(settings.elasticsearch.url or "") as client:
+        for name in list(client.indices.get(index="kept.*,other.*")):
+            client.indices.delete(index=name)
+    Registry(settings).remove("v2")
 
 
 @pytest.fixture
@@ -77,7 +83,7 @@ def test_old_indices_and_days_go_and_those_that_a_replay_needs_stay(settings: Se
     }  # fmt: skip
     retention.delete(found)
     assert folder.days() == list(DAYS[1:])
-    assert sorted(client.indices.get(index="*novelties-*")) == sorted([daily[1], *others])
+    assert sorted(client.indices.get(index="kept.*,other.*")) == sorted([daily[1], *others])
     assert ArchiveReader(folder, Telemetry).start == {0: 1}
 
     checkpoint = settings.of(v2.names).folder("checkpoints") / "extractor"
@@ -100,8 +106,6 @@ def test_old_indices_and_days_go_and_those_that_a_replay_needs_stay(settings: Se
     assert folder.days() == [DAYS[2]]
     rows = pa.Table.from_batches(ArchiveReader(folder, Telemetry).messages(0, 0, 9))
     assert rows["offset"].to_pylist() == [2]
-    client.indices.delete(index=",".join([daily[1], *others]))
-    registry.remove("v2")
     client.close()
 
 
