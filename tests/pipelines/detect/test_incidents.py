@@ -136,3 +136,18 @@ def test_a_rule_that_keeps_quiet_does_not_keep_the_end_of_an_incident_to_itself(
     assert (over["kind"], over["record_score"], over["since"]) == ("normal", 0.0, QUIET * STEP)
     muted = verdicts.filter(pl.col("window_start") >= (QUIET + 3) * STEP, pl.col("window_end") != over["window_end"])
     assert muted["incident_state"].null_count() == muted.height
+
+
+def test_windows_that_are_no_news_have_no_figures_of_news_though_a_rule_forbids_to_learn_from_them() -> None:
+    """They have none whether or not another metric has an open incident in the same micro-batch."""
+    frame = _frame({"m": np.full(20, 4.0)}, seed=1)
+    detection = Detection(DetectorSettings())
+    rule = Rule(id="unlearned", time=0, entity="a", skip_learning=True)
+    state, said = detection.new_state(), []
+    for low, high in ((0, QUIET), *((at, at + 1) for at in range(QUIET, QUIET + 20))):
+        part = frame.filter(pl.col("window_end").is_between(low * STEP + 1, high * STEP))
+        verdicts, state = detection.process(part, state, [RuleInForce(rule, QUIET * STEP, 10**9)])
+        said.append(verdicts)
+    ordinary = pl.concat(said).filter(pl.col("kind") == "normal", pl.col("window_start") >= QUIET * STEP)
+    assert ordinary.height > 5
+    assert ordinary.select("context", "experts", "expected").null_count().row(0) == (ordinary.height,) * 3

@@ -214,7 +214,7 @@ class Detection:
         inside = verdicts.with_columns(onset=pl.Series(onset)).filter(pl.Series(onset != NEVER))
         inside = pl.concat([state.worst, inside])
         if inside.is_empty():
-            return verdicts
+            return _brief(verdicts)
         if (turned >= 0).any():
             decided = verdicts.filter(pl.Series(turned >= 0)).with_columns(onset="since")
             decided = decided.with_columns(turned=KINDS.gather(turned[turned >= 0]))
@@ -222,9 +222,7 @@ class Detection:
         rows = state.series.find(inside.select("entity", "metric").iter_rows())
         is_open = self.detector.onset(state.series.columns, rows) == inside["onset"].to_numpy()
         state.worst = worst(inside.filter(pl.Series(is_open)), self.unusual)
-        quiet = pl.col("kind").is_in(QUIET_KINDS)
-        hidden = [pl.when(~quiet).then(name).alias(name) for name in ("experts", "expected", "context")]
-        return verdicts.with_columns(hidden)
+        return _brief(verdicts)
 
     def _absences(self, absences: list[Absences], state: DetectionState) -> pl.DataFrame:
         known = self.absence.verdicts(absences, state, JOINED)
@@ -287,6 +285,12 @@ class Detection:
             )
         first = np.unique(own[some], return_index=True)[1]
         return JoinedStep(some[first] + start, some + start, made)
+
+
+def _brief(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """The verdicts without the figures that only news have, where they are no news."""
+    news = ~pl.col("kind").is_in(QUIET_KINDS)
+    return verdicts.with_columns(pl.when(news).then(name).alias(name) for name in ("experts", "expected", "context"))
 
 
 def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
