@@ -15,6 +15,7 @@ from pipelines.cli import (
     chaos,
     compare,
     console,
+    dashboards,
     datagen,
     deadletter,
     demo,
@@ -84,6 +85,7 @@ app.command()(explain.explain_job)
 app.command()(example.example)
 app.command()(sql.sql)
 app.command()(console.console)
+app.add_typer(dashboards.app, name="dashboards")
 app.add_typer(rule.app, name="rule")
 app.add_typer(label.app, name="label")
 app.add_typer(savepoint.app, name="savepoint")

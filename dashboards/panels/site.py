@@ -1,0 +1,67 @@
+"""What differs between installations: names of the indices, and the versions that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dashboards.panels.query import Group, Groups, InIndices
+from pipelines.contracts.records import Novelty
+from pipelines.contracts.schemas.elasticsearch_mapping import mapping
+from pipelines.contracts.version_names import FIRST
+
+Data = Literal["novelties", "written", "versions"]
+"""`novelties`: of the version that readers see; `written`: the same by the time of writing; `versions`: of all."""
+
+ALL_DATA: tuple[Data, ...] = get_args(Data)
+
+
+@dataclass(frozen=True)
+class Site:
+    """The names of one installation.
+
+    Args:
+        alias: The alias through which novelties are read, with the namespace before it.
+        versions: The versions of the chain that are compared.
+    """
+
+    alias: str = "novelties"
+    versions: tuple[str, ...] = (FIRST, "v2")
+
+    def indices(self, data: Data) -> str:
+        """The alias or the pattern of the indices of some data."""
+        return f"{self.alias}-*" if data == "versions" else self.alias
+
+    def time_field(self, data: Data) -> str:
+        """The field by which the time range of a dashboard selects documents."""
+        return "event.ingested" if data == "written" else "@timestamp"
+
+    def title(self, data: Data) -> str:
+        """The name under which users find the data."""
+        words = {"novelties": "", "written": ", by time of writing", "versions": ", all versions"}
+        return f"Newnormal {self.alias}{words[data]}"
+
+    def groups(self, title: str) -> Groups:
+        """The compared versions as groups, told apart by the names of their indices."""
+        return Groups(tuple(Group(version, (InIndices(self._patterns(version)),)) for version in self.versions), title)
+
+    def _patterns(self, version: str) -> tuple[str, ...]:
+        base = self.alias if version == FIRST else f"{self.alias}-{version}"
+        return f"{base}-1*", f"{base}-2*"  # what follows is a year: indices of v1 are not taken for those of others
+
+
+def field_types() -> Mapping[str, str]:
+    """The Elasticsearch type of each field of a novelty, by its dotted name; fields of open objects are left out."""
+    return dict(_flat(mapping(Novelty)["properties"], ""))
+
+
+def _flat(properties: Mapping[str, dict[str, object]], prefix: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for name, field in properties.items():
+        inner = field.get("properties")
+        if isinstance(inner, Mapping):
+            found += _flat(inner, f"{prefix}{name}.")
+        elif field["type"] != "object":
+            found.append((prefix + name, str(field["type"])))
+    return found

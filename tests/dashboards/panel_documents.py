@@ -1,0 +1,137 @@
+"""Verdicts for the dashboards' tests, and what each panel must show of them, computed with Polars alone."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import orjson
+import polars as pl
+
+from dashboards.panels.panel import Panel
+from dashboards.panels.query import (
+    Among,
+    AtLeast,
+    Bucket,
+    Condition,
+    Documents,
+    Measure,
+    Over,
+    Present,
+    Summary,
+    Top,
+    Versions,
+)
+from dashboards.panels.site import Data
+from pipelines.contracts.records import Novelty
+from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
+
+MINUTE = 60_000
+END = int(time.time() * 1000) // MINUTE * MINUTE
+START = END - 60 * MINUTE
+"""One hour, in which a bar is one minute."""
+
+KINDS = ("anomaly", "state_change", "new_normal", "absence", "recovered")
+METRICS = ("cpu.user", "mem.free", JOINED, "logs")
+TITLES = {"Over": "@timestamp", "Versions": "version"}
+
+
+def verdicts(seed: int, machines: int, windows: int) -> list[Novelty]:
+    """Verdicts of some machines, four series each, over the hour; one in twelve is news."""
+    draw = random.Random(seed)
+    found = []
+    for machine in range(machines):
+        for metric in METRICS:
+            for window in range(windows):
+                end = START + (window + 1) * (END - START) // windows - machine * 1_000 - 1
+                news = draw.random() < 1 / 12
+                kind: Any = draw.choice(KINDS if news else QUIET_KINDS)
+                text: dict[str, Any] = {"message": f"{metric} of {machine}: {kind}", "details": "so"} if news else {}
+                if metric == "logs" and news:
+                    text |= {"template": "error <*>", "example": f"error {window}"}
+                if draw.random() < 0.2:
+                    text["incident_state"] = draw.choice(("open", "closed"))
+                if draw.random() < 0.9:
+                    text |= {name: draw.uniform(0, 100) for name in ("actual", "typical", "lower", "upper")}
+                found.append(
+                    Novelty(
+                        entity=f"host-{machine:02}", metric=metric, window_start=end - MINUTE, window_end=end,
+                        kind=kind, record_score=draw.uniform(0, 100), probability=0.5,
+                        revision=int(draw.random() < 0.1), ingested=end + draw.randrange(MINUTE), **text,
+                    )
+                )  # fmt: skip
+    return found
+
+
+def frame(novelties: list[Novelty], version: str) -> pl.DataFrame:
+    """The documents with the names of Elasticsearch as columns."""
+    rows = [{**orjson.loads(each.to_json()), "version": version} for each in novelties]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def expected(panel: Panel, documents: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows that a panel must show: for a summary those of buckets that hold something."""
+    field = "event.ingested" if panel.data == "written" else "@timestamp"
+    found = documents.filter(pl.col(field).is_between(START, END), *map(_true, panel.query.where))
+    if panel.data != "versions":
+        found = found.filter(pl.col("version") == "v1")
+    if isinstance(panel.query, Documents):
+        return found.sort("@timestamp", descending=True).select("@timestamp", *panel.query.columns[1:]).to_dicts()
+    buckets = sorted(panel.query.buckets, key=lambda bucket: isinstance(bucket, Over))
+    return list(_rows(panel.query, buckets, found, {}))
+
+
+def _rows(query: Summary, buckets: list[Bucket], found: pl.DataFrame, row: dict[str, Any]) -> Any:
+    if not buckets:
+        yield row | {each.title: _value(each, found) for each in query.measures}
+        return
+    first, rest = buckets[0], buckets[1:]
+    for title, key, part in _parts(first, query, found):
+        yield from _rows(query, rest, part, {**row, title: key})
+
+
+def _parts(bucket: Bucket, query: Summary, found: pl.DataFrame) -> Any:
+    if isinstance(bucket, Over):
+        at = pl.col(bucket.field) // MINUTE * MINUTE
+        for (key,), part in found.group_by(at, maintain_order=True):
+            yield bucket.field, key, part
+    elif isinstance(bucket, Versions):
+        for (key,), part in found.group_by("version"):
+            yield bucket.title, key, part
+    else:
+        assert isinstance(bucket, Top) and bucket.by is not None
+        by = query.measures[bucket.by]
+        sign = 1 if bucket.ascending else -1
+        parts = [(sign * _value(by, part), key, part) for (key,), part in found.group_by(bucket.field)]
+        for _, key, part in sorted(parts, key=lambda each: each[:2])[: bucket.size]:
+            yield bucket.title, key, part
+
+
+def _value(measure: Measure, found: pl.DataFrame) -> Any:
+    match measure.operation:
+        case "count":
+            return found.height
+        case "unique":
+            return found[measure.field].n_unique()
+        case "average":
+            return found[measure.field].mean()
+        case "newest":
+            newest = found.filter(pl.col(measure.field).is_not_null()).sort("@timestamp", descending=True)
+            return newest[measure.field][0] if newest.height else None
+    return getattr(found[measure.field], measure.operation)()
+
+
+def _true(condition: Condition) -> pl.Expr:
+    match condition:
+        case Among(field, values, no):
+            inside = pl.col(field).is_in(values)
+            return ~inside if no else inside
+        case Present(field):
+            return pl.col(field).is_not_null()
+        case AtLeast(field, value):
+            return pl.col(field) >= value
+    raise TypeError(condition)
+
+
+DATA: tuple[Data, ...] = ("novelties", "written", "versions")

@@ -1,0 +1,167 @@
+"""The saved objects for Kibana: what Kibana defines, in the shape of what it exports, with stable ids."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboards.kibana.models import DashboardObject, DataView
+from dashboards.kibana.saved_objects import ndjson, saved_objects
+from dashboards.panels import DASHBOARDS, Site, placed
+from dashboards.panels.query import Documents, Top
+from dashboards.panels.site import field_types
+
+LINES = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2")))).splitlines()
+OBJECTS = [json.loads(line) for line in LINES]
+BOARDS = [each for each in OBJECTS if each["type"] == "dashboard"]
+TEXTS = {"fieldAttrs", "fieldFormatMap", "fields", "runtimeFieldMap", "sourceFilters", "optionsJSON", "panelsJSON",
+         "searchSourceJSON", "ignoreParentSettingsJSON"}  # fmt: skip
+MAPS = re.compile(r"(layers|columns|controlGroupInput\.panelsJSON|fieldFormatMap)$")
+NAMES = {bool: "bool", int: "number", float: "number", str: "string", list: "list", dict: "object", type(None): "null"}
+
+Found = list[tuple[str, Any]]
+
+
+@pytest.mark.parametrize("saved", OBJECTS, ids=lambda each: each["attributes"]["title"] + each["type"])
+def test_every_object_is_what_kibana_defines_and_all_its_references_are_there(saved: dict[str, Any]) -> None:
+    (DataView if saved["type"] == "index-pattern" else DashboardObject).model_validate(saved)
+    known = {(each["type"], each["id"]) for each in OBJECTS}
+    assert {(each["type"], each["id"]) for each in saved["references"]} <= known
+
+
+def test_every_key_has_been_seen_with_this_type_in_what_kibana_exports() -> None:
+    types, _ = exported()
+    strange = [(path, NAMES[type(value)]) for path, value in found() if NAMES[type(value)] not in types.get(path, ())]
+    assert strange == []
+
+
+def test_no_key_is_missing_that_all_exports_have() -> None:
+    _, always = exported()
+    missing = set()
+    for path, value in found():
+        if isinstance(value, dict) and not MAPS.search(path):
+            wanted = {each.rsplit(".", 1)[1] for each in always if each.rsplit(".", 1)[0] == path}
+            missing |= {f"{path}.{name}" for name in wanted - value.keys()}
+    assert missing == set()
+
+
+def test_ids_stay_and_differ_between_spaces_and_namespaces() -> None:
+    again = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2"))))
+    assert again.splitlines() == LINES
+    ids = [
+        {each["id"] for each in saved_objects(Site(alias), space)}
+        for alias, space in (("novelties", "default"), ("novelties", "ops"), ("plant.novelties", "default"))
+    ]
+    assert len(set.union(*ids)) == sum(map(len, ids)) == 3 * len(OBJECTS)
+
+
+def test_data_views_name_the_indices_of_the_namespace_and_their_time() -> None:
+    found = [each["attributes"] for each in OBJECTS if each["type"] == "index-pattern"]
+    views = {each["title"]: each for each in found}
+    times = sorted((each["title"], each["timeFieldName"]) for each in found)
+    assert times == [
+        ("plant.novelties", "@timestamp"), ("plant.novelties", "event.ingested"), ("plant.novelties-*", "@timestamp"),
+    ]  # fmt: skip
+    formats = json.loads(views["plant.novelties-*"]["fieldFormatMap"])
+    assert formats["since"]["id"] == formats["@timestamp"]["id"] == "date"
+    assert formats["record_score"]["id"] == "number"
+
+
+def test_a_click_on_a_machine_of_the_overview_opens_the_machine_with_its_filter() -> None:
+    overview = next(each for each in BOARDS if each["attributes"]["title"].endswith("Overview"))
+    machine = next(each for each in BOARDS if each["attributes"]["title"].endswith("Machine"))
+    panels = {each.get("title"): each for each in json.loads(overview["attributes"]["panelsJSON"])}
+    (event,) = panels["Machines over time"]["embeddableConfig"]["enhancements"]["dynamicActions"]["events"]
+    assert event["action"]["config"]["useCurrentFilters"] and event["triggers"] == ["FILTER_TRIGGER"]
+    targets = {each["id"] for each in overview["references"] if event["eventId"] in each["name"]}
+    assert targets == {machine["id"]}
+
+
+def test_each_dashboard_links_to_all() -> None:
+    for board in BOARDS:
+        links = json.loads(board["attributes"]["panelsJSON"])[0]["embeddableConfig"]["attributes"]["links"]
+        targets = {each["name"].split(":")[1]: each["id"] for each in board["references"] if ":link_" in each["name"]}
+        assert [targets[each["destinationRefName"]] for each in links] == [each["id"] for each in BOARDS]
+
+
+def test_panels_do_not_overlap_and_fill_the_page() -> None:
+    for dashboard in DASHBOARDS:
+        cells: set[tuple[int, int]] = set()
+        for panel, place in placed(dashboard):
+            mine = {(place.x + dx, place.y + dy) for dx in range(place.width) for dy in range(place.height)}
+            assert not mine & cells and place.x + place.width <= 48, (dashboard.id, panel.id)
+            cells |= mine
+
+
+def test_buckets_are_made_of_fields_that_elasticsearch_can_group_by() -> None:
+    """It cannot group by text; a field that no document has would leave a panel empty for ever."""
+    types = field_types()
+    for panel in (panel for dashboard in DASHBOARDS for panel in dashboard.panels):
+        if isinstance(panel.query, Documents):
+            assert set(panel.query.columns) <= set(types), panel.id
+            continue
+        grouped = {each.field for each in panel.query.buckets if isinstance(each, Top)}
+        assert {types[field] for field in grouped} <= {"keyword"}, panel.id
+        assert {each.field for each in panel.query.measures if each.field} <= set(types), panel.id
+
+
+def test_every_panel_says_what_it_shows() -> None:
+    for dashboard in DASHBOARDS:
+        assert dashboard.purpose.endswith("?")
+        assert len({panel.id for panel in dashboard.panels}) == len(dashboard.panels)
+        assert all(panel.help.endswith(".") for panel in dashboard.panels), dashboard.id
+
+
+def exported() -> tuple[dict[str, set[str]], set[str]]:
+    """Types by path, and the paths that every export has."""
+    types: dict[str, set[str]] = {}
+    always = set()
+    for line in (Path(__file__).parent / "kibana_shape.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            path, names = line.removeprefix("!").split(" ")
+            types.setdefault(path, set()).update(names.split(","))
+            always |= {path} if line.startswith("!") else set()
+    return types, always
+
+
+def found() -> Found:
+    """All paths of our objects with their values; what is inside a panel begins with a name of its own."""
+    paths: Found = []
+    for each in OBJECTS:
+        paths += _walk(each, each["type"])
+        if each["type"] == "dashboard":
+            for panel in json.loads(each["attributes"]["panelsJSON"]):
+                paths += _inside(panel["type"], panel["embeddableConfig"]["attributes"])
+    return paths
+
+
+def _inside(kind: str, attributes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    if kind != "lens":
+        yield from _walk(attributes, kind)
+        return
+    state = attributes["state"]
+    layers = state["datasourceStates"]["formBased"]["layers"]
+    for layer in layers.values():
+        for column in layer["columns"].values():
+            yield from _walk(column, f"column.{column['operationType']}")
+    yield from _walk(state["visualization"], f"visualization.{attributes['visualizationType']}")
+    plain = {name: {**layer, "columns": {}} for name, layer in layers.items()}
+    kept = {name: value for name, value in state.items() if name != "visualization"}
+    yield from _walk({**attributes, "state": {**kept, "datasourceStates": {"formBased": {"layers": plain}}}}, "lens")
+
+
+def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if path.rsplit(".", 1)[-1] in TEXTS:
+        value = json.loads(value)
+    yield path, value
+    if isinstance(value, dict) and not path.endswith("embeddableConfig.attributes"):
+        for name, inner in value.items():
+            yield from _walk(inner, f"{path}.{'*' if MAPS.search(path) else name}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _walk(inner, f"{path}[]")
