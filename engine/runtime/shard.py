@@ -7,7 +7,7 @@ after; results are encoded; the state is saved. This module does not know Spark 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,7 @@ class ShardOperator:
         batch = self._batch(intake.records, clock)
         results = self.processor.process(batch, kept, Progress(before, now, clock, clocks.clock, in_log))
         kept.notes["watermark"] = clocks.snapshot()
-        for output, records in routed(self.job, results.records):
+        for output, records in routed(self.job, results.records, results.aside):
             yield from encode(output, records, self.shard, self.shards, now, moved=now > before)
         too_late = self._late(results.late)
         late = too_late.height if too_late is not None else 0
@@ -152,8 +152,15 @@ class ShardOperator:
         return frame
 
 
-def routed(job: Job, results: pl.DataFrame) -> Iterator[tuple[Output, pl.DataFrame]]:
+def routed(
+    job: Job, results: pl.DataFrame, beside: Mapping[str, pl.DataFrame] | None = None
+) -> Iterator[tuple[Output, pl.DataFrame]]:
     """Splits the results by output; the main output comes first.
+
+    Args:
+        job: The job.
+        results: Results of all outputs; those of a side output have its name in the column `SIDE`.
+        beside: Further results of side outputs, by name.
 
     Raises:
         NewnormalError: ``SIDE_UNKNOWN`` if a user's own logic emits to a side output that the job does not have.
@@ -163,13 +170,15 @@ def routed(job: Job, results: pl.DataFrame) -> Iterator[tuple[Output, pl.DataFra
     else:
         to = pl.col(SIDE)
         main, aside = results.filter(to.is_null()).drop(SIDE), results.filter(to.is_not_null())
-    names = [side.name for side in job.side]
-    if aside.height and (unknown := sorted(set(aside[SIDE].to_list()) - set(names))):
+    names, beside = [side.name for side in job.side], beside or {}
+    emitted = {*beside, *(aside[SIDE].to_list() if aside.height else ())}
+    if unknown := sorted(emitted - set(names)):
         accepted = ", ".join(names) or "none: write(..., side={...}) names them"
         raise NewnormalError("SIDE_UNKNOWN", f"{', '.join(unknown)}", f"job {job.name}", accepted, "the job failed")
     yield job.output, main
     for side in job.side:
         parts = [aside.filter(pl.col(SIDE) == side.name).drop(SIDE)] if aside.height else []
+        parts += [beside[side.name]] if side.name in beside else []
         parts += [main.filter(expression(side.where))] if side.where and main.height else []
         some = [part for part in parts if part.height]
         yield side.output, pl.concat(some, how="diagonal_relaxed") if some else pl.DataFrame()
@@ -194,8 +203,8 @@ def encode(
         by = output.partitioned_by
         where = pl.Series("__p", slots(records[by], output.partitions))
         if output.format == "json":
-            key, lines = records[by].cast(pl.String), to_json_lines(records, output.record)
-            records = pl.DataFrame([key.alias("key"), lines.alias("line")])
+            lines = to_json_lines(records, output.record)
+            records = pl.DataFrame([_message_keys(output, records).alias("key"), lines.alias("line")])
         parts = records.with_columns(where).partition_by("__p", as_dict=True, include_key=False)
         rows = {int(p): part for (p,), part in parts.items()}
     if output.format == "json":
@@ -210,6 +219,15 @@ def encode(
             piece = table.slice(i * ROWS_A_MESSAGE, ROWS_A_MESSAGE)
             writer_watermark = watermark if i == pieces - 1 else NEVER
             yield Outgoing.of(output.topic, partition, [columnar.encode(piece, writer_watermark)])
+
+
+def _message_keys(output: Output, records: pl.DataFrame) -> pl.Series:
+    """The keys of JSON messages as text."""
+    if not output.key:
+        return records[output.partitioned_by].cast(pl.String)
+    return records.select(
+        pl.struct(pl.col(name).cast(pl.String) for name in output.key).struct.json_encode()
+    ).to_series()
 
 
 def _binary(texts: pl.Series) -> pa.Array:

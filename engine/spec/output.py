@@ -21,6 +21,8 @@ class Output:
         format: ``"columnar"``: few messages with many records each; ``"json"``: one message for each record.
         partitions: How many partitions the topic has.
         by: The column whose hash decides a record's partition; empty: the first one of the record type's identity.
+        key: Columns that make up the key of a JSON message, as a JSON object; of a compacted topic, Kafka keeps the
+            last message of each key. Empty: the key is the text of the column that decides the partition.
     """
 
     topic: str
@@ -28,6 +30,7 @@ class Output:
     format: Format = "columnar"
     partitions: int = 4
     by: str = ""
+    key: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice(self.format, Format, f"format of output {self.topic}")

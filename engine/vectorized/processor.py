@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -41,11 +41,12 @@ class StateCounts:
 
 @dataclass(frozen=True)
 class Results:
-    """The output of a processor for a micro-batch: results, late records, and counts of its state."""
+    """The output of a processor for a micro-batch: results, late records, counts of its state, side outputs by name."""
 
     records: pl.DataFrame
     late: pl.DataFrame | None = None
     held: StateCounts = StateCounts()
+    aside: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
 class Processor(ABC):

@@ -19,6 +19,7 @@ LOGS = "logs"
 LOGS_LATE = "logs.late"
 LOG_FEATURES = "features.logs"
 NOVELTIES = "novelties"
+STATE = "detector.state"
 NOVELTIES_LATE = "novelties.late"
 LOG_FEATURES_LATE = "features.logs.late"
 RULES = "rules"
@@ -36,7 +37,7 @@ FROM_OPERATORS = (RULES, LABELS)
 
 FROM_JOBS = (
     *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),
-    *(NOVELTIES, NOVELTIES_LATE, LOG_FEATURES_LATE),
+    *(NOVELTIES, STATE, NOVELTIES_LATE, LOG_FEATURES_LATE),
 )
 """Topics that jobs write."""
 
@@ -57,6 +58,7 @@ KEPT = ("retention.ms", "segment.ms")
 
 _DAY_MS = 86_400_000
 _WEEK_MS = 7 * _DAY_MS
+_HOUR_MS = 3_600_000
 
 
 def config(name: str, retention_ms: int = _WEEK_MS) -> dict[str, str]:
@@ -67,11 +69,14 @@ def config(name: str, retention_ms: int = _WEEK_MS) -> dict[str, str]:
 
     Args:
         name: One of `NAMES` or `VERSIONS`, without the namespace.
-        retention_ms: How long Kafka keeps messages, milliseconds; rules, labels and versions are kept for ever.
+        retention_ms: How long Kafka keeps messages, milliseconds. Rules, labels and versions, and the last
+            state of each series, are kept for ever.
     """
     stamped = {"message.timestamp.type": "LogAppendTime"}  # the writer's clock must not decide the watermark
     if name == VERSIONS:
         return {"cleanup.policy": "compact"}
+    if name == STATE:  # a segment that is written is not compacted, so it is short
+        return {"cleanup.policy": "compact", "segment.ms": str(_HOUR_MS)}
     if name in FROM_OPERATORS:  # compaction keeps the last message of each key; heartbeats, too, leave only the last
         return {"cleanup.policy": "compact", **stamped}
     segment_ms = min(max(retention_ms // 7, 1_000), _DAY_MS)

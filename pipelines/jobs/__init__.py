@@ -96,7 +96,7 @@ CHAIN = (
         "detector",
         "detect",
         (topics.FEATURES, topics.RULES, topics.LABELS),
-        (topics.NOVELTIES, topics.NOVELTIES_LATE),
+        (topics.NOVELTIES, topics.STATE, topics.NOVELTIES_LATE),
         detector,
         "finds what is novel in each series and each machine",
     ),

@@ -17,7 +17,7 @@ from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts import topics
-from pipelines.contracts.records import Features, Label, Log, LogFeatures, Novelty, Rule, Telemetry
+from pipelines.contracts.records import Features, Label, Log, LogFeatures, Novelty, Rule, SeriesState, Telemetry
 from pipelines.contracts.version_names import plain
 
 COLUMNAR: dict[str, type[Record]] = {
@@ -34,6 +34,7 @@ JSON: dict[str, type[Record]] = {
     topics.RAW_JSON: Telemetry,
     topics.LOGS_JSON: Log,
     topics.NOVELTIES: Novelty,
+    topics.STATE: SeriesState,
     topics.RULES: Rule,
     topics.LABELS: Label,
     topics.DEADLETTER: DeadLetter,

@@ -17,7 +17,8 @@ def test_a_job_reads_and_writes_what_the_table_says(link: Link) -> None:
     job = link.build(settings)
     assert job.name == link.name
     assert sorted(job.topics) == sorted(link.reads(settings))
-    assert [output.topic for output in (job.output, job.late) if output] == [settings.topic(t) for t in link.outputs]
+    written = [job.output, *(side.output for side in job.side), *([job.late] if job.late else [])]
+    assert [output.topic for output in written] == [settings.topic(t) for t in link.outputs]
     assert job.dead.topic == settings.topic(topics.DEADLETTER)
 
 
@@ -27,7 +28,8 @@ def test_each_topic_has_one_place_in_the_chain() -> None:
     outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}
     read = {name for link in CHAIN for name in link.inputs}
     assert read - written == outside, "what no job writes comes from outside"
-    assert written - read == {name for name in written if name.endswith(".late")}, "what no job reads is late records"
+    unread = {name for name in written if name.endswith(".late")} | {topics.STATE}
+    assert written - read == unread, "what no job reads is late records, and beliefs for the state view"
 
 
 def test_sql_and_tail_know_the_records_of_each_columnar_topic() -> None:

@@ -7,8 +7,9 @@ from pipelines.contracts.records.log import Log
 from pipelines.contracts.records.log_features import LogFeatures
 from pipelines.contracts.records.novelty import Novelty
 from pipelines.contracts.records.rule import Rule
+from pipelines.contracts.records.series_state import SeriesState
 from pipelines.contracts.records.telemetry import Telemetry
 
-ALL = (Telemetry, Log, Features, LogFeatures, Novelty, Incident, Rule, Label)
+ALL = (Telemetry, Log, Features, LogFeatures, Novelty, SeriesState, Incident, Rule, Label)
 
-__all__ = ["ALL", "Features", "Incident", "Label", "Log", "LogFeatures", "Novelty", "Rule", "Telemetry"]
+__all__ = ["ALL", "Features", "Incident", "Label", "Log", "LogFeatures", "Novelty", "Rule", "SeriesState", "Telemetry"]

@@ -20,6 +20,9 @@ from pipelines.jobs.detect.judging import Judges, Work
 
 _OVER = "__over"
 
+STATE = "state"
+"""Name of the side output with what the detector believes of each series."""
+
 
 @dataclass(frozen=True)
 class Detect(Operator):
@@ -64,7 +67,9 @@ class DetectProcessor(Processor):
         control.save(shard.base)
         if verdicts.height:
             verdicts = explained(verdicts, self.zone)
-        return Results(verdicts, missed if missed.height else None, StateCounts(keys=shard.keys))
+        beliefs = shard.beliefs
+        aside = {STATE: beliefs} if beliefs.height else {}
+        return Results(verdicts, missed if missed.height else None, StateCounts(keys=shard.keys), aside)
 
     def rescale(self, states: Rescaling) -> None:
         """Divides the windows that wait and the models by machine; all shards know the same rules and labels."""

@@ -8,30 +8,36 @@ from __future__ import annotations
 from engine.spec.decoder import Decoder
 from engine.spec.duration import duration_ms
 from engine.spec.job import Job
-from engine.spec.output import Output
+from engine.spec.output import Output, Side
 from engine.spec.source import Source
 from engine.stream import Stream
 from engine.watermarks import Prompt
 from pipelines.contracts import topics
-from pipelines.contracts.records import Features, Label, LogFeatures, Novelty, Rule
+from pipelines.contracts.records import Features, Label, LogFeatures, Novelty, Rule, SeriesState
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessageDecoder
-from pipelines.jobs.detect.detect_operator import Detect
+from pipelines.jobs.detect.detect_operator import STATE, Detect
 from pipelines.jobs.detect.logs.judging import Logs
 from pipelines.jobs.detect.metrics.judging import Metrics
 from pipelines.jobs.sources import bounds, columnar, dead, internal
 
 
 def detector(settings: Settings) -> Job:
-    """`features` → `novelties`: verdicts on each series and each machine."""
+    """`features` → `novelties`: verdicts on each series and each machine; `detector.state`: beliefs on them."""
     features = Stream.read(internal(settings, topics.FEATURES, Features, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings))).key_by("entity", "metric")
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
     return stream.process(Detect(settings.detector, Metrics(horizon, settings.kafka.partitions))).write(
-        "detector", novelties, dead(settings), late
+        "detector", novelties, dead(settings), late, {STATE: _state(settings)}
     )
+
+
+def _state(settings: Settings) -> Side:
+    """The side output of the detector's beliefs, compacted by series and partitioned by machine."""
+    name = settings.writes(topics.STATE)
+    return Side(STATE, Output(name, SeriesState, "json", settings.kafka.partitions, key=SeriesState.identity))
 
 
 def log_detector(settings: Settings) -> Job:

@@ -62,6 +62,11 @@ class ShardJudging(ABC):
         """
 
     @property
+    def beliefs(self) -> pl.DataFrame:
+        """What `process` has found to be believed now and was not said before: records of `SeriesState`."""
+        return pl.DataFrame()
+
+    @property
     @abstractmethod
     def keys(self) -> int | None:
         """The number of known series or machines; ``None`` before the first window."""

@@ -35,6 +35,7 @@ class StateTable:
     def __init__(self, names: Sequence[str], fresh: Callable[[int], Columns]) -> None:
         self.names, self._fresh = tuple(names), fresh
         self._row_of: dict[Key, int] = {}
+        self._keys: list[Key] = []
         self.columns: Columns = fresh(0)
         self._capacity = 0
 
@@ -44,6 +45,12 @@ class StateTable:
     def keys(self) -> list[Key]:
         """All keys, in order of their rows."""
         return list(self._row_of)
+
+    def names_of(self, rows: Ints) -> list[Key]:
+        """The keys of some rows."""
+        if len(self._keys) < len(self._row_of):
+            self._keys = list(self._row_of)
+        return [self._keys[row] for row in rows.tolist()]
 
     def rows(self, keys: Iterable[Key]) -> Ints:
         """The row of each key; new keys get new rows. The capacity of the columns doubles when it is exhausted."""

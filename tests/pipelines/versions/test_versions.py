@@ -138,7 +138,7 @@ def test_a_retirement_keeps_what_other_versions_read_and_frees_the_rest() -> Non
     plan = retirement.planned(V1, [V1, second], settings)
     assert plan.kept == ("normalizer", "log_normalizer", "extractor", "templates", "archive")
     assert plan.freed == ("detector", "log_detector", "sink")
-    assert plan.topics == ("features.logs.late", "novelties", "novelties.late")
+    assert plan.topics == ("detector.state", "features.logs.late", "novelties", "novelties.late")
     assert plan.indices == ("novelties-1*", "novelties-2*")
     alone = retirement.planned(second, [V1, second, third], settings)
     assert alone.kept == ()

@@ -25,8 +25,10 @@ from models.multivariate.config import MultivariateConfig
 from models.verdicts import Kind, SeriesVerdicts
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
+from pipelines.jobs.detect.beliefs import new_columns as said
 from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.metrics.absence import Absences, AbsenceWatch
+from pipelines.jobs.detect.metrics.believing import believe_machines, believe_series, believed_absent
 from pipelines.jobs.detect.metrics.families import about
 from pipelines.jobs.detect.metrics.judging_order import judging_order
 from pipelines.jobs.detect.metrics.machines import Machines, new_columns, new_slots
@@ -77,20 +79,22 @@ class Detection:
     Args:
         settings: The detector's settings.
         config: The constants of the models, for benchmarks; ``None``: those that follow from the settings.
+        says: True if changes of beliefs are collected, see `DetectionState.beliefs`.
     """
 
-    def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None) -> None:
+    def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None, says: bool = False) -> None:
         config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
         self.detector, self.joined = Detector(config), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.learning))
         self.absence = AbsenceWatch(config.threshold)
         self.family, self.unusual = settings.family, unusual(config.threshold)
+        self.says = says
 
     def new_state(self) -> DetectionState:
         """The state before the first window."""
         return DetectionState(
-            lambda n: self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n) | new_column(n),
-            lambda n: self.joined.new_state(n) | new_columns(n) | self.absence.new_entities(n) | new_column(n),
+            lambda n: self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n) | _told(n),
+            lambda n: self.joined.new_state(n) | new_columns(n) | self.absence.new_entities(n) | _told(n),
             self.machines.new_tables(),
             NO_INCIDENTS,
         )
@@ -190,6 +194,11 @@ class Detection:
         verdicts.recover(part.start + came, arrivals.series)
         if joined:
             _recover(joined.made, rows.owner[came], arrivals.machine)
+        if self.says:
+            believe_series(state, rows, made, came[arrivals.series != NEVER])
+            if joined:
+                first, back = joined.first - part.start, rows.owner[came[arrivals.machine != NEVER]]
+                believe_machines(state, joined.made, rows.time[first], rows.end[first], back)
         return joined, arrivals.absences
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
@@ -225,6 +234,13 @@ class Detection:
         return _brief(verdicts)
 
     def _absences(self, absences: list[Absences], state: DetectionState) -> pl.DataFrame:
+        """The verdicts on absences; their series and machines are believed to be absent."""
+        verdicts = self._absent(absences, state)
+        if self.says and verdicts.height:
+            state.absent.append(believed_absent(verdicts))
+        return verdicts
+
+    def _absent(self, absences: list[Absences], state: DetectionState) -> pl.DataFrame:
         known = self.absence.verdicts(absences, state, JOINED)
         if known.is_empty():
             return pl.DataFrame(schema=SCHEMA)
@@ -285,6 +301,11 @@ class Detection:
             )
         first = np.unique(own[some], return_index=True)[1]
         return JoinedStep(some[first] + start, some + start, made)
+
+
+def _told(n: int) -> Columns:
+    """The state columns of what was reported by rules, and said of beliefs, of n series or machines."""
+    return new_column(n) | said(n)
 
 
 def _brief(verdicts: pl.DataFrame) -> pl.DataFrame:

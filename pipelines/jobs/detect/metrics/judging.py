@@ -53,7 +53,8 @@ class MetricsJudge(Judge):
 
     def __init__(self, settings: DetectorSettings, horizon: int, partitions: int) -> None:
         self.partitions = partitions
-        self.detection, self.horizon, self.novel_only = Detection(settings), horizon, settings.emit == "novel"
+        self.detection, self.horizon = Detection(settings, says=True), horizon
+        self.novel_only = settings.emit == "novel"
 
     def windows(self, features: pl.DataFrame) -> pl.DataFrame:
         return newest(judged(features))
@@ -97,10 +98,15 @@ class MetricsShard(ShardJudging):
         self.judge, self.state, self.control = judge, state, control
         self.stored = state.get("models")
         self.journal = CorrectionJournal(state, judge.horizon, before)
+        self._beliefs = pl.DataFrame()
 
     @property
     def base(self) -> int:
         return self.journal.base
+
+    @property
+    def beliefs(self) -> pl.DataFrame:
+        return self._beliefs
 
     @property
     def keys(self) -> int | None:
@@ -117,6 +123,7 @@ class MetricsShard(ShardJudging):
         micro_batch = MicroBatch(detection, self.journal, self.control, peers, self.judge.novel_only)
         corrected = micro_batch.correct(models, corrections, before) if corrections else pl.DataFrame()
         verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
+        self._beliefs = models.beliefs()
         state.put("models", packed(models))
         self.journal.forget(now, models.worst.select(IDENTITY))
         peers.forget(self.journal.base)

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from models.arrays import Columns
+from pipelines.jobs.detect.beliefs import Said, latest
 from pipelines.jobs.detect.state_table import StateTable
 
 
@@ -38,6 +39,8 @@ class DetectionState:
         worst: An empty frame with the columns of verdicts.
 
     Attributes:
+        said: What was believed of series when that changed, since this state was read; it is not stored.
+        absent: What was believed of absent series and machines, likewise.
         worst: For each open incident, announced or not, the verdict on its worst window so far, with its ``onset``.
     """
 
@@ -51,6 +54,8 @@ class DetectionState:
         self.series = StateTable(("entity", "metric"), new_series)
         self.entities = StateTable(("entity",), new_entities)
         self.machines, self.worst = machines, worst
+        self.said: list[Said] = []
+        self.absent: list[pl.DataFrame] = []
 
     def to_tables(self) -> dict[str, pa.Table]:
         """The whole state as tables: ``series``, ``entities``, and if not empty ``machines-<width>`` and ``worst``."""
@@ -58,9 +63,14 @@ class DetectionState:
         used = {f"machines-{width}": table.to_arrow() for width, table in self.machines.items() if len(table)}
         return tables | used | ({"worst": self.worst.to_arrow()} if self.worst.height else {})
 
+    def beliefs(self) -> pl.DataFrame:
+        """What was said since this state was read: the last belief of each series, as records of `SeriesState`."""
+        return latest(self.said, self.absent)
+
     def only(self, entities: Collection[str]) -> DetectionState:
         """A copy of the state of some machines and their series."""
         part = copy(self)
+        part.said, part.absent = [], []
         part.series, part.entities = self.series.only(entities), self.entities.only(entities)
         part.machines = {width: table.only(entities) for width, table in self.machines.items()}
         part.worst = self.worst.filter(pl.col("entity").is_in(list(entities)))
@@ -75,6 +85,8 @@ class DetectionState:
             table.replace(part.machines[width])
         others = self.worst.filter(~pl.col("entity").is_in(list(entities)))
         self.worst = pl.concat([others, part.worst])
+        self.said += part.said
+        self.absent += part.absent
         self._link(entities)
 
     def _link(self, entities: Collection[str]) -> None:
