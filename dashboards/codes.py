@@ -13,3 +13,19 @@ elastic = section("Elasticsearch")
 elastic(
     "ELASTICSEARCH_QUERY_REFUSED", "it refused what the console asked; the reason is in the message", "see the reason"
 )
+
+servers = section("Dashboards on Kibana and Grafana")
+servers("DASHBOARD_SERVER_UNREACHABLE", "nothing answers at the address, or it is no address", "check the address")
+servers(
+    "DASHBOARD_SERVER_VERSION",
+    "the dashboards are not made for this version of Kibana or Grafana",
+    "see what is accepted",
+)
+servers(
+    "DASHBOARD_SERVER_FORBIDDEN",
+    "the server wants another account, or the account may not do this",
+    "name an account in a file (`--credentials`) or in the environment",
+)
+servers("DASHBOARD_SPACE_UNKNOWN", "Kibana has no such space", "name one that is there, or create it in Kibana")
+servers("DASHBOARD_SERVER_REFUSED", "the server answers, but not as it should; the reason is in the message", "see it")
+servers("DASHBOARD_CREDENTIALS_INVALID", "the credentials cannot be read", "one line: user:password, or a key")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, get_args
 
 from dashboards.panels.query import Group, Groups, InIndices
@@ -51,6 +52,7 @@ class Site:
         return f"{base}-1*", f"{base}-2*"  # what follows is a year: indices of v1 are not taken for those of others
 
 
+@cache
 def field_types() -> Mapping[str, str]:
     """The Elasticsearch type of each field of a novelty, by its dotted name; fields of open objects are left out."""
     return dict(_flat(mapping(Novelty)["properties"], ""))
