@@ -14,7 +14,6 @@ from rich.table import Table
 from deploy.embedded.services import running
 from engine.explain.printing import cell
 from engine.spec.duration import duration_ms
-from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Namespace, StateDir
 from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts.settings import Settings, load
@@ -58,7 +57,7 @@ def export(
     from dashboards.panels import Site  # noqa: PLC0415
 
     settings = load(namespace=namespace, state_dir=state_dir)
-    objects = saved_objects(Site(settings.alias, _names(versions)), _space(space))
+    objects = saved_objects(Site(settings.alias, _names(versions)), space)
     file = out / "kibana.ndjson"
     file.write_text(ndjson(objects), encoding="utf-8")
     typer.echo(f"{len(objects)} objects in {file}")
@@ -137,7 +136,7 @@ def _kibana(
     from dashboards.kibana.server import Kibana  # noqa: PLC0415
     from dashboards.panels import Site  # noqa: PLC0415
 
-    objects = saved_objects(Site(settings.alias, _names(versions)), _space(space))
+    objects = saved_objects(Site(settings.alias, _names(versions)), space)
     headers = authorization("KIBANA_CREDENTIALS", credentials, "ApiKey")
     with closing(Kibana(url, space, headers)) as server:
         version = server.check()
@@ -177,15 +176,3 @@ def _names(versions: str) -> tuple[str, ...]:
         NewnormalError: ``VERSION_INVALID`` if one is no name.
     """
     return tuple(VersionNames(name.strip()).version for name in versions.split(","))
-
-
-def _space(name: str) -> str:
-    """The id of a space, if it can be one.
-
-    Raises:
-        NewnormalError: ``DASHBOARD_SPACE_UNKNOWN``.
-    """
-    if name and all(char.isascii() and (char.isalnum() or char in "_-") for char in name):
-        return name
-    accepted = "the id of a space: letters, digits, _ and -"
-    raise NewnormalError("DASHBOARD_SPACE_UNKNOWN", f"{name!r} is no id", "--space", accepted, "nothing was done")
