@@ -52,7 +52,7 @@ class Request:
     def rows(self, answer: Mapping[str, Any]) -> list[Row]:
         """The rows that the panel shows, by title of the column; for a list of documents their fields."""
         if "aggs" not in self.body and self.body["size"]:
-            return [{name: found[0] for name, found in hit["fields"].items()} for hit in answer["hits"]["hits"]]
+            return [_document(hit) for hit in answer["hits"]["hits"]]
         total = {"doc_count": answer["hits"]["total"]["value"], **answer.get("aggregations", {})}
         return self._below(total, list(self.buckets), {})
 
@@ -62,6 +62,11 @@ class Request:
         found, title = node[levels[0]]["buckets"], self.buckets[levels[0]]
         pairs = found.items() if isinstance(found, Mapping) else ((bucket["key"], bucket) for bucket in found)
         return [each for key, bucket in pairs for each in self._below(bucket, levels[1:], {**row, title: key})]
+
+
+def _document(hit: Mapping[str, Any]) -> Row:
+    """The fields of a document: those that were asked for, or all; names with dots stay as they are."""
+    return dict(hit["_source"]) if "_source" in hit else {name: found[0] for name, found in hit["fields"].items()}
 
 
 def _value(node: Mapping[str, Any], name: str) -> Any:

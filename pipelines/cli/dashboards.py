@@ -1,8 +1,10 @@
-"""`newnormal dashboards`: the dashboards as files, on a Kibana, and tried on an Elasticsearch."""
+"""`newnormal dashboards`: the dashboards as files, on a Kibana or a Grafana, and tried on an Elasticsearch."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -19,14 +21,22 @@ from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
 
-app = typer.Typer(help="Dashboards for Kibana.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(help="Dashboards for Kibana and Grafana.", no_args_is_help=True, rich_markup_mode="rich")
 
 Space = Annotated[str, typer.Option(help="Id of the Kibana space.")]
 Versions = Annotated[str, typer.Option(help="The versions of the chain that Version comparison shows, with commas.")]
 Credentials = Annotated[
     Path | None,
-    typer.Option(help="File with user:password or an API key, in one line. Default: KIBANA_CREDENTIALS."),
+    typer.Option(
+        help="File with user:password or a key, in one line. Default: KIBANA_CREDENTIALS or GRAFANA_CREDENTIALS."
+    ),
 ]
+
+Grafana = Annotated[str | None, typer.Option(help="http://host:port of a Grafana, with its path if it has one.")]
+Source = Annotated[str, typer.Option(help="For Grafana: address of Elasticsearch as Grafana reaches it.")]
+
+_FOLDER = "newnormal"
+_SOURCE = "http://localhost:9200"
 
 DIFFERENT = 1
 """Exit code of `check` if an installation would change something, or leaves something as users changed it."""
@@ -45,28 +55,43 @@ def export(
         "dashboards"
     ),
     space: Space = "default",
+    source: Source = _SOURCE,
     versions: Versions = "v1,v2",
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Write the dashboards to files, for Kibana's *Stack Management*, *Saved Objects*, *Import*.
+    """Write the dashboards to files, for the imports of Kibana (*Saved Objects*) and of Grafana (*Import dashboard*).
 
     Example: [bold]newnormal dashboards export --out files[/bold]
     """
-    from dashboards.kibana.saved_objects import ndjson, saved_objects  # noqa: PLC0415  only where it is needed
+    from dashboards.grafana.models import dashboards, data_sources  # noqa: PLC0415  only where it is needed
+    from dashboards.kibana.saved_objects import ndjson, saved_objects  # noqa: PLC0415
     from dashboards.panels import Site  # noqa: PLC0415
 
     settings = load(namespace=namespace, state_dir=state_dir)
-    objects = saved_objects(Site(settings.alias, _names(versions)), space)
+    site = Site(settings.alias, _names(versions))
+    objects = saved_objects(site, space)
     file = out / "kibana.ndjson"
     file.write_text(ndjson(objects), encoding="utf-8")
     typer.echo(f"{len(objects)} objects in {file}")
+    folder = folder_to_write(out / "grafana") or out
+    boards = {each["title"]: each for each in dashboards(site)}
+    for title, board in boards.items():
+        name = title.split("] ")[1].lower().replace(" ", "-")
+        (folder / f"{name}.json").write_text(json.dumps(board, indent=1) + "\n", encoding="utf-8")
+    (folder / "data-sources.json").write_text(json.dumps(data_sources(site, source), indent=1) + "\n", encoding="utf-8")
+    typer.echo(f"{len(boards)} dashboards and their data sources in {folder}")
 
 
 @app.command()
 def install(
-    kibana: Annotated[str, typer.Option(help="http://host:port of Kibana, with its base path if it has one.")],
+    kibana: Annotated[
+        str | None, typer.Option(help="http://host:port of a Kibana, with its base path if it has one.")
+    ] = None,
+    grafana: Grafana = None,
     space: Space = "default",
+    folder: Annotated[str, typer.Option(help="Uid of the Grafana folder for new dashboards; it is created.")] = _FOLDER,
+    source: Source = _SOURCE,
     credentials: Credentials = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Also replace dashboards that somebody has changed.")
@@ -75,7 +100,7 @@ def install(
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Install the dashboards on a Kibana; a repetition changes nothing.
+    """Install the dashboards on a Kibana or a Grafana; a repetition changes nothing.
 
     A dashboard that somebody has changed stays as it is. To get the new one, save yours under another name
     first, then say --replace.
@@ -83,7 +108,12 @@ def install(
     Example: [bold]newnormal dashboards install --kibana http://localhost:5601 --space operations[/bold]
     """
     settings = load(namespace=namespace, state_dir=state_dir)
-    _kibana(settings, kibana, space, credentials, versions, install=True, replace=replace)
+    if (kibana is None) == (grafana is None):
+        raise typer.BadParameter("say either --kibana or --grafana")
+    if grafana is not None:
+        _grafana(settings, grafana, source, credentials, versions, folder=folder, replace=replace)
+    else:
+        _kibana(settings, kibana or "", space, credentials, versions, install=True, replace=replace)
 
 
 @app.command()
@@ -91,6 +121,7 @@ def check(
     kibana: Annotated[
         str | None, typer.Option(help="http://host:port of a Kibana: say what an installation would change there.")
     ] = None,
+    grafana: Grafana = None,
     elasticsearch: Annotated[
         str | None,
         typer.Option(help="http://host:port of Elasticsearch. Default: elasticsearch.url, or the embedded one."),
@@ -102,9 +133,9 @@ def check(
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Say what is installed on a Kibana; without --kibana, ask Elasticsearch what each panel would ask.
+    """Say what is installed on a Kibana or a Grafana; without one, ask Elasticsearch what each panel would ask.
 
-    With --kibana, nothing is changed, and the exit code is 1 if not everything is up to date. Without, each
+    With a server, nothing is changed, and the exit code is 1 if not everything is up to date. Without, each
     panel is listed with the number of rows that it would show.
 
     Examples: [bold]newnormal dashboards check --since 1h[/bold], [bold]newnormal dashboards check --kibana
@@ -112,6 +143,10 @@ def check(
     """
     overrides = {"elasticsearch.url": elasticsearch, "namespace": namespace, "state_dir": state_dir}
     settings = load(**overrides)
+    if grafana is not None:
+        if not _grafana(settings, grafana, _SOURCE, credentials, versions):
+            raise typer.Exit(DIFFERENT)
+        return
     if kibana is not None:
         if not _kibana(settings, kibana, space, credentials, versions, install=False):
             raise typer.Exit(DIFFERENT)
@@ -141,15 +176,49 @@ def _kibana(
     with closing(Kibana(url, space, headers)) as server:
         version = server.check()
         found = installation.install(server, objects, replace) if install else installation.compared(server, objects)
+    rows = [(each.title, each.version, each.status) for each in found]
+    return _shown(rows, f"Kibana {version}, space {space}", install, replace)
+
+
+def _grafana(
+    settings: Settings,
+    url: str,
+    source: str,
+    credentials: Path | None,
+    versions: str,
+    *,
+    folder: str | None = None,
+    replace: bool = False,
+) -> bool:
+    """Compares, or installs if a folder is given, and shows each object; true if all were up to date."""
+    from dashboards.credentials import authorization  # noqa: PLC0415
+    from dashboards.grafana import installation  # noqa: PLC0415
+    from dashboards.grafana.server import Grafana as Server  # noqa: PLC0415
+    from dashboards.panels import Site  # noqa: PLC0415
+
+    site = Site(settings.alias, _names(versions))
+    headers = authorization("GRAFANA_CREDENTIALS", credentials, "Bearer")
+    with closing(Server(url, headers)) as server:
+        version = server.check()
+        if folder is None:
+            found = installation.compared(server, site, source)
+        else:
+            found = installation.install(server, site, source, folder, replace)
+    rows = [(each.title, each.version, each.status) for each in found]
+    return _shown(rows, f"Grafana {version}", folder is not None, replace)
+
+
+def _shown(rows: Sequence[tuple[str, str, str]], title: str, installed: bool, replaced: bool) -> bool:
+    """Shows title, version and status of each object; true if all were up to date."""
     words = dict(_WORDS)
-    if install:
+    if installed:
         words |= {"new": "installed", "outdated": "replaced by the present one"}
-        words |= {"changed": "changed by somebody: replaced"} if replace else {}
-    table = Table("object", "installed by", "state", title=f"Kibana {version}, space {space}")
-    for each in found:
-        table.add_row(cell(each.title), cell(each.version), cell(words[each.status]))
+        words |= {"changed": "changed by somebody: replaced"} if replaced else {}
+    table = Table("object", "installed by", "state", title=title)
+    for name, version, status in rows:
+        table.add_row(cell(name), cell(version), cell(words[status]))
     Console().print(table)
-    return all(each.status == "same" for each in found)
+    return all(status == "same" for _, _, status in rows)
 
 
 def _try(settings: Settings, since: str, versions: str) -> None:

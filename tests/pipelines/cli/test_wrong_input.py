@@ -73,7 +73,6 @@ RIGHT = {
     "second": ["v2"],
     "new": ["v2"],
     "place": ["telemetry/0@1"],
-    "kibana": [f"http://{NOWHERE}"],
 }
 """A right value of each parameter that some command cannot do without, by its name."""
 

@@ -1,0 +1,95 @@
+"""Compares dashboards with those on a Grafana, and installs what is new or outdated; what users changed stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dashboards.grafana.models import dashboards, data_sources
+from dashboards.grafana.server import Grafana, Model
+from dashboards.marks import Mark, Status, content_hash, status, this_version
+from dashboards.panels import Site
+
+_OF_THE_SERVER = ("id", "version", "description")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A data source or dashboard beside the one on the server.
+
+    Args:
+        title: Its title.
+        status: How the two differ.
+        version: Version of Newnormal that installed what is there; empty if nothing says so.
+        folder: Uid of the folder in which it is; empty if it is not there, or in none.
+    """
+
+    title: str
+    status: Status
+    version: str = ""
+    folder: str = ""
+
+
+def compared(grafana: Grafana, site: Site, source: str) -> list[Compared]:
+    """How all data sources and dashboards differ from those on the server; changes nothing.
+
+    A data source that is there is `same`: users add accounts and certificates to it.
+    """
+    found = [
+        Compared(each["name"], "same" if grafana.data_source(each["uid"]) else "new")
+        for each in data_sources(site, source)
+    ]
+    return [*found, *(_one(grafana, each) for each in dashboards(site))]
+
+
+def install(grafana: Grafana, site: Site, source: str, folder: str, replace: bool = False) -> list[Compared]:
+    """Installs what is new or outdated, and what users changed if they want this.
+
+    Args:
+        grafana: The server.
+        site: The installation.
+        source: Address of Elasticsearch as Grafana reaches it.
+        folder: Uid of the folder for new dashboards; it is created. One that users moved elsewhere stays there.
+        replace: Whether dashboards that users changed are replaced; else they stay.
+
+    Returns:
+        How they differed before.
+    """
+    before = {each.title: each for each in compared(grafana, site, source)}
+    if not grafana.folder(folder):
+        grafana.make_folder(folder, folder)
+    for model in data_sources(site, source):
+        if before[model["name"]].status == "new":
+            grafana.make_data_source(model)
+    wanted = {"new", "outdated", "changed"} if replace else {"new", "outdated"}
+    for model in dashboards(site):
+        one = before[model["title"]]
+        if one.status in wanted:
+            _put(grafana, model, folder if one.status == "new" else one.folder)
+    return list(before.values())
+
+
+def _one(grafana: Grafana, rendered: Model) -> Compared:
+    found = grafana.dashboard(rendered["uid"])
+    if found is None:
+        return Compared(rendered["title"], "new")
+    held, folder = found
+    mark = Mark.of(held.get("description", ""))
+    stands = status(mark, content_hash(_content(held)), content_hash(_content(rendered)))
+    return Compared(rendered["title"], stands, mark.version if mark else "", folder)
+
+
+def _put(grafana: Grafana, model: Model, folder: str) -> None:
+    message = f"newnormal {this_version()}"
+    grafana.put_dashboard(_marked(model, _content(model)), folder, message)
+    found = grafana.dashboard(model["uid"])
+    if found and _content(found[0]) != _content(model):  # Grafana added defaults: the mark says what it holds
+        grafana.put_dashboard(_marked(model, _content(found[0])), folder, message)
+
+
+def _content(model: Model) -> Model:
+    return {name: value for name, value in model.items() if name not in _OF_THE_SERVER}
+
+
+def _marked(model: Model, held: Model) -> Model:
+    mark = Mark(this_version(), content_hash(_content(model)), content_hash(held))
+    return {**model, "description": mark.after(model["description"])}

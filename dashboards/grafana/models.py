@@ -1,0 +1,179 @@
+"""The JSON models of dashboards and data sources for Grafana."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid5
+
+from dashboards.grafana.targets import VARIABLES, column_name, measures_of, target
+from dashboards.panels import DASHBOARDS, Dashboard, Panel, Site, placed
+from dashboards.panels.query import Documents, Measure, Top
+from dashboards.panels.site import ALL_DATA, Data
+
+Model = dict[str, Any]
+
+_NEWNORMAL = UUID("2a1de7a4-0c0e-5ac4-9c0b-8a7f3c1d5e60")
+_TYPES = {
+    "number": "stat", "lines": "timeseries", "bars": "timeseries", "heat map": "status-history", "table": "table",
+    "documents": "table",
+}  # fmt: skip
+_STEPS = [
+    {"color": "green", "value": None},
+    {"color": "yellow", "value": 50},
+    {"color": "orange", "value": 75},
+    {"color": "red", "value": 90},
+]
+
+
+def uid(site: Site, *names: str) -> str:
+    """The uid of a dashboard or data source: the same for the same installation."""
+    return str(uuid5(_NEWNORMAL, "\0".join([site.alias, *names])))
+
+
+def data_sources(site: Site, url: str) -> list[Model]:
+    """The Elasticsearch data sources; `url` is the server's address as Grafana reaches it."""
+    return [
+        {
+            "uid": uid(site, "data source", data),
+            "name": site.title(data),
+            "type": "elasticsearch",
+            "access": "proxy",
+            "url": url,
+            "jsonData": {
+                "index": site.indices(data),
+                "timeField": site.time_field(data),
+                "maxConcurrentShardRequests": 5,
+                "logMessageField": "message",
+            },
+        }
+        for data in ALL_DATA
+    ]
+
+
+def dashboards(site: Site) -> list[Model]:
+    """All dashboards."""
+    return [_dashboard(each, site) for each in DASHBOARDS]
+
+
+def _dashboard(dashboard: Dashboard, site: Site) -> Model:
+    tag = f"newnormal {site.alias}"
+    panels = []
+    for number, (panel, place) in enumerate(placed(dashboard), 1):
+        where = {"x": place.x // 2, "y": place.y // 2, "w": place.width // 2, "h": place.height // 2}
+        panels.append({"id": number, "gridPos": where, **_panel(dashboard, panel, site)})
+    links = {"type": "dashboards", "title": "Newnormal", "tags": [tag], "asDropdown": False, "icon": "external link"}
+    data = dashboard.panels[0].data
+    return {
+        "uid": uid(site, dashboard.id),
+        "title": f"[{site.alias}] {dashboard.title}",
+        "description": dashboard.purpose,
+        "tags": [tag],
+        "schemaVersion": 39,
+        "editable": True,
+        "graphTooltip": 1,
+        "refresh": "10s",
+        "time": {"from": dashboard.since, "to": "now"},
+        "links": [{**links, "includeVars": True, "keepTime": True, "targetBlank": False, "tooltip": "", "url": ""}],
+        "templating": {"list": [_variable(each.field, each.title, data, site) for each in dashboard.controls]},
+        "annotations": {"list": []},
+        "panels": panels,
+    }
+
+
+def _variable(field: str, title: str, data: Data, site: Site) -> Model:
+    return {
+        "name": VARIABLES[field],
+        "label": title,
+        "type": "query",
+        "datasource": {"type": "elasticsearch", "uid": uid(site, "data source", data)},
+        "query": f'{{"find": "terms", "field": "{field}", "size": 1000}}',
+        "multi": True,
+        "includeAll": True,
+        "allValue": "*",
+        "current": {"text": ["All"], "value": ["$__all"]},
+        "refresh": 2,
+        "sort": 1,
+        "hide": 0,
+    }
+
+
+def _panel(dashboard: Dashboard, panel: Panel, site: Site) -> Model:
+    source = uid(site, "data source", panel.data)
+    return {
+        "type": _TYPES[panel.visual],
+        "title": panel.title,
+        "description": panel.help,
+        "datasource": {"type": "elasticsearch", "uid": source},
+        "targets": [target(dashboard, panel, site, source)],
+        "fieldConfig": {"defaults": _defaults(panel, site), "overrides": _overrides(panel, site)},
+        "options": _options(panel),
+        "transformations": _transformations(panel),
+    }
+
+
+def _defaults(panel: Panel, site: Site) -> Model:
+    measure = None if isinstance(panel.query, Documents) else panel.query.measures[0]
+    found: Model = {"unit": _unit(measure), "custom": {}}
+    if measure and measure.format == "score":
+        found |= {"thresholds": {"mode": "absolute", "steps": _STEPS}, "decimals": 1, "min": 0, "max": 100}
+        if panel.visual == "heat map":
+            found["color"] = {"mode": "thresholds"}
+    if panel.visual == "bars":
+        found["custom"] = {"drawStyle": "bars", "fillOpacity": 80, "stacking": {"mode": "normal", "group": "A"}}
+    elif panel.visual == "lines":
+        found["custom"] = {"drawStyle": "line", "spanNulls": False}
+    if panel.visual == "heat map" and panel.drill and not isinstance(panel.query, Documents):
+        (split,) = (each for each in panel.query.buckets if isinstance(each, Top))
+        found["links"] = [_link(panel, split.field, '${__field.labels["' + split.field + '"]}', site)]
+    return found
+
+
+def _overrides(panel: Panel, site: Site) -> list[Model]:
+    if isinstance(panel.query, Documents) or panel.visual != "table":
+        return []
+    found = []
+    measures = measures_of(panel)
+    for each in measures:
+        named = [{"id": "displayName", "value": each.title}, {"id": "unit", "value": _unit(each)}]
+        found.append({"matcher": {"id": "byName", "options": column_name(each, measures)}, "properties": named})
+    for bucket in panel.query.buckets:
+        if isinstance(bucket, Top):
+            named = [{"id": "displayName", "value": bucket.title or bucket.field}]
+            if panel.drill:
+                named.append({"id": "links", "value": [_link(panel, bucket.field, "${__value.raw}", site)]})
+            found.append({"matcher": {"id": "byName", "options": bucket.field}, "properties": named})
+    return found
+
+
+def _link(panel: Panel, field: str, value: str, site: Site) -> Model:
+    """A link to the dashboard of one machine or one series; what is chosen here stays chosen."""
+    kept = "" if field == "host.name" else "&${machine:queryparam}"
+    address = f"/d/{uid(site, panel.drill)}?var-{VARIABLES[field]}={value}{kept}&${{__url_time_range}}"
+    return {"title": f"Open {panel.drill}", "url": address, "targetBlank": False}
+
+
+def _options(panel: Panel) -> Model:
+    match panel.visual:
+        case "number":
+            return {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}, "graphMode": "none"}
+        case "lines" | "bars":
+            return {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}}
+        case "heat map":
+            return {"showValue": "never", "rowHeight": 0.9, "legend": {"showLegend": False}}
+        case _:
+            return {"showHeader": True}
+
+
+def _transformations(panel: Panel) -> list[Model]:
+    """A list of documents shows some of their fields, in the order of the panel."""
+    if not isinstance(panel.query, Documents):
+        return []
+    columns = panel.query.columns
+    include = {"id": "filterFieldsByName", "options": {"include": {"names": list(columns)}}}
+    return [include, {"id": "organize", "options": {"indexByName": {name: at for at, name in enumerate(columns)}}}]
+
+
+def _unit(measure: Measure | None) -> str:
+    if measure is None:
+        return "none"
+    return "dateTimeAsIso" if measure.format == "time" else "none" if measure.format == "score" else "short"

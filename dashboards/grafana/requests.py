@@ -1,0 +1,103 @@
+"""The searches that Grafana's Elasticsearch data source sends for dashboards: read from their JSON models alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dashboards.panels.answer import Request, TimeRange
+
+_DIRECT = {"max": "max", "min": "min", "avg": "avg", "cardinality": "cardinality"}
+
+
+def requests(
+    dashboards: Sequence[dict[str, Any]],
+    sources: Sequence[dict[str, Any]],
+    when: TimeRange,
+    chosen: Mapping[str, str] | None = None,
+) -> list[Request]:
+    """The searches of all panels of all dashboards.
+
+    Args:
+        dashboards: JSON models.
+        sources: Their data sources.
+        when: The time range.
+        chosen: Values of variables as Lucene; a variable that is absent stands for all values.
+    """
+    known = {each["uid"]: each["jsonData"] for each in sources}
+    found = []
+    for dashboard in dashboards:
+        values = {each["name"]: each["allValue"] for each in dashboard["templating"]["list"]} | dict(chosen or {})
+        for panel in dashboard["panels"]:
+            (target,) = panel["targets"]
+            source = known[target["datasource"]["uid"]]
+            found.append(_request(dashboard["title"], panel["title"], target, source, values, when))
+    return found
+
+
+def _request(
+    dashboard: str,
+    panel: str,
+    target: dict[str, Any],
+    source: Mapping[str, str],
+    values: Mapping[str, str],
+    when: TimeRange,
+) -> Request:
+    query = target["query"]
+    for name, value in values.items():
+        query = query.replace(f"${name}", value)
+    inside = {"gte": when.start, "lte": when.end, "format": "epoch_millis"}
+    text = {"query_string": {"analyze_wildcard": True, "query": query}}
+    body: dict[str, Any] = {"query": {"bool": {"filter": [{"range": {source["timeField"]: inside}}, text]}}}
+    body["track_total_hits"] = True
+    metrics = {each["id"]: each for each in target["metrics"]}
+    if metrics["1"]["type"] == "raw_data":
+        sort = [{source["timeField"]: {"order": "desc", "unmapped_type": "boolean"}}, {"_doc": {"order": "desc"}}]
+        more = {"size": int(metrics["1"]["settings"]["size"]), "sort": sort, "fields": [_time(source)]}
+        return Request(dashboard, panel, source["index"], body | more)
+    inner = {id: _metric(each) for id, each in metrics.items() if each["type"] != "count"}
+    aggregations, titles = inner, {}
+    for bucket in reversed(target["bucketAggs"]):
+        by = bucket["settings"].get("orderBy")
+        beside = {by: inner[by]} if by in inner else {}
+        below = aggregations | beside
+        aggregations = {bucket["id"]: _bucket(bucket, when) | ({"aggs": below} if below else {})}
+    for bucket in target["bucketAggs"]:
+        titles[bucket["id"]] = bucket.get("field", "filter")
+    names = {id if id in inner else "": id for id in metrics}
+    return Request(dashboard, panel, source["index"], {"size": 0, **body, "aggs": aggregations}, titles, names)
+
+
+def _time(source: Mapping[str, str]) -> dict[str, str]:
+    return {"field": source["timeField"], "format": "strict_date_optional_time_nanos"}
+
+
+def _metric(metric: dict[str, Any]) -> dict[str, Any]:
+    if metric["type"] == "percentiles":
+        percents = [float(each) for each in metric["settings"]["percents"]]
+        return {"percentiles": {"field": metric["field"], "percents": percents}}
+    return {_DIRECT[metric["type"]]: {"field": metric["field"]}}
+
+
+def _bucket(bucket: dict[str, Any], when: TimeRange) -> dict[str, Any]:
+    settings = bucket["settings"]
+    match bucket["type"]:
+        case "date_histogram":
+            bounds = {"min": when.start, "max": when.end}
+            return {
+                "date_histogram": {
+                    "field": bucket["field"], "fixed_interval": when.interval(), "extended_bounds": bounds,
+                    "min_doc_count": int(settings["min_doc_count"]), "format": "epoch_millis",
+                }
+            }  # fmt: skip
+        case "terms":
+            key = {"_term": "_key"}.get(settings["orderBy"], settings["orderBy"])
+            found = {"field": bucket["field"], "size": int(settings["size"]), "order": {key: settings["order"]}}
+            return {"terms": found | {"min_doc_count": int(settings["min_doc_count"])}}
+        case "filters":
+            named = {
+                each["label"]: {"query_string": {"query": each["query"], "analyze_wildcard": True}}
+                for each in settings["filters"]
+            }
+            return {"filters": {"filters": named}}
+    raise ValueError(bucket["type"])

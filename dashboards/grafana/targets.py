@@ -1,0 +1,96 @@
+"""The query of a panel in the model of Grafana's Elasticsearch data source (`ElasticsearchDataQuery`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboards.grafana.lucene import lucene
+from dashboards.panels.panel import Dashboard, Panel
+from dashboards.panels.query import Bucket, Documents, Groups, Measure, Over, Top, Versions
+from dashboards.panels.site import Site
+
+Target = dict[str, Any]
+
+_TYPES = {
+    "count": "count",
+    "max": "max",
+    "min": "min",
+    "average": "avg",
+    "median": "percentiles",
+    "unique": "cardinality",
+}
+_NAMES = {
+    "count": "Count", "max": "Max", "min": "Min", "avg": "Average", "percentiles": "p50.0",
+    "cardinality": "Unique Count",
+}  # fmt: skip
+
+VARIABLES = {"host.name": "machine", "metric": "metric", "kind": "kind"}
+"""The dashboard variable of each field that a reader can choose."""
+
+
+def measures_of(panel: Panel) -> list[Measure]:
+    """The measures that Grafana can show: its newest values (`top_metrics`) are no part of each Elasticsearch."""
+    assert not isinstance(panel.query, Documents)
+    return [each for each in panel.query.measures if each.operation != "newest"]
+
+
+def column_name(measure: Measure, measures: list[Measure]) -> str:
+    """The name of the column of a measure in the table that the data source gives."""
+    kind = _TYPES[measure.operation]
+    several = sum(each.operation == measure.operation for each in measures) > 1
+    return f"{_NAMES[kind]} {measure.field}" if several and measure.field else _NAMES[kind]
+
+
+def target(dashboard: Dashboard, panel: Panel, site: Site, source: str) -> Target:
+    """The query of a panel.
+
+    Args:
+        dashboard: The dashboard, whose variables filter the panel.
+        panel: The panel.
+        site: The installation.
+        source: Uid of the data source.
+    """
+    chosen = " AND ".join(f"{each.field}:${VARIABLES[each.field]}" for each in dashboard.controls)
+    query = " AND ".join(part for part in (lucene(panel.query.where), chosen) if part) or "*"
+    found: Target = {
+        "refId": "A",
+        "datasource": {"type": "elasticsearch", "uid": source},
+        "query": query,
+        "timeField": site.time_field(panel.data),
+        "alias": "",
+    }
+    if isinstance(panel.query, Documents):
+        return found | {"metrics": [{"id": "1", "type": "raw_data", "settings": {"size": "500"}}], "bucketAggs": []}
+    measures = measures_of(panel)
+    metrics = [_metric(str(number), each) for number, each in enumerate(measures, 1)]
+    buckets = sorted(panel.query.buckets, key=lambda bucket: isinstance(bucket, Over))  # time is the innermost
+    first = len(metrics) + 1
+    shown = [_bucket(str(first + n), each, measures, site) for n, each in enumerate(buckets)]
+    # the data source refuses measures without any bucket
+    everything = {"id": str(first), "type": "filters", "settings": {"filters": [{"query": "*", "label": "all"}]}}
+    return found | {"metrics": metrics, "bucketAggs": shown or [everything]}
+
+
+def _metric(number: str, measure: Measure) -> dict[str, Any]:
+    kind = _TYPES[measure.operation]
+    found: dict[str, Any] = {"id": number, "type": kind}
+    if measure.field:
+        found["field"] = measure.field
+    if kind == "percentiles":
+        found["settings"] = {"percents": ["50"]}
+    return found
+
+
+def _bucket(number: str, bucket: Bucket, measures: list[Measure], site: Site) -> dict[str, Any]:
+    shown = site.groups(bucket.title) if isinstance(bucket, Versions) else bucket
+    if isinstance(shown, Over):
+        settings: dict[str, Any] = {"interval": "auto", "min_doc_count": "0", "trimEdges": "0"}
+        return {"id": number, "type": "date_histogram", "field": shown.field, "settings": settings}
+    if isinstance(shown, Groups):
+        filters = [{"query": lucene(group.where), "label": group.name} for group in shown.groups]
+        return {"id": number, "type": "filters", "settings": {"filters": filters}}
+    assert isinstance(shown, Top)
+    by = "_term" if shown.by is None else "_count" if measures[shown.by].operation == "count" else str(shown.by + 1)
+    order = "asc" if shown.ascending or shown.by is None else "desc"
+    settings = {"size": str(shown.size), "order": order, "orderBy": by, "min_doc_count": "1", "missing": None}
+    return {"id": number, "type": "terms", "field": shown.field, "settings": {k: v for k, v in settings.items() if v}}
