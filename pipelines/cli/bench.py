@@ -36,6 +36,36 @@ def throughput(
 
 
 @app.command()
+def replay(
+    records: Annotated[int, typer.Option(help="Records that the extractor reads.")] = 12_000_000,
+    keys: Annotated[int, typer.Option(help="Series that the records are spread over.")] = 10_000,
+    chain_records: Annotated[int, typer.Option(help="Records that the whole chain reads.")] = 3_000_000,
+    out: Report = None,
+) -> None:
+    """Measure replays: the extractor beside its rate in a warm session, the chain beside its detector alone."""
+    _run("replay", out, records, keys, chain_records)
+
+
+@app.command()
+def checkpoints(
+    records: Annotated[int, typer.Option(help="Records of each run.")] = 6_000_000,
+    keys: Annotated[int, typer.Option(help="Series that the records are spread over.")] = 100_000,
+    out: Report = None,
+) -> None:
+    """Measure what checkpoints cost the extractor: by Spark's own times, and beside a checkpoint in memory."""
+    _run("checkpoints", out, records, keys)
+
+
+@app.command()
+def savepoints(
+    series: Annotated[int, typer.Option(help="Series whose state is kept.")] = 100_000,
+    out: Report = None,
+) -> None:
+    """Measure a savepoint while the jobs run, and the time from kill -9 of the driver to its next result."""
+    _run("savepoints", out, series)
+
+
+@app.command()
 def latency(
     rate: Annotated[int, typer.Option(help="Records a second.")] = 20_000,
     seconds: Annotated[int, typer.Option(help="Length of the measured part.")] = 60,

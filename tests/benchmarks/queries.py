@@ -8,6 +8,7 @@ time (Spark's own `triggerExecution`).
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -54,12 +55,17 @@ class Queries:
         settings: Kafka, state directory, namespace.
         warm_up: Micro-batches of each query's warm-up.
         share: Share of the records that they take at the most.
+
+    Attributes:
+        durations: Milliseconds of the micro-batches that counted, by Spark's name of the part; ``stateCommit`` is the
+            time in which a task stores its state.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, warm_up: int, share: float = 0.5) -> None:
         self.spark, self.settings, self.warm_up, self.share = spark, settings, warm_up, share
         self.bootstrap = settings.kafka.bootstrap or ""
         self.work = settings.state / "bench" / settings.namespace.rstrip(".")
+        self.durations: Counter[str] = Counter()
 
     def topic(self, name: str) -> str:
         """The full name of a topic; it is made if need be."""
@@ -89,7 +95,7 @@ class Queries:
         self.spark.conf.set("spark.sql.codegen.wholeStage", "false")
         self.spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
         self.spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
-        messages = sum(self._messages(topic) for topic in job.topics)
+        messages = sum(self.messages(topic) for topic in job.topics)
         ledger = self.topic(topics.LEDGER)
 
         def started(target: str, most: int, reports: dict[int, BatchReport]) -> StreamingQuery:
@@ -102,7 +108,7 @@ class Queries:
                 max_messages=most,
                 max_records=most,
                 ledger=ledger,
-                namespace=self.settings.namespace,
+                owner=self.settings.owner,
             )
             return start(self.spark, named, runtime, lambda r: reports.setdefault(r.batch_id, r) and None)
 
@@ -135,12 +141,16 @@ class Queries:
             rows = [sum(s.records_in for s in reports[p["batchId"]].stats) for p in counted]
         else:
             rows = [p["numInputRows"] for p in counted]
+        for each in counted:
+            self.durations.update({name: int(ms) for name, ms in each["durationMs"].items()})
+            states = each["stateOperators"]
+            self.durations["stateCommit"] += sum(int(s["commitTimeMs"]) // s["numShufflePartitions"] for s in states)
         seconds = sum(p["durationMs"]["triggerExecution"] for p in counted) / 1000
         rate = sum(rows) / seconds
         say(f"{label}: {sum(rows):,} records in {seconds:.1f} s over {len(counted)} batches: {rate:,.0f} /s")
         return rate
 
-    def _messages(self, topic: str) -> int:
+    def messages(self, topic: str) -> int:
         """How many a topic holds, markers of transactions included."""
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "bench"})
         partitions = consumer.list_topics(topic, 10).topics[topic].partitions

@@ -1,12 +1,11 @@
 """How long a savepoint takes while jobs run, and how long a killed driver takes to its first new result.
 
-``python -m tests.benchmarks.savepoints [SERIES]`` runs the extractor and the detector on an embedded Kafka of its own.
+``newnormal bench savepoints`` runs the extractor and the detector on an embedded Kafka of its own.
 One thread feeds a window of all series after the other, as fast as the jobs take them in.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -106,7 +105,7 @@ def until(settings: Settings, count: int, what: str, seconds: float = 600.0) -> 
     return time.monotonic() - began
 
 
-def run(series: int = 100_000) -> dict[str, Any]:
+def run(series: int) -> dict[str, Any]:
     """Measures both; returns the figures."""
     with tempfile.TemporaryDirectory(prefix="newnormal-savepoints-") as folder:
         asked = load(state_dir=Path(folder) / "servers", **{"console.port": 0})
@@ -153,7 +152,3 @@ def _measured(settings: Settings, environment: dict[str, str], log: Path, series
         until(settings, before + 1, "a verdict after the kill")
         figures["first_verdict_after_kill_seconds"] = round(time.monotonic() - killed, 1)
     return figures
-
-
-if __name__ == "__main__":
-    print(json.dumps(run(*map(int, sys.argv[1:])), indent=2))
