@@ -50,7 +50,7 @@ def check_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting: s
             what = f"{setting} = {shards}, but the checkpoint of {job} was made with {kept['shards']}"
             accepted = (
                 f"{kept['shards']}; or divide the state anew: `newnormal savepoint create rescale`, then "
-                f"`newnormal savepoint restore rescale --shards {shards}`"
+                f"`newnormal savepoint restore rescale --shards {shards}`; both with --file FILE for jobs of your own"
             )
             raise NewnormalError("SHARDS_FIXED", what, str(checkpoints / job), accepted, _NOW)
     for job in jobs:

@@ -26,6 +26,7 @@ from pipelines.contracts.version_names import FIRST
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pipelines.runtime.program import Program
     from pipelines.savepoints.catalogue import Catalogue
     from pipelines.savepoints.restoring import Plan
     from pipelines.versions.version import Version
@@ -40,6 +41,10 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Jobs = Annotated[
     list[str] | None, typer.Option("--job", help="Only this job; may be given several times. Default: all of them.")
 ]
+File = Annotated[
+    str | None,
+    typer.Option("--file", help="File of your own jobs, if their state is meant; as for `newnormal run`."),
+]
 Shards = Annotated[
     int | None, typer.Option(help="Number of shards from now on; a divisor of kafka.partitions. Default: as before.")
 ]
@@ -49,6 +54,7 @@ Shards = Annotated[
 def create(
     name: Name,
     jobs: Jobs = None,
+    file: File = None,
     version: As = FIRST,
     state_dir: StateDir = None,
     namespace: Namespace = None,
@@ -58,8 +64,8 @@ def create(
 
     The copy shares its files with the checkpoints as long as these have them.
     """
-    _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
-    names = _names(settings, jobs)
+    _, _, catalogue = _opened(version, kafka, state_dir, namespace)
+    names = _names(_program(file), jobs)
     began = time.monotonic()
     made = catalogue.create(name, names, int(time.time() * 1000))
     took = time.monotonic() - began
@@ -98,6 +104,7 @@ def show(
         str | None, typer.Option(help="MACHINE/METRIC, or MACHINE: show its state instead, table by table.")
     ] = None,
     jobs: Jobs = None,
+    file: File = None,
     as_json: AsJson = False,
     version: As = FIRST,
     state_dir: StateDir = None,
@@ -106,18 +113,19 @@ def show(
 ) -> None:
     """Show keys, bytes and watermark of each job and shard of a savepoint; or the state of one series."""
     from engine.spark.checkpoint_state import shard_states  # noqa: PLC0415  Spark: only for this command
-    from pipelines.jobs import JOBS  # noqa: PLC0415  Spark: only for this command
     from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # noqa: PLC0415  as above
     from pipelines.savepoints.restoring import chosen_jobs  # noqa: PLC0415  Spark: only for this command
 
     _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
     savepoint = catalogue.get(name)
-    wanted = chosen_jobs(savepoint, jobs)
+    program, wanted = _program(file), chosen_jobs(savepoint, jobs, _program(file))
     parts = series.split("/", 1) if series else []
     views, found = [], False
     with _spark(settings) as spark:
-        for job in (job for job in wanted if job in JOBS):
-            saved, definition = savepoint.jobs[job], JOBS[job](settings)
+        for job in wanted:
+            saved, definition = savepoint.jobs[job], program.job(job, settings)
+            if definition is None:
+                continue
             states = shard_states(spark, catalogue.job_folder(savepoint, job), saved.shards)
             for shard, segments in enumerate(states):
                 if not parts:
@@ -152,6 +160,7 @@ def restore(
     name: Name,
     jobs: Jobs = None,
     shards: Shards = None,
+    file: File = None,
     yes: Yes = False,
     version: As = FIRST,
     state_dir: StateDir = None,
@@ -163,14 +172,14 @@ def restore(
     What they have written since then they compute and write again: verdicts with the same identity replace the old
     ones in Elasticsearch, and in Kafka the topics have both.
     """
-    from pipelines.jobs import JOBS  # noqa: PLC0415  Spark: only for this command
     from pipelines.savepoints.restoring import Plan, chosen_jobs  # noqa: PLC0415  Spark: only for this command
 
     _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
     savepoint = catalogue.get(name)
-    names = chosen_jobs(savepoint, jobs)
-    before = max((savepoint.jobs[job].shards for job in names if job in JOBS), default=1)
-    plan = Plan(catalogue, savepoint, names, settings, shards or before)
+    program = _program(file)
+    names = chosen_jobs(savepoint, jobs, program)
+    before = max((savepoint.jobs[job].shards for job in names), default=0) or 1
+    plan = Plan(catalogue, savepoint, names, settings, shards or before, program)
     plan.check()
     if again := plan.again():
         told = ", ".join(f"{job} {batches:,}" for job, batches in again.items())
@@ -256,14 +265,20 @@ def _opened(
     return known, settings, Catalogue(settings)
 
 
-def _names(settings: Settings, jobs: list[str] | None) -> list[str]:
-    """The jobs that were asked for, in the order in which data flow."""
-    from pipelines.jobs import LINKS  # noqa: PLC0415  Spark: only for these commands
+def _program(file: str | None) -> Program:
+    """The jobs of a user's file, or the production chain."""
+    from pipelines.runtime.own_jobs import load_jobs  # noqa: PLC0415  Spark: only for these commands
+    from pipelines.runtime.program import CHAIN  # noqa: PLC0415  Spark: only for these commands
 
-    unknown = [job for job in jobs or () if job not in LINKS]
-    if unknown:
-        raise NewnormalError("JOB_UNKNOWN", ", ".join(unknown), "--job", ", ".join(LINKS), "nothing was changed")
-    return [name for name in LINKS if not jobs or name in jobs]
+    return load_jobs([file]) if file else CHAIN
+
+
+def _names(program: Program, jobs: list[str] | None) -> list[str]:
+    """The jobs that were asked for, in the order in which data flow."""
+    known = program.names
+    if unknown := [job for job in jobs or () if job not in known]:
+        raise NewnormalError("JOB_UNKNOWN", ", ".join(unknown), "--job", ", ".join(known), "nothing was changed")
+    return [name for name in known if not jobs or name in jobs]
 
 
 def _restore(plan: Plan, settings: Settings) -> None:

@@ -19,8 +19,8 @@ from engine.spark.checkpoint_state import shard_states
 from engine.spec.errors import NewnormalError
 from engine.state import initial
 from pipelines.contracts.settings import Settings
-from pipelines.jobs import JOBS, LINKS
 from pipelines.runtime import fingerprint
+from pipelines.runtime.program import CHAIN, Program
 from pipelines.savepoints.catalogue import Catalogue
 from pipelines.savepoints.savepoint import SavedJob, Savepoint
 
@@ -38,6 +38,7 @@ class Plan:
         jobs: Names of the jobs to restore.
         target: The settings of the version whose checkpoints are made.
         shards: Number of shards of each job.
+        program: Defines the jobs.
     """
 
     catalogue: Catalogue
@@ -45,6 +46,7 @@ class Plan:
     jobs: tuple[str, ...]
     target: Settings
     shards: int
+    program: Program = CHAIN
 
     @property
     def checkpoints(self) -> Path:
@@ -65,7 +67,7 @@ class Plan:
         """
         for job in self.jobs:
             saved = self.savepoint.jobs[job]
-            if job in JOBS and saved.state_format != STATE_FORMAT:
+            if self.program.job(job, self.target) and saved.state_format != STATE_FORMAT:
                 what = f"the state of {job} is of format {saved.state_format}"
                 raise NewnormalError("SAVEPOINT_FORMAT", what, self.savepoint.name, f"format {STATE_FORMAT}", _NOTHING)
         if self.shards < 1 or self.target.kafka.partitions % self.shards:
@@ -105,8 +107,7 @@ def _made(plan: Plan, job: str, spark: SparkSession) -> Path:
     folder = plan.checkpoints / f"{job}{_NEW}"
     shutil.rmtree(folder, ignore_errors=True)
     states: list[dict[str, bytes]] = []
-    if job in JOBS:
-        definition = JOBS[job](plan.target)
+    if definition := plan.program.job(job, plan.target):
         states = rescaled(definition, shard_states(spark, source, saved.shards), plan.shards)
     initial.write(folder, states, _offsets(plan, job, saved))
     for name in ("job.json", "settings.json"):
@@ -120,19 +121,23 @@ def _made(plan: Plan, job: str, spark: SparkSession) -> Path:
 
 def _offsets(plan: Plan, job: str, saved: SavedJob) -> Mapping[tuple[str, int], int]:
     """Where the job begins to read: the same topics as when it was saved; topics of its own version from the start."""
-    topics = {plan.target.reads(name) for name in LINKS[job].inputs}
+    topics = plan.program.reads(job, plan.target)
     kept = {topic: offsets for topic, offsets in saved.offsets.items() if topic in topics}
     return {(topic, int(p)): offset for topic, offsets in kept.items() for p, offset in offsets.items()}
 
 
-def chosen_jobs(savepoint: Savepoint, asked: list[str] | None) -> tuple[str, ...]:
+def chosen_jobs(savepoint: Savepoint, asked: list[str] | None, program: Program = CHAIN) -> tuple[str, ...]:
     """The jobs that were asked for, in the order in which data flow; all jobs of the savepoint without a wish.
 
     Raises:
-        NewnormalError: ``JOB_UNKNOWN`` if the savepoint does not have one of them.
+        NewnormalError: ``JOB_UNKNOWN`` if the savepoint does not have one of them, or the program does not define it.
     """
     wrong = [job for job in asked or () if job not in savepoint.jobs]
     if wrong:
         accepted = ", ".join(savepoint.jobs)
         raise NewnormalError("JOB_UNKNOWN", ", ".join(wrong), f"savepoint {savepoint.name}", accepted, _NOTHING)
-    return tuple(job for job in savepoint.jobs if not asked or job in asked)
+    chosen = tuple(job for job in savepoint.jobs if not asked or job in asked)
+    if undefined := [job for job in chosen if job not in program.names]:
+        accepted = "--file with the file that defines these jobs; no --file for the jobs of the chain"
+        raise NewnormalError("JOB_UNKNOWN", ", ".join(undefined), "--file", accepted, _NOTHING)
+    return chosen

@@ -106,7 +106,7 @@ def check_the_others(bootstrap: str, t0: int, ours: Callable[[str], list[Row]]) 
 
 
 @pytest.mark.slow
-def test_a_million_words_are_counted_right_though_the_driver_is_killed(pipeline: Pipeline, tmp_path: Path) -> None:
+def test_a_million_words_are_counted_right_over_a_kill_and_in_more_shards(pipeline: Pipeline, tmp_path: Path) -> None:
     bootstrap, file = pipeline.settings.kafka.bootstrap or "", tmp_path / "my_jobs.py"
     names = {'"words"': '"million.words"', '"counts"': '"million.counts"'}
     code = examples()["word_count"]
@@ -120,7 +120,18 @@ def test_a_million_words_are_counted_right_though_the_driver_is_killed(pipeline:
     pipeline.wait("a count", lambda: bool(read(bootstrap, "million.counts")))
     feed(bootstrap, "million.words", words[400_000:700_000])
     pipeline.kill()
-    feed(bootstrap, "million.words", words[700_000:])
+    feed(bootstrap, "million.words", words[700_000:900_000])
+    pipeline.start(str(file))
+    before = len(read(bootstrap, "million.counts"))
+    pipeline.wait("further counts", lambda: len(read(bootstrap, "million.counts")) > before)
+    pipeline.stop()
+    own = ("--file", str(file))
+    assert "savepoint words: million.counts" in pipeline.command("savepoint", "create", "words", *own)
+    restore = ("savepoint", "restore", "words", "--shards", "4", "--yes")
+    assert "JOB_UNKNOWN" in pipeline.refused(*restore), "these are no jobs of the chain"
+    assert "set engine.shards = 4" in pipeline.command(*restore, *own)
+    pipeline.environment["NEWNORMAL_ENGINE__SHARDS"] = "4"
+    feed(bootstrap, "million.words", words[900_000:])
     partitions = pipeline.settings.kafka.partitions
     pass_time(bootstrap, "million.words", {"time": hour_ago() + 600_000, "word": "end"}, partitions)
     pipeline.start(str(file))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 
@@ -21,14 +19,6 @@ pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.timeout(600)]
 
 ENTITIES, STEP, SIZE = 24, 1_000, 10_000
 Window = tuple[str, int]
-
-
-def command(pipeline: Pipeline, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs `newnormal savepoint`."""
-    return subprocess.run(
-        [sys.executable, "-m", "pipelines.cli.main", "savepoint", *words],
-        env=pipeline.environment, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
 
 
 def send(pipeline: Pipeline, times: Sequence[int]) -> None:
@@ -64,19 +54,16 @@ def test_a_job_goes_back_to_a_savepoint_in_other_shards_and_loses_nothing(pipeli
     pipeline.start("extractor")
     send(pipeline, range(begin, middle, STEP))
     pipeline.wait("the first half", lambda: {w for w in wanted if w[1] + SIZE < middle} <= counts(pipeline).keys())
-    made = command(pipeline, "create", "before")
-    assert made.returncode == 0, made.stderr
-    assert "savepoint before: extractor" in made.stdout
+    assert "savepoint before: extractor" in pipeline.command("savepoint", "create", "before")
     send(pipeline, range(middle, end, STEP))
     pipeline.wait("the second half", lambda: {w for w in wanted if w[1] + SIZE < end} <= counts(pipeline).keys())
-    assert "ALREADY_RUNNING" in command(pipeline, "restore", "before", "--yes").stderr
+    assert "ALREADY_RUNNING" in pipeline.refused("savepoint", "restore", "before", "--yes")
     pipeline.stop()
     before = len(pipeline.read(topics.FEATURES))
 
-    restored = command(pipeline, "restore", "before", "--shards", "4", "--yes")
-    assert restored.returncode == 0, restored.stderr
-    assert "micro-batches since the savepoint, which will be computed and written again" in restored.stdout
-    assert "set engine.shards = 4" in restored.stdout
+    restored = pipeline.command("savepoint", "restore", "before", "--shards", "4", "--yes")
+    assert "micro-batches since the savepoint, which will be computed and written again" in restored
+    assert "set engine.shards = 4" in restored
     pipeline.environment["NEWNORMAL_ENGINE__SHARDS"] = "4"
     pipeline.start("extractor")
     send(pipeline, [end + 2 * SIZE])  # a later sample closes all windows
