@@ -12,19 +12,19 @@ from engine.testing import Run
 from engine.testing.driven import Driven
 from engine.testing.encoding import fed_columns
 from pipelines.contracts.settings import load
-from pipelines.jobs.detect.job import detector
+from pipelines.jobs.detect.job import detector, log_detector
 from pipelines.jobs.mine_logs.job import templates
 from tests.engine.test_rescaling import OPERATORS, WINDOWS
 from tests.fixtures import states
 from tests.pipelines.detect.test_operator import T0
 from tests.pipelines.site import lines
-from tests.pipelines.test_rescaling import HOSTS, Moving, logs_batch, metrics, said, tables
+from tests.pipelines.test_rescaling import HOSTS, Moving, counted_logs, kinds, logs_batch, metrics, said, tables
 from tests.transcripts.operators import reader as operators
 from tests.transcripts.test_transcripts import by_window, panes
 
 FILES = sorted(states.FOLDER.glob("state-*.arrow"))
 KEPT: dict[Path, dict[str, list[DictSegments]]] = {file: states.read(file) for file in FILES}
-TRANSCRIPTS = [(file, case) for file in FILES for case in KEPT[file] if case not in (states.METRICS, states.LOGS)]
+TRANSCRIPTS = [(file, case) for file in FILES for case in KEPT[file] if case not in states.JOBS]
 
 
 def _copy(file: Path, case: str) -> list[DictSegments]:
@@ -39,7 +39,7 @@ def test_there_is_a_file_of_the_present_format_with_every_kind_of_operator() -> 
     """After a change of the format: ``python -m tests.fixtures.states``, and the older files stay."""
     present = states.FOLDER / f"state-{STATE_FORMAT}.arrow"
     assert present in FILES
-    missing = {*states.cases(), states.METRICS, states.LOGS} - KEPT[present].keys()
+    missing = {*states.cases(), *states.JOBS} - KEPT[present].keys()
     assert not missing, "a new operator: its state is not in the file yet"
 
 
@@ -83,3 +83,18 @@ def test_the_miner_of_templates_goes_on_with_templates_of_a_released_format(file
         whole.take(logs_batch(frame, number))
     assert len(moving.rows) > before > 0
     assert said(moving.rows) == said(whole.rows)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_detector_of_logs_goes_on_with_models_of_a_released_format(file: Path) -> None:
+    batches, job = counted_logs(), log_detector(load(**{"detector.emit": "all"}))
+    moving, whole = Moving(job, states.SHARDS), Moving(job, states.SHARDS)
+    moving.driven = Driven(job, states.SHARDS, _copy(file, states.COUNTS))
+    moving.take(batches[2])
+    for batch in batches[:2]:
+        whole.take(batch)
+    before = len(whole.rows)
+    whole.take(batches[2])
+    whole.rows = whole.rows[before:]
+    assert len(whole.rows) > 50
+    assert kinds(moving) == kinds(whole)

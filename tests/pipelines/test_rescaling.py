@@ -144,27 +144,38 @@ def test_the_miner_of_templates_goes_on(before: int, after: int) -> None:
     assert said(moved.rows) == said(whole.rows)
 
 
+def counted_logs() -> list[list[pa.Table]]:
+    """The input of the detector of logs in three micro-batches: heartbeats, and counts by template in two parts."""
+    counted = _of_logs(lambda: templates(load()), lines(20), 1, None).driven
+    beats = [(value, topic, p, 0, arrived) for topic, p, value, arrived in heartbeats(START + 10**9)]
+    found = [m for _, m in counted.messages]
+    rows = [(m.value, m.topic, m.partition, n, START + 10**8) for n, m in enumerate(found)]
+    parts = (beats, rows[: len(rows) // 2], rows[len(rows) // 2 :])
+    return [
+        [pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in part], schema=KAFKA)]
+        for part in parts
+    ]
+
+
+def kinds(moving: Moving) -> set[tuple[str, int, str]]:
+    """Machine, window and kind of each verdict."""
+    return {(row["host.name"], row["window_start"], row["kind"]) for row in moving.rows}
+
+
 def test_the_detector_of_logs_goes_on() -> None:
-    frame = lines(20)
-    counted = _of_logs(lambda: templates(load()), frame, 1, None).driven
-    found = [[message for _, message in counted.messages]]
-    job = log_detector(load(**{"detector.emit": "all"}))
+    batches = counted_logs()
 
     def run(shards: int, to: int | None) -> Moving:
-        moving = Moving(job, shards)
-        beats = [(value, topic, p, 0, arrived) for topic, p, value, arrived in heartbeats(START + 10**9)]
-        rows = [(m.value, m.topic, m.partition, n, START + 10**8) for n, m in enumerate(found[0])]
-        for number, some in enumerate((beats, rows[: len(rows) // 2], rows[len(rows) // 2 :])):
+        moving = Moving(log_detector(load(**{"detector.emit": "all"})), shards)
+        for number, batch in enumerate(batches):
             if to and number == 2:
                 moving.rescale(to)
-            table = [dict(zip(KAFKA.names, row, strict=True)) for row in some]
-            moving.take([pa.Table.from_pylist(table, schema=KAFKA)])
+            moving.take(batch)
         return moving
 
     whole, moved = run(2, None), run(2, 4)
     assert len(whole.rows) > 100
-    kinds = [{(row["host.name"], row["window_start"], row["kind"]) for row in each.rows} for each in (whole, moved)]
-    assert kinds[0] == kinds[1]
+    assert kinds(moved) == kinds(whole)
 
 
 def test_every_operator_of_the_chain_is_tested_here() -> None:
