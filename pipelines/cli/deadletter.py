@@ -13,7 +13,7 @@ from engine.explain.printing import visible
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
-from pipelines.cli.options import As, AsJson, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import As, AsJson, File, Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 
@@ -123,9 +123,7 @@ def retry(
             "count twice.",
         ),
     ] = False,
-    jobs: Annotated[
-        str | None, typer.Option("--jobs", help="File of your own jobs, for letters of these: my_jobs.py.")
-    ] = None,
+    file: File = None,
     version: As = FIRST,
     kafka: Kafka = None,
     state_dir: StateDir = None,
@@ -148,7 +146,7 @@ def retry(
         raise NewnormalError("USAGE_INVALID", "no letter is selected", "deadletter retry", accepted, "nothing was sent")
     settings, versions = _opened(version, kafka, state_dir, namespace)
     wanted = _wanted(job, code, start, end, places)
-    known = Readers(settings, versions, load_jobs([jobs]) if jobs else None)
+    known = Readers(settings, versions, load_jobs([file]) if file else None)
 
     def read() -> list[Letter]:
         found = wanted.of(letters(settings))

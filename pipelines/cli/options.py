@@ -30,6 +30,22 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Write one JSON object per line, with the names of docs/records.md.")
 ]
 
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+File = Annotated[
+    str | None, typer.Option("--file", help="File of your own jobs, if these are meant; as for `newnormal run`.")
+]
+
+
+def ask(question: str, yes: bool) -> None:
+    """Asks whether to go on, unless ``--yes`` was given; anything but yes ends the command.
+
+    Raises:
+        typer.Abort: If the answer is not yes.
+    """
+    if not yes:
+        typer.confirm(question, abort=True)
+
 
 def overrides(
     kafka: str | None, elasticsearch: str | None, state_dir: Path | None, namespace: str | None

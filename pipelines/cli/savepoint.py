@@ -19,7 +19,7 @@ from engine.explain.printing import cell
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
-from pipelines.cli.options import As, AsJson, Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import As, AsJson, Elasticsearch, File, Kafka, Namespace, StateDir, Yes, ask, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
 
@@ -37,13 +37,8 @@ app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(help="Name of the savepoint.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Jobs = Annotated[
     list[str] | None, typer.Option("--job", help="Only this job; may be given several times. Default: all of them.")
-]
-File = Annotated[
-    str | None,
-    typer.Option("--file", help="File of your own jobs, if their state is meant; as for `newnormal run`."),
 ]
 Shards = Annotated[
     int | None, typer.Option(help="Number of shards from now on; a divisor of kafka.partitions. Default: as before.")
@@ -184,7 +179,7 @@ def restore(
     if again := plan.again():
         told = ", ".join(f"{job} {batches:,}" for job, batches in again.items())
         typer.echo(f"micro-batches since the savepoint, which will be computed and written again: {told}")
-    _ask(f"Replace the checkpoints of {', '.join(names)} in {plan.checkpoints}?", yes)
+    ask(f"Replace the checkpoints of {', '.join(names)} in {plan.checkpoints}?", yes)
     _restore(plan, settings)
     typer.echo(f"{', '.join(names)} will go on from savepoint {name}")
     _say_shards(settings, plan.shards)
@@ -243,7 +238,7 @@ def delete(
     """Delete a savepoint. Checkpoints, and versions that were forked from it, do not need it."""
     _, _, catalogue = _opened(version, kafka, state_dir, namespace)
     savepoint = catalogue.get(name)
-    _ask(f"Delete savepoint {name} of {iso(savepoint.created)}, {size(savepoint.bytes)}?", yes)
+    ask(f"Delete savepoint {name} of {iso(savepoint.created)}, {size(savepoint.bytes)}?", yes)
     catalogue.delete(savepoint)
     typer.echo(f"savepoint {name} is deleted")
 
@@ -305,8 +300,3 @@ def _spark(settings: Settings) -> Iterator[SparkSession]:
 def _say_shards(settings: Settings, shards: int) -> None:
     if shards != settings.engine.shards:
         typer.echo(f"set engine.shards = {shards} before the next start; it is {settings.engine.shards} now")
-
-
-def _ask(question: str, yes: bool) -> None:
-    if not yes:
-        typer.confirm(question, abort=True)

@@ -15,7 +15,7 @@ from dashboards.live_view import size
 from deploy.embedded.services import running
 from engine.explain.printing import cell
 from engine.spec.duration import iso
-from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, Yes, ask, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import CHAIN
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pipelines.versions.registry import Registry
 
 Name = Annotated[str, typer.Argument(help="Name of the version, e.g. v2.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def versions(
@@ -71,7 +70,7 @@ def promote(
     version = registry.get(name)
     seen = view(version, settings)
     if version.end is not None:
-        _ask(f"{name} ends at {iso(version.end)}: readers would see nothing later. Promote it?", yes)
+        ask(f"{name} ends at {iso(version.end)}: readers would see nothing later. Promote it?", yes)
     elif not seen.pids:
         typer.echo(f"no process of this machine runs {name}; `newnormal run --as {name}` does")
     if seen.lag and not version.ended:
@@ -103,7 +102,7 @@ def retire(
     typer.echo(f"checkpoints: {settings.of(plan.version.names).folder('checkpoints')}")
     if plan.kept:
         typer.echo(f"kept, as other versions read what they write: {', '.join(plan.kept)}")
-    _ask(f"Delete these of {name}?", yes)
+    ask(f"Delete these of {name}?", yes)
     retirement.retire(plan, registry, settings)
     typer.echo(
         f"{name} is retired" + (f"; `newnormal run --as {name}` runs {', '.join(plan.kept)}" if plan.kept else "")
@@ -118,11 +117,6 @@ def _opened(
 
     settings = running(load(**overrides(kafka, elasticsearch, state_dir, namespace)))  # type: ignore[arg-type]
     return settings, Registry(settings)
-
-
-def _ask(question: str, yes: bool) -> None:
-    if not yes:
-        typer.confirm(question, abort=True)
 
 
 def _jobs(names: Sequence[str]) -> str:

@@ -182,7 +182,7 @@ letters(
 letters(
     "LETTER_INDIVISIBLE",
     "only some records of the message were refused, and its format cannot be divided",
-    "name the file of the user's job with `--jobs`, or let the sender send these records again",
+    "name the file of the user's job with `--file`, or let the sender send these records again",
 )
 letters("LETTER_STILL_WRONG", "the job would refuse the message again", "mend the cause that the message names first")
 letters(

@@ -93,7 +93,7 @@ def _divided(letter: DeadLetter, value: bytes, records: list[int], source: Sourc
     part = source.formats[letter.topic].only(value, records) if source is not None else None
     if part is None:
         what = f"{letter.records} records are in the message, and only {len(records)} of them were refused"
-        accepted = "a format whose decoder has `only`; of a user's job, `--jobs FILE` names the file of the job"
+        accepted = "a format whose decoder has `only`; of a user's job, `--file FILE` names the file of the job"
         now = "nothing was sent: the other records would count twice"
         raise NewnormalError("LETTER_INDIVISIBLE", what, letter.topic, accepted, now)
     return part
