@@ -46,18 +46,24 @@ def target(pid: int) -> Target:
 
     Raises:
         NewnormalError: ``CHAOS_FOREIGN`` if it is not: nothing else may be harmed.
+        psutil.NoSuchProcess: If it has ended.
     """
+    started = psutil.Process(pid).create_time()
     if pid not in {child.pid for child in psutil.Process().children(recursive=True)}:
         what = f"process {pid} was not started by this command"
         raise NewnormalError("CHAOS_FOREIGN", what, "newnormal chaos", "a child of this process", "it was left alone")
-    return Target(pid, psutil.Process(pid).create_time())
+    return Target(pid, started)
 
 
 def below(pid: int) -> list[Target]:
-    """A process and all that it has started, if it runs; the process first."""
+    """A process and all that it has started, if it runs; the process first. Some may end while they are listed."""
+    found: list[Target] = []
     with suppress(psutil.NoSuchProcess):
-        return [target(pid), *(target(child.pid) for child in psutil.Process(pid).children(recursive=True))]
-    return []
+        found.append(target(pid))
+        for child in psutil.Process(pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                found.append(Target(child.pid, child.create_time()))
+    return found
 
 
 def named(targets: list[Target], *words: str) -> list[Target]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from itertools import islice
@@ -108,3 +109,13 @@ def test_a_terminal_shows_a_table_of_the_faults_and_a_file_gets_lines() -> None:
 
 def test_a_fault_counts_as_stalled_only_if_a_result_was_waited_for() -> None:
     assert [_fault("kill", r, w).stalled for r, w in ((None, True), (None, False), (1.0, True))] == [True, False, False]
+
+
+def test_processes_that_end_while_they_are_listed_are_no_error() -> None:
+    with subprocess.Popen(["sh", "-c", "while :; do /bin/true & /bin/true; done"], start_new_session=True) as child:
+        try:
+            for _ in range(300):
+                assert below(child.pid)[0].pid == child.pid
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)
+    assert below(child.pid) == []
