@@ -27,7 +27,7 @@ from engine.spec.duration import iso
 from pipelines.contracts import topics
 from tests.integration.conftest import Pipeline
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(2400)]
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
@@ -74,7 +74,8 @@ def _removed(pipeline: Pipeline) -> int:
     offsets = KafkaOffsets(bootstrap, [pipeline.settings.topic(name) for name in kept])
     gone = {place: end * 4 // 5 for place, end in offsets.ends().items()}
     places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in gone.items()]
-    for future in AdminClient({"bootstrap.servers": bootstrap}).delete_records(places).values():
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    for future in client.delete_records(places).values():
         future.result(30)
     return sum(gone.values())
 
@@ -123,7 +124,7 @@ def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_shar
     }.items():
         config = tmp_path / f"{name}.toml"
         config.write_text("[engine]\n" + "".join(f"{key} = {value}\n" for key, value in options.items()))
-        pipeline.command("replay", "--as", name, "--until", "now", "--config", str(config))
+        pipeline.command("replay", "--as", name, "--until", "now", "--config", str(config), seconds=600)
         check(name, options.get("shards", 2))
 
     # a version that stopped half-way, whose state is divided anew, and for which Kafka no longer has the rest
