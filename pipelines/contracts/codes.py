@@ -153,6 +153,12 @@ elastic(
 dead = section("Dead letters")
 dead("RULE_INVALID", "a rule has a wrong, missing or unknown field", "see [rules.md](rules.md); write the rule again")
 dead("LABEL_INVALID", "a label has a wrong, missing or unknown field", "see [rules.md](rules.md); write it again")
+dead("PLACEMENT_INVALID", "a message of `topology` has a wrong or unknown field", "see [incidents.md](incidents.md)")
+dead(
+    "ACKNOWLEDGEMENT_INVALID",
+    "a message of `acknowledgements` has a wrong or unknown field",
+    "see [incidents.md](incidents.md)",
+)
 dead(
     "INVALID_JSON",
     "sink: a message is no JSON; NaN is not JSON either",

@@ -139,6 +139,20 @@ class DetectorSettings(_Section):
     )
 
 
+class IncidentSettings(_Section):
+    together: Duration = Field(
+        "1m", description="novelties of unrelated machines that show the same belong together if they begin so close"
+    )
+    related: Duration = Field(
+        "3m", description="the same for a machine and the one that it runs on, as the topic `topology` says"
+    )
+    quiet: Duration = Field("5m", description="an incident is resolved when nothing has been novel for so long")
+    reopen: Duration = Field(
+        "5m", description="a novelty on its machines within this time after that reopens it; later ones are a new one"
+    )
+    longest: Length = Field("1d", description="a series without news for so long no longer keeps its incident open")
+
+
 class ConsoleSettings(_Section):
     host: ListenHost = Field("127.0.0.1", description="address on which the web console listens")
     port: Whole = Field(
@@ -197,6 +211,7 @@ class Settings(BaseSettings):
     watermark: WatermarkSettings = WatermarkSettings()
     window: WindowSettings = WindowSettings()
     detector: DetectorSettings = DetectorSettings()
+    incidents: IncidentSettings = IncidentSettings()
     buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
     archive: ArchiveSettings = ArchiveSettings()

@@ -20,10 +20,15 @@ LOGS_LATE = "logs.late"
 LOG_FEATURES = "features.logs"
 NOVELTIES = "novelties"
 STATE = "detector.state"
+NEWS = "novelties.news"
+LOG_NEWS = "novelties.news.logs"
+INCIDENTS = "incidents"
 NOVELTIES_LATE = "novelties.late"
 LOG_FEATURES_LATE = "features.logs.late"
 RULES = "rules"
 LABELS = "labels"
+TOPOLOGY = "topology"
+ACKNOWLEDGEMENTS = "acknowledgements"
 DEADLETTER = "deadletter"
 GROUNDTRUTH = "groundtruth"
 LEDGER = LEDGER_TOPIC
@@ -32,12 +37,13 @@ VERSIONS = "newnormal.versions"
 FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG)
 """Topics that agents write."""
 
-FROM_OPERATORS = (RULES, LABELS)
-"""Topics of control messages for the detectors; operators write them by `newnormal rule` and `newnormal label`."""
+FROM_OPERATORS = (RULES, LABELS, TOPOLOGY, ACKNOWLEDGEMENTS)
+"""Topics that operators write: `newnormal rule` and `newnormal label` for the detectors, `newnormal incidents` for the
+incidents job."""
 
 FROM_JOBS = (
     *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),
-    *(NOVELTIES, STATE, NOVELTIES_LATE, LOG_FEATURES_LATE),
+    *(NOVELTIES, STATE, NOVELTIES_LATE, LOG_FEATURES_LATE, NEWS, LOG_NEWS, INCIDENTS),
 )
 """Topics that jobs write."""
 

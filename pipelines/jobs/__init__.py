@@ -15,6 +15,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detect.job import detector, log_detector
 from pipelines.jobs.extract.job import extractor
+from pipelines.jobs.incidents.job import grouper
 from pipelines.jobs.mine_logs.job import templates
 from pipelines.jobs.normalize.job import log_normalizer, normalizer
 
@@ -27,7 +28,8 @@ class Link:
         name: Name of the job on the command line, in the status and in the path of its checkpoint.
         folder: Folder of the job below ``pipelines/jobs``.
         inputs: Names of the topics that the job reads, without the namespace.
-        outputs: Names of the topics that the job writes, without the namespace; the topic of late records is the last.
+        outputs: Names of the topics that the job writes, without the namespace: that of its results, those of side
+            outputs, that of late records if it has one.
         build: Builds the job from the settings; ``None`` for jobs that write elsewhere than to Kafka, by queries of
             their own (`pipelines.jobs.index.job`, `pipelines.jobs.archive.job`).
         does: What the job does, for the generated docs.
@@ -96,7 +98,7 @@ CHAIN = (
         "detector",
         "detect",
         (topics.FEATURES, topics.RULES, topics.LABELS),
-        (topics.NOVELTIES, topics.STATE, topics.NOVELTIES_LATE),
+        (topics.NOVELTIES, topics.STATE, topics.NEWS, topics.NOVELTIES_LATE),
         detector,
         "finds what is novel in each series and each machine",
     ),
@@ -104,11 +106,27 @@ CHAIN = (
         "log_detector",
         "detect",
         (topics.LOG_FEATURES, topics.RULES, topics.LABELS),
-        (topics.NOVELTIES, topics.LOG_FEATURES_LATE),
+        (topics.NOVELTIES, topics.LOG_NEWS, topics.LOG_FEATURES_LATE),
         log_detector,
         "finds what is novel in each machine's log",
     ),
-    Link("sink", "index", (topics.NOVELTIES,), (), None, "stores verdicts in Elasticsearch", "Elasticsearch"),
+    Link(
+        "incidents",
+        "incidents",
+        (topics.NEWS, topics.LOG_NEWS, topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS),
+        (topics.INCIDENTS,),
+        grouper,
+        "groups novelties over series, machines and time",
+    ),
+    Link(
+        "sink",
+        "index",
+        (topics.NOVELTIES, topics.INCIDENTS),
+        (),
+        None,
+        "stores verdicts and incidents in Elasticsearch",
+        "Elasticsearch",
+    ),
     Link(
         "archive",
         "archive",

@@ -22,6 +22,7 @@ DEPENDS: dict[str, tuple[str, ...]] = {
     "templates": ("window.size",),
     "detector": ("window.size", "window.every", "detector.timezone"),
     "log_detector": ("window.size",),
+    "incidents": (),
 }
 """For each job the settings that its state depends on."""
 

@@ -12,7 +12,7 @@ from pipelines.contracts.topics import OF_ALL_VERSIONS
 from pipelines.contracts.version_names import FIRST, VersionNames
 from pipelines.jobs import CHAIN, LINKS, Link
 
-CHANGEABLE = ("watermark", "window", "detector", "engine")
+CHANGEABLE = ("watermark", "window", "detector", "incidents", "engine")
 """The sections of settings in which versions may differ; the others say where data are, and hold for all versions."""
 
 
@@ -77,7 +77,7 @@ def from_job(job: str) -> tuple[str, ...]:
         NewnormalError: ``JOB_UNKNOWN``.
 
     >>> from_job("log_detector")
-    ('detector', 'log_detector', 'sink')
+    ('detector', 'log_detector', 'incidents', 'sink')
     """
     replayed = [link for link in CHAIN if link.replayed]
     if job not in LINKS or not LINKS[job].replayed:

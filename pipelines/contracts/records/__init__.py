@@ -5,11 +5,27 @@ from pipelines.contracts.records.incident import Incident
 from pipelines.contracts.records.label import Label
 from pipelines.contracts.records.log import Log
 from pipelines.contracts.records.log_features import LogFeatures
+from pipelines.contracts.records.news import News
 from pipelines.contracts.records.novelty import Novelty
 from pipelines.contracts.records.rule import Rule
 from pipelines.contracts.records.series_state import SeriesState
+from pipelines.contracts.records.site_messages import Acknowledgement, Placement
 from pipelines.contracts.records.telemetry import Telemetry
 
-ALL = (Telemetry, Log, Features, LogFeatures, Novelty, SeriesState, Incident, Rule, Label)
+ALL = (Telemetry, Log, Features, LogFeatures, Novelty, SeriesState, News, Incident, Rule, Label, Placement, Acknowledgement)
 
-__all__ = ["ALL", "Features", "Incident", "Label", "Log", "LogFeatures", "Novelty", "Rule", "SeriesState", "Telemetry"]
+__all__ = [
+    "ALL",
+    "Acknowledgement",
+    "Features",
+    "Incident",
+    "Label",
+    "Log",
+    "LogFeatures",
+    "News",
+    "Novelty",
+    "Placement",
+    "Rule",
+    "SeriesState",
+    "Telemetry",
+]

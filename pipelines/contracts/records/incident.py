@@ -1,4 +1,4 @@
-"""An incident: the novelties of one machine that belong together."""
+"""An incident: the novelties of a site that belong together."""
 
 from __future__ import annotations
 
@@ -6,18 +6,85 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from engine.spec.record import Finite, Instant, Keyword, Record
+from engine.spec.record import Finite, Instant, Keyword, Prose, Record
+
+Severity = Literal["warning", "minor", "major", "critical"]
+IncidentStatus = Literal["open", "acknowledged", "reopened", "resolved", "merged"]
+
+
+class AffectedMachine(Record):
+    """One machine of an incident."""
+
+    entity: Keyword = Field(description="the machine")
+    since: Instant = Field(description="when it began to be novel")
+    series: int = Field(description="number of its series that were novel")
+    record_score: int = Field(description="highest score of its novelties, rounded")
+
+
+class AffectedMetric(Record):
+    """One metric of an incident."""
+
+    metric: Keyword = Field(description="the metric")
+    machines: int = Field(description="number of machines on which it was novel")
+    record_score: int = Field(description="highest score of its novelties, rounded")
+
+
+class Candidate(Record):
+    """A machine at which an incident may have begun."""
+
+    entity: Keyword = Field(description="the machine")
+    metric: Keyword = Field(description="its first novel metric")
+    since: Instant = Field(description="onset of the machine's first novelty")
+    share: Finite = Field(description="how likely it is, compared with the other machines; all add up to 1")
+    reason: Prose = Field(description="why, in words")
 
 
 class Incident(Record):
-    """The novelties of one machine that belong together. No job writes such records yet."""
+    """Novelties of a site that belong together: the `incidents` topic (JSON) and the index of that name.
+
+    An incident is written again, with a higher revision, whenever something in it has changed that an operator sees.
+    """
 
     identity: ClassVar[tuple[str, ...]] = ("id",)
 
-    id: str = Field(alias="event.id", description="deterministic identity: machine and onset")
-    entity: Keyword = Field(alias="host.name", description="the machine")
-    start: Instant = Field(alias="event.start", description="when the incident began")
-    end: Instant | None = Field(None, alias="event.end", description="when the incident ended; absent while it is open")
-    status: Literal["open", "closed"] = Field("open", description="`open` while the incident lasts")
-    record_score: Finite = Field(0.0, ge=0, le=100, description="highest score of its novelties")
-    revision: int = Field(0, description="grows by 1 with each change of the incident")
+    id: str = Field(alias="event.id", description="identity: a hash of the novelty that was reported first")
+    opened: Instant = Field(
+        alias="@timestamp", description="event time at which the incident was first reported; it never changes"
+    )
+    site: Keyword = Field(description="the site whose novelties were grouped: the namespace, `default` without one")
+    status: IncidentStatus = Field(
+        alias="incident.state",
+        description="`open`; `acknowledged` by an operator; `resolved` after a quiet time; `reopened`: novel again "
+        "soon after that; `merged`: it turned out to be a part of the incident in `merged_into`",
+    )
+    severity: Severity = Field(description="the severity in a word: from `severity_score` 0, 25, 50 and 75 on")
+    severity_score: int = Field(
+        alias="event.risk_score", ge=0, le=100, description="0 to 100: the highest score, and how many series are novel"
+    )
+    record_score: int = Field(ge=0, le=100, description="highest score of its novelties, rounded")
+    start: Instant = Field(alias="event.start", description="earliest onset of its novelties")
+    end: Instant | None = Field(
+        None, alias="event.end", description="when its last novelty ended; absent until it is resolved"
+    )
+    updated: Instant = Field(
+        description="event time of the last change: a series joined, an operator acknowledged it, it was resolved"
+    )
+    message: Prose = Field(description="what happened, in words")
+    machine_count: int = Field(description="number of machines")
+    series_count: int = Field(description="number of series that were novel")
+    open_series: int = Field(description="number of series that are novel now")
+    machines: list[AffectedMachine] = Field(
+        default_factory=list, description="the first 100 machines, in the order of their onsets"
+    )
+    metrics: list[AffectedMetric] = Field(
+        default_factory=list, description="the 50 metrics that are novel on most machines"
+    )
+    candidates: list[Candidate] = Field(
+        default_factory=list, description="up to five machines at which it may have begun, the most likely first"
+    )
+    reopenings: int = Field(0, description="how often it was novel again after it had been resolved")
+    acknowledged_by: Keyword | None = Field(None, description="the operator who acknowledged it")
+    note: Prose | None = Field(None, description="the operator's remark")
+    merged_into: str | None = Field(None, description="for `merged`: id of the incident that goes on")
+    ingested: Instant | None = Field(None, alias="event.ingested", description="when the document was written")
+    revision: int = Field(0, description="grows with each change of the incident; a higher one replaces the lower ones")

@@ -13,7 +13,8 @@ from engine.spec.source import Source
 from engine.stream import Stream
 from engine.watermarks import Prompt
 from pipelines.contracts import topics
-from pipelines.contracts.records import Features, Label, LogFeatures, Novelty, Rule, SeriesState
+from pipelines.contracts.records import Features, Label, LogFeatures, News, Novelty, Rule, SeriesState
+from pipelines.contracts.records.news import IS_NEWS
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessageDecoder
 from pipelines.jobs.detect.detect_operator import STATE, Detect
@@ -30,7 +31,7 @@ def detector(settings: Settings) -> Job:
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
     return stream.process(Detect(settings.detector, Metrics(horizon, settings.kafka.partitions))).write(
-        "detector", novelties, dead(settings), late, {STATE: _state(settings)}
+        "detector", novelties, dead(settings), late, {STATE: _state(settings), "news": _news(settings, topics.NEWS)}
     )
 
 
@@ -47,7 +48,13 @@ def log_detector(settings: Settings) -> Job:
     process = Detect(settings.detector, Logs(duration_ms(settings.window.size)))
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
-    return stream.process(process).write("log_detector", novelties, dead(settings), late)
+    side = {"news": _news(settings, topics.LOG_NEWS)}
+    return stream.process(process).write("log_detector", novelties, dead(settings), late, side)
+
+
+def _news(settings: Settings, topic: str) -> Side:
+    """The side output of news, from which incidents are made. Each detector has its own, as each has its watermark."""
+    return Side("news", columnar(settings, topic, News), IS_NEWS)
 
 
 def control_messages(settings: Settings, refuses: bool = True) -> Source:

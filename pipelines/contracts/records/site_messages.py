@@ -1,0 +1,36 @@
+"""What operators tell the incidents job: which machine runs on which, and that they look after an incident."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from engine.spec.record import Date, Keyword, Prose, Record
+
+
+class Placement(Record):
+    """A machine's place in the topology: the `topology` topic (JSON); a later message on a machine replaces it."""
+
+    identity: ClassVar[tuple[str, ...]] = ("entity",)
+
+    entity: Keyword = Field(alias="host.name", min_length=1, max_length=512, description="the machine, such as a VM")
+    parent: Keyword | None = Field(
+        None,
+        min_length=1,
+        max_length=512,
+        description="the machine, switch or service that it depends on, such as its host; absent: it has no place",
+    )
+    time: Date = Field(alias="@timestamp", description="event time from which on it holds")
+
+
+class Acknowledgement(Record):
+    """An operator looks after an incident: the `acknowledgements` topic (JSON); a later message replaces it."""
+
+    identity: ClassVar[tuple[str, ...]] = ("incident",)
+
+    incident: str = Field(alias="event.id", min_length=1, max_length=64, description="id of the incident")
+    time: Date = Field(alias="@timestamp", description="event time at which it was given")
+    active: bool = Field(True, description="`false`: the acknowledgement is taken back")
+    by: Keyword = Field("", alias="user.name", max_length=256, description="the operator")
+    note: Prose = Field("", max_length=4_096, description="a remark of the operator")

@@ -1,0 +1,1 @@
+"""The incidents job: groups the novelties of a site over series, machines and time."""

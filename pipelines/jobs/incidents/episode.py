@@ -1,0 +1,60 @@
+"""An episode: the time in which one series was novel without a break. Incidents are groups of episodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.contracts.records.novelty import JOINED
+
+LOGS = "logs"
+"""The metric name of verdicts on a machine's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """The novelties of one series with one onset.
+
+    Attributes:
+        entity: The machine.
+        metric: The metric.
+        since: The onset, epoch milliseconds.
+        reported: End of the first window that was novel, epoch milliseconds. Later verdicts never change it.
+        until: End of the last window with news, epoch milliseconds.
+        closed: End of the window that ended the episode; ``None`` while it lasts.
+        score: Highest score of its novelties.
+        absent: True if the series has stopped.
+        template: For logs: the log template of the first novelty.
+    """
+
+    entity: str
+    metric: str
+    since: int
+    reported: int
+    until: int
+    closed: int | None
+    score: float
+    absent: bool = False
+    template: str | None = None
+
+    @property
+    def order(self) -> tuple[int, int, str, str]:
+        """Order of reports: the first episode of an incident gives it its id."""
+        return self.reported, self.since, self.entity, self.metric
+
+    def end(self, now: int, longest: int) -> int | None:
+        """When it ended, epoch milliseconds; ``None`` if it lasts.
+
+        Args:
+            now: The watermark, epoch milliseconds.
+            longest: Milliseconds without news after which an episode is taken to be over.
+        """
+        if self.closed is not None:
+            return max(self.closed, self.since)
+        return self.until + longest if self.until + longest <= now else None
+
+    @property
+    def shows(self) -> str | None:
+        """What is compared with other machines: the metric, for logs with the template; ``None`` if it is no metric."""
+        if self.metric == JOINED:
+            return None
+        return f"{LOGS} {self.template or ''}" if self.metric == LOGS else self.metric

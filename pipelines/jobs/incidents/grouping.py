@@ -1,0 +1,200 @@
+"""The incidents of a site: a pure function of its episodes, of what operators said, and of the watermark.
+
+Neither the order of the episodes nor micro-batches matter. `pipelines.jobs.incidents.operator` keeps the episodes and
+decides what is written again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import log
+
+from pipelines.contracts.records import Acknowledgement, Incident
+from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, IncidentStatus, Severity
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.jobs.incidents.bursts import Burst, Rules, grouped
+from pipelines.jobs.incidents.causes import candidates
+from pipelines.jobs.incidents.episode import LOGS, Episode
+
+MACHINES, METRICS = 100, 50
+"""The most machines and metrics that an incident names; it counts all of them."""
+
+_SEVERITIES: tuple[Severity, ...] = ("warning", "minor", "major", "critical")
+_WIDE = 17
+"""An incident of 16 series has the score of its worst novelty; the score of one with fewer series is lower."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is known of a site besides its novelties.
+
+    Attributes:
+        name: Its name.
+        parents: For machines with a place in the topology: what each depends on.
+        acknowledgements: The last acknowledgement of each incident, by its id.
+    """
+
+    name: str
+    parents: Mapping[str, str]
+    acknowledgements: Mapping[str, Acknowledgement]
+
+
+@dataclass(frozen=True)
+class Found:
+    """An incident, the ids that its episodes would give, and when it is over for good.
+
+    Attributes:
+        incident: The incident, revision 0.
+        ids: The id of each of its episodes; incidents with these ids are parts of this one.
+        episodes: Its episodes.
+        over: Event time from which on no novelty can reopen it, epoch milliseconds; ``None`` while it lasts.
+    """
+
+    incident: Incident
+    ids: frozenset[str]
+    episodes: tuple[Episode, ...]
+    over: int | None
+
+
+def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -> list[Found]:
+    """The incidents at a watermark, in the order in which they were reported.
+
+    Args:
+        episodes: The episodes that were reported at or before the watermark.
+        site: What else is known of the site.
+        rules: The settings.
+        now: The watermark, epoch milliseconds.
+    """
+    found = [_incident(group, site, rules, now) for group in grouped(episodes, site.parents, rules, now)]
+    return sorted(found, key=lambda f: (f.incident.opened, f.incident.id))
+
+
+def episode_id(site: str, episode: Episode) -> str:
+    """The id of an incident that is reported first by an episode: 16 hexadecimal digits.
+
+    It follows from the series and the end of the first novel window. So novelties that join later do not change it, and
+    a replay gives the same id.
+
+    >>> episode_id("default", Episode("web-1", "cpu", 0, 10_000, 10_000, None, 90.0))
+    '75dcacc220caf8bf'
+    """
+    text = "\0".join((site, episode.entity, episode.metric, str(episode.reported)))
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Found:
+    episodes = sorted((e for burst in group for e in burst.episodes), key=lambda e: e.order)
+    first = episodes[0]
+    ids = frozenset(episode_id(site.name, episode) for episode in episodes)
+    spans = _spans(episodes, rules, now)
+    reopened, end = spans[-1]
+    over = end is not None and end + rules.quiet <= now
+    acknowledged = _acknowledged(ids, site, reopened if len(spans) > 1 else first.reported)
+    status: IncidentStatus = "reopened" if len(spans) > 1 else "open"
+    if over:
+        status = "resolved"
+    elif acknowledged:
+        status = "acknowledged"
+    series = {(e.entity, e.metric) for e in episodes}
+    single = {pair for pair in series if pair[1] != JOINED} or series
+    score = max(e.score for e in episodes)
+    severity = round(score * (0.25 + 0.75 * min(1.0, log(1 + len(single), _WIDE))))
+    changes = [episodes[-1].reported]
+    changes += [acknowledged.time] if acknowledged else []
+    changes += [end + rules.quiet] if over and end is not None else []
+    machines, causes = _machines(episodes), candidates(group, site.parents, rules)
+    lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
+    incident = Incident(
+        id=episode_id(site.name, first),
+        opened=first.reported,
+        site=site.name,
+        status=status,
+        severity=_SEVERITIES[min(severity // 25, 3)],
+        severity_score=severity,
+        record_score=round(score),
+        start=min(e.since for e in episodes),
+        end=end if over else None,
+        updated=max(changes),
+        message=_message(machines, single, episodes, causes[0].entity),
+        machine_count=len(machines),
+        series_count=len(single),
+        open_series=0 if over else len(lasting),
+        machines=machines[:MACHINES],
+        metrics=_metrics(episodes)[:METRICS],
+        candidates=causes,
+        reopenings=len(spans) - 1,
+        acknowledged_by=(acknowledged.by or None) if acknowledged else None,
+        note=(acknowledged.note or None) if acknowledged else None,
+    )
+    return Found(incident, ids, tuple(episodes), end + rules.quiet + rules.reopen if end is not None else None)
+
+
+def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:
+    """The times in which something was novel, each until a quiet time: (first report, end; ``None``: it lasts)."""
+    spans: list[tuple[int, int | None]] = []
+    for episode in sorted(episodes, key=lambda e: (e.since, e.order)):
+        end = episode.end(now, rules.longest)
+        if spans and (spans[-1][1] is None or episode.since <= spans[-1][1] + rules.quiet):
+            began, before = spans[-1]
+            spans[-1] = began, None if before is None or end is None else max(before, end)
+        else:
+            spans.append((episode.reported, end))
+    return spans
+
+
+def _acknowledged(ids: frozenset[str], site: Site, since: int) -> Acknowledgement | None:
+    """The last acknowledgement of an incident or of a part of it since an event time; ``None`` if it was taken back."""
+    known = site.acknowledgements
+    given = [known[name] for name in known.keys() & ids if known[name].time >= since]
+    last = max(given, key=lambda a: (a.time, a.incident), default=None)
+    return last if last and last.active else None
+
+
+def _machines(episodes: Iterable[Episode]) -> list[AffectedMachine]:
+    by: dict[str, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        by[episode.entity].append(episode)
+    made = [
+        AffectedMachine(
+            entity=entity,
+            since=min(e.since for e in own),
+            series=len({e.metric for e in own} - {JOINED}) or 1,
+            record_score=round(max(e.score for e in own)),
+        )
+        for entity, own in by.items()
+    ]
+    return sorted(made, key=lambda m: (m.since, m.entity))
+
+
+def _metrics(episodes: Iterable[Episode]) -> list[AffectedMetric]:
+    by: dict[str, list[Episode]] = defaultdict(list)
+    for episode in episodes:
+        by[episode.metric].append(episode)
+    made = [
+        AffectedMetric(
+            metric=metric, machines=len({e.entity for e in own}), record_score=round(max(e.score for e in own))
+        )
+        for metric, own in by.items()
+    ]
+    return sorted(made, key=lambda m: (-m.machines, -m.record_score, m.metric))
+
+
+def _message(
+    machines: Sequence[AffectedMachine], series: set[tuple[str, str]], episodes: Sequence[Episode], cause: str
+) -> str:
+    """What happened, in words."""
+    absent = {(e.entity, e.metric) for e in episodes if e.absent} & series
+    verb = "sent nothing" if absent == series else "unusual"
+    if len(machines) == 1:
+        metrics = sorted({metric for _, metric in series})
+        if metrics == [JOINED]:
+            return f"{cause} is unusual as a whole"
+        names = [("its log" if metric == LOGS else metric) for metric in metrics]
+        named = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return f"{cause}: {named} {verb}"
+    others = [machine.entity for machine in machines if machine.entity != cause]
+    named = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    return f"{cause} and {named}: {len(series)} series {verb}; it probably began at {cause}"

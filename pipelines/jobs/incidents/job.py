@@ -1,0 +1,59 @@
+"""The definition of the incidents job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.spec.decoder import Decoder
+from engine.spec.duration import duration_ms
+from engine.spec.job import Job
+from engine.spec.output import Output
+from engine.spec.source import Source
+from engine.spec.steps import Columns
+from engine.stream import Stream
+from engine.watermarks import Prompt
+from pipelines.contracts import topics
+from pipelines.contracts.records import Acknowledgement, Incident, News, Placement
+from pipelines.contracts.settings import IncidentSettings, Settings
+from pipelines.jobs.incidents.bursts import Rules
+from pipelines.jobs.incidents.operator import GroupNovelties
+from pipelines.jobs.incidents.site_messages import SiteMessage, SiteMessageDecoder
+from pipelines.jobs.incidents.verdicts import SITE
+from pipelines.jobs.sources import bounds, dead, internal
+
+DEFAULT_SITE = "default"
+"""Name of the site without a namespace."""
+
+
+def grouper(settings: Settings) -> Job:
+    """`novelties.news` and `novelties.logs` → `incidents`: the novelties of a site, grouped.
+
+    All records get the name of the site as their key, so that one shard sees all of them. The watermark is that of the
+    metrics' detector: a site that sends no logs, or no longer sends any, does not stop its incidents.
+    """
+    site = settings.namespace.rstrip(".") or DEFAULT_SITE
+    key = Columns(((SITE, f"'{site}'"),))
+    metrics = replace(internal(settings, topics.NEWS, News, "window_end"), steps=(key,))
+    logs = replace(internal(settings, topics.LOG_NEWS, News, "window_end"), steps=(key,), holds=False)
+    said = _messages(settings)
+    stream = Stream((metrics, logs, said)).key_by(SITE)
+    kept = duration_ms(settings.window.allowed_lateness) + 2 * duration_ms(settings.window.size)
+    operator = GroupNovelties(site, rules(settings.incidents), kept)
+    incidents = Output(settings.writes(topics.INCIDENTS), Incident, "json", settings.kafka.partitions)
+    return stream.process(operator).write("incidents", incidents, dead(settings))
+
+
+def rules(settings: IncidentSettings) -> Rules:
+    """The settings in milliseconds."""
+    return Rules(**{name: duration_ms(getattr(settings, name)) for name in IncidentSettings.model_fields})
+
+
+def _messages(settings: Settings) -> Source:
+    """The source of what operators say. A topic without messages does not hold back the watermark."""
+    formats: dict[str, Decoder] = {
+        settings.reads(topics.TOPOLOGY): SiteMessageDecoder(Placement),
+        settings.reads(topics.ACKNOWLEDGEMENTS): SiteMessageDecoder(Acknowledgement),
+    }
+    expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
+    prompt = Prompt(expected=expected)
+    return Source(formats, SiteMessage, "window_end", prompt, bounds(settings), broadcast=True)

@@ -1,0 +1,181 @@
+"""The operator of the incidents job: keeps verdicts, groups them anew when something changes, and says what differs.
+
+It keeps of a site: the verdicts that a later revision may still replace; the episodes of older ones; the messages of
+operators; and what was last written of each incident. A verdict counts from the watermark that reaches the end of its
+window, so that all verdicts on one time count together. What is written last is thus a function of the verdicts alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from engine.explain.plan import describe
+from engine.spec.duration import END_OF_TIME
+from engine.spec.operator import Operator, Progress
+from engine.state.rescaling import Rescaling
+from engine.state.segments import ShardState, pack, unpack
+from engine.vectorized.build import build
+from engine.vectorized.processor import Processor, Results, StateCounts
+from pipelines.contracts.records import Incident
+from pipelines.jobs.incidents.bursts import Rules
+from pipelines.jobs.incidents.grouping import Found, Site, incidents
+from pipelines.jobs.incidents.site_messages import Known
+from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
+
+_NOTE = "site"
+_SEGMENT = "incidents"
+_WRITTEN = pl.Schema({SITE: pl.String, "id": pl.String, "revision": pl.Int64, "text": pl.String})
+
+
+@dataclass(frozen=True)
+class GroupNovelties(Operator):
+    """Groups the novelties of a site to incidents.
+
+    Args:
+        site: Name of the site, the value of the key.
+        rules: The settings `incidents.*`.
+        kept: How long a verdict may be replaced by a later revision, milliseconds.
+    """
+
+    site: str
+    rules: Rules
+    kept: int
+
+
+class _Grouping(Processor):
+    """The logic of `GroupNovelties`.
+
+    State: the segment ``incidents`` has the tables ``rows`` (verdicts), ``parts`` (episodes of older verdicts) and
+    ``written`` (the last revision of each incident); the note ``site`` has the messages of operators, and the watermark
+    from which on something changes without new verdicts.
+    """
+
+    def __init__(self, operator: GroupNovelties) -> None:
+        self.site, self.rules, self.kept = operator.site, operator.rules, operator.kept
+
+    def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
+        """Returns the incidents that differ from what was written before."""
+        note: dict[str, Any] = state.notes.get(_NOTE, {"next": END_OF_TIME, "texts": {}})
+        if not batch.height and progress.now < note["next"]:
+            return Results(pl.DataFrame(), held=StateCounts(keys=note.get("keys")))
+        known = Known(note["texts"])
+        known.take(batch)
+        news = batch.filter(pl.col("entity").is_not_null()) if batch.height else pl.DataFrame(schema=ROWS)
+        stored = state.get(_SEGMENT)
+        tables = unpack(stored) if stored else {}
+        rows = newest(tables.get("rows", pl.DataFrame(schema=ROWS)), news)
+        old, written = tables.get("parts", pl.DataFrame(schema=PARTS)), _written(tables.get("written"))
+        now = progress.now
+        ends = pl.col("window_end")
+        old = joined(old, parts(rows.filter(ends <= now - self.kept)))
+        rows = rows.filter(ends > now - self.kept)
+        told = joined(old, parts(rows.filter(ends <= now)))
+        site = Site(self.site, known.parents(), known.acknowledgements())
+        found = incidents(episodes(told), site, self.rules, now)
+        changed = _changes(found, written, now)
+        over = [each for each in found if each.over is not None and each.over + self.kept < now]
+        old = self._without(over, old, now)
+        for name in self._done(over, found, written, now):
+            del written[name]
+        known.forget(now - self.rules.longest - self.kept)
+        waiting = rows.filter(ends > now)["window_end"].min()
+        state.put(_SEGMENT, pack({"rows": rows, "parts": old, "written": self._table(written)}))
+        state.notes[_NOTE] = {
+            "next": min(
+                [self._next(each, now) for each in found if each not in over] + _numbers(waiting) + [END_OF_TIME]
+            ),
+            "texts": known.texts,
+            "keys": len(found) - len(over),
+        }
+        return Results(_frame(changed), held=StateCounts(keys=len(found) - len(over)))
+
+    def rescale(self, states: Rescaling) -> None:
+        """Gives the state of the site to the shard that has its key."""
+        states.segments(_SEGMENT)
+
+        def merged(known: list[dict[str, Any]]) -> dict[str, Any]:
+            return {"next": min(note["next"] for note in known), "texts": known[0]["texts"]}
+
+        states.note(_NOTE, merged)
+
+    def _without(self, over: list[Found], old: pl.DataFrame, now: int) -> pl.DataFrame:
+        """The episodes without those of incidents that are over, and without ends of unknown episodes."""
+        gone = {(e.entity, e.metric, e.since) for each in over for e in each.episodes}
+        keys = ("entity", "metric", "since")
+        table = pl.DataFrame(sorted(gone), {name: PARTS[name] for name in keys}, orient="row")
+        left = old.join(table, on=keys, how="anti", maintain_order="left")
+        return left.filter(pl.col("reported").is_not_null() | (pl.col("closed") > now - 2 * self.kept))
+
+    def _done(self, over: list[Found], found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[str]:
+        """The written incidents that can no longer change: those that are over, and those that were taken back."""
+        past = {name for each in over for name in each.ids}
+        alive = {name for each in found for name in each.ids}
+        back = [name for name in written if name not in alive]
+        past |= {name for name in back if Incident.from_json(written[name][1]).updated < now - 2 * self.kept}
+        return [name for name in written if name in past]
+
+    def _next(self, found: Found, now: int) -> int:
+        """The watermark at which an incident changes by itself, epoch milliseconds."""
+        rules = self.rules
+        lasting = [e.until + rules.longest for e in found.episodes if e.closed is None]
+        resolved = [] if found.over is None else [found.over - rules.reopen, found.over + self.kept + 1]
+        return min((at for at in [*lasting, *resolved] if at > now), default=END_OF_TIME)
+
+    def _table(self, written: dict[str, tuple[int, str]]) -> pl.DataFrame:
+        rows = [(self.site, name, revision, text) for name, (revision, text) in written.items()]
+        return pl.DataFrame(rows, _WRITTEN, orient="row")
+
+
+def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[Incident]:
+    """The incidents that differ from what was written; ``written`` is brought up to date."""
+    present = {each.incident.id: each.incident for each in found}
+    whole = {name: each.incident for each in found for name in each.ids}
+    for name in sorted(written.keys() - present.keys()):
+        last = Incident.from_json(written[name][1])
+        into = whole.get(name)
+        content: dict[str, str | None]
+        if into is not None:
+            content = {"status": "merged", "merged_into": into.id, "message": f"a part of incident {into.id}"}
+        else:
+            content = {"status": "resolved", "merged_into": None, "message": "its novelties were taken back"}
+        if last.status != content["status"] or last.merged_into != content["merged_into"]:
+            present[name] = last.model_copy(
+                update={**content, "end": last.end or now, "open_series": 0, "updated": now}
+            )
+    changed = []
+    for name in sorted(present, key=lambda n: (present[n].opened, n)):
+        text = present[name].to_json().decode()
+        revision, before = written.get(name, (-1, ""))
+        if text != before:
+            written[name] = (revision + 1, text)
+            changed.append(present[name].model_copy(update={"revision": revision + 1}))
+    return changed
+
+
+def _written(table: pl.DataFrame | None) -> dict[str, tuple[int, str]]:
+    return {name: (revision, text) for _, name, revision, text in table.rows()} if table is not None else {}
+
+
+def _frame(changed: list[Incident]) -> pl.DataFrame:
+    """Incidents as rows, with their Python names."""
+    if not changed:
+        return pl.DataFrame()
+    return pl.DataFrame([each.model_dump() for each in changed], infer_schema_length=None)
+
+
+def _numbers(value: Any) -> list[int]:
+    return [] if value is None else [int(value)]
+
+
+build.register(GroupNovelties, _Grouping)
+
+
+@describe.register
+def _describe(operator: GroupNovelties) -> list[tuple[str, str]]:
+    return [
+        ("does", "groups novelties over series, machines and time to incidents"),
+        ("keeps", f"verdicts for {operator.kept / 1000:g} s, episodes until their incident is over"),
+    ]

@@ -1,0 +1,89 @@
+"""Turns verdicts into episodes, by the column: the last revision of each verdict counts, whatever came first."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from pipelines.contracts.records.novelty import ALARM_KINDS
+from pipelines.jobs.incidents.episode import Episode
+
+SITE = "site"
+"""Name of the key column: all novelties of a site have the same key, and are in one shard."""
+
+_IDENTITY = ("entity", "metric", "window_start", "window_end")
+_SERIES = (SITE, "entity", "metric", "since")
+
+ROWS = pl.Schema(
+    {
+        SITE: pl.String,
+        "entity": pl.String,
+        "metric": pl.String,
+        "window_start": pl.Int64,
+        "window_end": pl.Int64,
+        "kind": pl.String,
+        "record_score": pl.Float64,
+        "since": pl.Int64,
+        "incident_state": pl.String,
+        "template": pl.String,
+        "revision": pl.Int64,
+    }
+)
+"""The columns of verdicts that are kept."""
+
+PARTS = pl.Schema(
+    {
+        SITE: pl.String,
+        "entity": pl.String,
+        "metric": pl.String,
+        "since": pl.Int64,
+        "reported": pl.Int64,
+        "until": pl.Int64,
+        "closed": pl.Int64,
+        "score": pl.Float64,
+        "absent": pl.Boolean,
+        "template": pl.String,
+    }
+)
+"""The columns of episodes; `reported` is null if only the end of an episode is known."""
+
+
+def newest(rows: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+    """Adds verdicts; of several on one window the one with the highest revision stays."""
+    both = pl.concat([rows, more.select(pl.col(name).cast(kind) for name, kind in ROWS.items())])
+    both = both.sort("revision", "kind", "record_score", maintain_order=True)
+    return both.unique([SITE, *_IDENTITY], keep="last", maintain_order=True)
+
+
+def parts(rows: pl.DataFrame) -> pl.DataFrame:
+    """The episodes, or parts of them, that verdicts tell of; the columns of `PARTS`."""
+    alarm = pl.col("kind").is_in(ALARM_KINDS)
+    ends = pl.col("kind").is_in(["recovered", "new_normal"]) | (pl.col("incident_state") == "closed").fill_null(False)
+    ended = rows.with_columns(since=pl.coalesce("since", "window_start")).sort(*_IDENTITY)
+    made = ended.group_by(_SERIES, maintain_order=True).agg(
+        reported=pl.col("window_end").filter(alarm).min(),
+        until=pl.col("window_end").filter(alarm).max(),
+        closed=pl.col("window_end").filter(ends).max(),
+        score=pl.col("record_score").filter(alarm).max(),
+        absent=(pl.col("kind") == "absence").any(),
+        template=pl.col("template").filter(alarm).drop_nulls().first(),
+    )
+    told = pl.col("reported").is_not_null() | pl.col("closed").is_not_null()
+    return made.filter(told).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
+
+
+def joined(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+    """Joins parts of the same episodes."""
+    both = pl.concat([some, more]).sort("reported", "until", nulls_last=True)
+    made = both.group_by(_SERIES, maintain_order=True).agg(
+        pl.col("reported").min(),
+        pl.col("until", "closed", "score").max(),
+        pl.col("absent").any(),
+        pl.col("template").drop_nulls().first(),
+    )
+    return made.select(*PARTS)
+
+
+def episodes(found: pl.DataFrame) -> list[Episode]:
+    """The episodes in a frame with the columns of `PARTS`; those that were never reported are left out."""
+    known = found.filter(pl.col("reported").is_not_null()).drop(SITE)
+    return [Episode(**row) for row in known.to_dicts()]

@@ -1,0 +1,112 @@
+"""News of made-up sites, and the incidents job run over them without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+import polars as pl
+import pyarrow as pa
+
+from engine.formats import columnar
+from engine.runtime.intake import KAFKA
+from engine.runtime.shard import to_table
+from engine.testing.driven import Driven
+from pipelines.contracts import topics
+from pipelines.contracts.records import Acknowledgement, Incident, News, Placement
+from pipelines.contracts.settings import load
+from pipelines.jobs.incidents.job import grouper
+
+SETTINGS = load()
+STEP, MINUTE = 10_000, 60_000
+T0 = 1_767_571_200_000
+
+
+def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: Any) -> dict[str, Any]:
+    """A verdict on the window that begins ``start`` milliseconds after `T0`."""
+    row = {"entity": entity, "metric": metric, "window_start": T0 + start, "window_end": T0 + start + STEP}
+    made = row | {"kind": kind, "record_score": 90.0, "since": T0 + start, "incident_state": "open", "template": None}
+    return made | {"revision": 0} | more
+
+
+def episode(entity: str, metric: str, start: int, end: int, score: float = 90.0) -> list[dict[str, Any]]:
+    """A series that is novel in the first window, and whose episode ends ``end`` milliseconds after `T0`."""
+    last = {"since": T0 + start, "record_score": 5.0, "incident_state": "closed"}
+    first = news(entity, metric, start, record_score=score)
+    return [first, news(entity, metric, end - STEP, "recovered", **last)]
+
+
+def outage(entities: Iterable[str], start: int, end: int, metrics: int = 20) -> list[dict[str, Any]]:
+    """Some machines of which all metrics stop at once."""
+    series = [(entity, f"metric-{n}") for entity in entities for n in range(metrics)]
+    rows = [row for entity, metric in series for row in episode(entity, metric, start, end)]
+    return [row | {"kind": "absence"} if row["kind"] == "anomaly" else row for row in rows]
+
+
+class Feed:
+    """Runs the incidents job over micro-batches of news and messages of operators."""
+
+    def __init__(self, shards: int = 1) -> None:
+        self.run, self.offset = Driven(grouper(SETTINGS), shards), 0
+        self._take([self._row(b"\0heartbeat", name, p) for name in (topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS)
+                    for p in range(SETTINGS.kafka.partitions)])  # fmt: skip
+
+    def _row(self, value: bytes, topic: str, partition: int) -> tuple[bytes, str, int, int, int]:
+        self.offset += 1
+        return value, topic, partition, self.offset, 2**50
+
+    def _take(self, rows: Sequence[tuple[bytes, str, int, int, int]]) -> None:
+        table = [dict(zip(KAFKA.names, row, strict=True)) for row in rows]
+        self.run.kafka([pa.Table.from_pylist(table, KAFKA)])
+
+    def place(self, entity: str, parent: str) -> None:
+        """An operator says on which machine another runs."""
+        text = Placement(entity=entity, parent=parent, time=T0).to_json()
+        self._take([self._row(text, topics.TOPOLOGY, 0)])
+
+    def acknowledge(self, incident: str, at: int, **more: Any) -> None:
+        """An operator looks after an incident, ``at`` milliseconds after `T0`."""
+        given = Acknowledgement(incident=incident, time=T0 + at, by="ann", **more)
+        self._take([self._row(given.to_json(), topics.ACKNOWLEDGEMENTS, 0)])
+
+    def send(self, rows: Sequence[dict[str, Any]], until: int, topic: str = topics.NEWS) -> list[dict[str, Any]]:
+        """News in the order given, spread over the partitions, and the watermark after them; returns what was written.
+
+        Args:
+            rows: The news.
+            until: The watermark after them, milliseconds after `T0`.
+            topic: The topic.
+        """
+        count, before = SETTINGS.kafka.partitions, len(self.run.rows)
+        parts = [[row for row in rows if hash_of(row["entity"]) % count == p] for p in range(count)]
+        schema = pl.DataFrame([news("a", "m", 0)]).schema | {"template": pl.String, "since": pl.Int64}
+        tables = [to_table(pl.DataFrame(part, schema), News) for part in parts]
+        self._take([self._row(columnar.encode(t, T0 + until), topic, p) for p, t in enumerate(tables)])
+        return self.run.rows[before:]
+
+    @property
+    def incidents(self) -> dict[str, Incident]:
+        """The last revision of each incident, by id."""
+        last: dict[str, dict[str, Any]] = {}
+        for row in self.run.rows:
+            name = row.get("event.id") or row["id"]
+            if name not in last or row["revision"] > last[name]["revision"]:
+                last[name] = row
+        return {name: parsed(row) for name, row in last.items()}
+
+    @property
+    def standing(self) -> list[Incident]:
+        """The incidents that are not parts of others, in the order in which they were reported."""
+        left = [each for each in self.incidents.values() if each.status != "merged"]
+        return sorted(left, key=lambda each: (each.opened, each.id))
+
+
+def parsed(row: dict[str, Any]) -> Incident:
+    """A row of the output as a record."""
+    return Incident.model_validate(orjson.loads(orjson.dumps(row)))
+
+
+def hash_of(text: str) -> int:
+    """A number that is the same in each run."""
+    return sum(text.encode())
