@@ -69,6 +69,9 @@ class ElasticsearchSettings(_Section):
         description="alias through which documents are read, and first part of the names of their indices; the "
         "namespace is put before it, e.g. `nab.novelties`",
     )
+    incidents: Index = Field(
+        "incidents", description="the same for incidents: alias and first part of the names of their indices"
+    )
     refresh: Duration = Field("500ms", description="time until a new document can be found by a search")
 
 
@@ -281,6 +284,16 @@ class Settings(BaseSettings):
         return self.alias + self._names.suffix
 
     @property
+    def incident_alias(self) -> str:
+        """The alias through which incidents are read; it shows the same version as `alias`."""
+        return self.namespace + self.elasticsearch.incidents
+
+    @property
+    def incident_index(self) -> str:
+        """First part of the names of the indices of incidents that the version writes."""
+        return self.incident_alias + self._names.suffix
+
+    @property
     def owner(self) -> str:
         """What is put before the names of jobs in transactional ids and consumer groups."""
         return self.namespace + self._names.mark
@@ -351,6 +364,9 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
     if size % every or size // every > _MOST_SLICES:
         what = f"window.every = {window.every!r}, but window.size = {window.size!r}"
         wrong["window.every"] = (what, f"a divisor of the size, at least size / {_MOST_SLICES}")
+    if settings.elasticsearch.incidents == settings.elasticsearch.index:
+        what = f"elasticsearch.incidents = {settings.elasticsearch.incidents!r}, as elasticsearch.index"
+        wrong["elasticsearch.incidents"] = (what, "another name: verdicts and incidents have indices of their own")
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place

@@ -84,7 +84,7 @@ def _names(names: tuple[str, ...]) -> str:
 def _form(name: str) -> str:
     settings = Settings()
     jobs = [link.build(settings) for link in CHAIN if link.build]
-    written = {output.topic: output.format for job in jobs for output in (job.output, job.late) if output}
+    written = {output.topic: output.format for job in jobs for output in job.outputs}
     return "columnar" if written.get(name) == "columnar" else "JSON"
 
 
@@ -92,7 +92,7 @@ def _writers(name: str) -> str:
     if name in topics.FROM_AGENTS:
         return "agents"
     if name in topics.FROM_OPERATORS:
-        return "`newnormal rule`" if name == topics.RULES else "`newnormal label`"
+        return {topics.RULES: "`newnormal rule`", topics.LABELS: "`newnormal label`"}.get(name, "operators")
     if name in topics.SHARED:
         return "`newnormal simulate`" if name == topics.GROUNDTRUTH else "every job"
     return ", ".join(f"`{link.name}`" for link in CHAIN if name in link.outputs)

@@ -17,7 +17,20 @@ from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts import topics
-from pipelines.contracts.records import Features, Label, Log, LogFeatures, Novelty, Rule, SeriesState, Telemetry
+from pipelines.contracts.records import (
+    Acknowledgement,
+    Features,
+    Incident,
+    Label,
+    Log,
+    LogFeatures,
+    News,
+    Novelty,
+    Placement,
+    Rule,
+    SeriesState,
+    Telemetry,
+)
 from pipelines.contracts.version_names import plain
 
 COLUMNAR: dict[str, type[Record]] = {
@@ -29,6 +42,8 @@ COLUMNAR: dict[str, type[Record]] = {
     topics.LOG_FEATURES: LogFeatures,
     topics.LOG_FEATURES_LATE: LogFeatures,
     topics.NOVELTIES_LATE: Features,
+    topics.NEWS: News,
+    topics.LOG_NEWS: News,
 }
 JSON: dict[str, type[Record]] = {
     topics.RAW_JSON: Telemetry,
@@ -37,6 +52,9 @@ JSON: dict[str, type[Record]] = {
     topics.STATE: SeriesState,
     topics.RULES: Rule,
     topics.LABELS: Label,
+    topics.TOPOLOGY: Placement,
+    topics.ACKNOWLEDGEMENTS: Acknowledgement,
+    topics.INCIDENTS: Incident,
     topics.DEADLETTER: DeadLetter,
 }
 

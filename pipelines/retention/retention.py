@@ -114,8 +114,9 @@ class Retention:
             return
         before, client = now - duration_ms(kept), self._client()
         try:
-            for version in versions:
-                partition = Partition(self._settings.of(version.names).index, 0)
+            bases = [(v, base) for v in versions for base in _bases(self._settings.of(v.names))]
+            for version, base in bases:
+                partition = Partition(base, 0)
                 try:
                     stats = client.indices.stats(index=",".join(partition.patterns), metric="store")["indices"]
                 except NotFoundError:
@@ -215,6 +216,11 @@ def _of(offsets: Mapping[str, Mapping[str, int]], topic: str) -> dict[int, int]:
 def _from(writes: Iterable[Write], places: Mapping[int, int]) -> set[str]:
     """The days of which the archive has records in messages from some offsets on."""
     return {day for w in writes if any(end > places.get(p, 0) for p, end in w.end.items()) for day in w.days}
+
+
+def _bases(settings: Settings) -> tuple[str, ...]:
+    """First parts of the names of all indices of a version."""
+    return settings.index, settings.incident_index
 
 
 def index_end(name: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from elasticsearch import ApiError, Elasticsearch, TransportError
 
@@ -13,7 +14,9 @@ from pipelines.versions.version import Version
 
 
 def promote(version: Version, others: Iterable[Version], settings: Settings, now: int) -> None:
-    """Switches the alias to a version in one step; a repetition completes a promotion that was interrupted.
+    """Switches the aliases of verdicts and of incidents to a version, each in one step.
+
+    A repetition completes a promotion that was interrupted.
 
     Args:
         version: The version that readers see from now on.
@@ -29,9 +32,11 @@ def promote(version: Version, others: Iterable[Version], settings: Settings, now
     mine = settings.of(version.names)
     client = Elasticsearch(url, request_timeout=30, max_retries=0)
     try:
-        ReadAlias(client, settings.alias).move(
-            mine.index, [settings.of(other.names).index for other in others if other.name != version.name], now
-        )
+        rest = [settings.of(other.names) for other in others if other.name != version.name]
+        ReadAlias(client, settings.alias).move(mine.index, [other.index for other in rest], now)
+        with suppress(LookupError):  # a version that was made before there were incidents has none
+            incidents = ReadAlias(client, settings.incident_alias)
+            incidents.move(mine.incident_index, [other.incident_index for other in rest], now)
     except LookupError as error:
         what = f"{version.name} has no index template {error}, as its sink has stored nothing yet"
         accepted = "a version with stored verdicts, see `newnormal versions`"

@@ -62,7 +62,7 @@ def planned(version: Version, others: Iterable[Version], settings: Settings) -> 
     staying = {topic for name in kept for topic in LINKS[name].outputs} | ({topics.DEADLETTER} if kept else set())
     leaving = {topic for name in freed for topic in LINKS[name].outputs} | {topics.DEADLETTER}
     named = tuple(sorted(mine.writes(topic) for topic in leaving - staying))
-    indices = tuple(Partition(mine.index, 0).patterns) if "sink" in freed else ()
+    indices = _patterns(mine) if "sink" in freed else ()
     return Retirement(version, freed, kept, named, indices)
 
 
@@ -88,7 +88,7 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
         with Ownership(bootstrap, mine.owner, ledger, checkpoints, plan.freed, take_over=False) as ownership:
             ownership.check_others()
             if plan.indices:
-                _delete_indices(client, plan.indices, template_name(mine.index))
+                _delete_indices(client, plan.indices, [template_name(n) for n in (mine.index, mine.incident_index)])
             delete_topics(bootstrap, plan.topics)
             for name in plan.freed:
                 delete_groups(bootstrap, f"{mine.owner}{name}.ledger.")
@@ -125,8 +125,16 @@ def _needed(version: Version, others: Iterable[Version]) -> tuple[str, ...]:
     return tuple(name for name in version.jobs if name in kept)
 
 
-def _delete_indices(client: Elasticsearch, patterns: Iterable[str], template: str) -> None:
-    client.options(ignore_status=404).indices.delete_index_template(name=template)
+def _patterns(settings: Settings) -> tuple[str, ...]:
+    """Patterns of the indices of a version's verdicts and incidents."""
+    return tuple(
+        pattern for index in (settings.index, settings.incident_index) for pattern in Partition(index, 0).patterns
+    )
+
+
+def _delete_indices(client: Elasticsearch, patterns: Iterable[str], templates: Iterable[str]) -> None:
+    for template in templates:
+        client.options(ignore_status=404).indices.delete_index_template(name=template)
     names = list(client.indices.get(index=",".join(patterns), allow_no_indices=True))
     for name in names:  # by name: servers may refuse to delete by patterns
         client.options(ignore_status=404).indices.delete(index=name)

@@ -35,7 +35,7 @@ def test_each_topic_has_one_place_in_the_chain() -> None:
 def test_sql_and_tail_know_the_records_of_each_columnar_topic() -> None:
     settings = load()
     jobs = [link.build(settings) for link in CHAIN if link.build]
-    outputs = [output for job in jobs for output in (job.output, job.late) if output and output.format == "columnar"]
+    outputs = [output for job in jobs for output in job.outputs if output.format == "columnar"]
     assert {output.topic: output.record for output in outputs} == COLUMNAR
 
 

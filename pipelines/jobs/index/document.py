@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.spec.record import Record
 from pipelines.contracts.records import Novelty
@@ -88,6 +88,19 @@ class SinkOutcome:
     times: tuple[int, ...] = field(default=(), repr=False)
     news: tuple[IndexedNews, ...] = field(default=(), repr=False)
     searchable_at_ms: int | None = None
+
+    def plus(self, other: SinkOutcome) -> SinkOutcome:
+        """The counts of both, and the rejected documents of both; times and news are those of this one.
+
+        >>> SinkOutcome(indexed=2).plus(SinkOutcome(indexed=1, superseded=1)).indexed
+        3
+        """
+        return replace(
+            self,
+            indexed=self.indexed + other.indexed,
+            superseded=self.superseded + other.superseded,
+            rejected=(*self.rejected, *other.rejected),
+        )
 
     def latencies_ms(self) -> list[int]:
         """For each stored document the time from its window's end until a search finds it, milliseconds.

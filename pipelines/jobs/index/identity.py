@@ -45,8 +45,8 @@ def document_id(record: Record) -> str:
 def version(record: Record) -> int:
     """The external version of a record: its revision plus 1, so that a higher revision wins; 1 without a revision.
 
-    >>> from pipelines.contracts.records import Incident
-    >>> version(Incident(id="a", entity="a", start=0, revision=4))
+    >>> from pipelines.contracts.records import News
+    >>> version(News(entity="a", metric="m", window_start=0, window_end=1, kind="anomaly", record_score=9, revision=4))
     5
     """
     return int(getattr(record, "revision", 0)) + 1
@@ -55,7 +55,7 @@ def version(record: Record) -> int:
 def time_field(record: type[Record]) -> str:
     """The column whose time decides the index: `@timestamp`, else `event.start`.
 
-    The column is part of the identity, so a document never changes its index.
+    The column is part of the identity, or decided by it, so a document never changes its index.
     """
     aliases = {info.alias or name: name for name, info in record.model_fields.items()}
     return aliases.get("@timestamp") or aliases["event.start"]

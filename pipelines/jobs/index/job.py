@@ -1,4 +1,4 @@
-"""The sink as a job: writes micro-batches of `novelties` to Elasticsearch, and rejected documents to `deadletter`."""
+"""The sink as a job: writes `novelties` and `incidents` to Elasticsearch, and rejected documents to `deadletter`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from engine.formats.dead_letters import dead_letter
 from engine.runtime.messages import Outgoing
 from engine.spark.query import Runtime, writer_of
 from pipelines.contracts import topics
+from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.index.document import SinkDocument, SinkOutcome
 from pipelines.jobs.index.sink import Sink, SinkConfig
@@ -39,7 +40,9 @@ class SinkJob:
     def __init__(self, settings: Settings, runtime: Runtime, listener: Callable[[SinkReport], None]) -> None:
         self.settings, self.runtime, self.listener = settings, runtime, listener
         self.stopping = threading.Event()
-        self.sink = Sink(SinkConfig.of(settings, settings.elasticsearch.url or ""), stop=self.stopping)
+        url, incidents = settings.elasticsearch.url or "", settings.reads(topics.INCIDENTS)
+        self.sink = Sink(SinkConfig.of(settings, url), stop=self.stopping)
+        self.sinks = {incidents: Sink(SinkConfig.of_incidents(settings, url), Incident, self.stopping)}
 
     def write(self, rows: pa.Table, batch_id: int) -> None:
         """Writes a micro-batch; returns when each document is stored, superseded, or in the dead-letter topic.
@@ -53,10 +56,20 @@ class SinkJob:
         """
         began = time.perf_counter()
         places = zip(rows["value"].to_pylist(), rows["partition"].to_pylist(), rows["offset"].to_pylist(), strict=True)
-        documents = [SinkDocument(value or b"", f"{partition}@{offset}") for value, partition, offset in places]
+        names = rows["topic"].to_pylist()
+        documents = [
+            SinkDocument(value or b"", f"{topic}/{partition}@{offset}")
+            for topic, (value, partition, offset) in zip(names, places, strict=True)
+        ]
         if not documents:
             return
-        outcome = self.sink.write(documents)
+        outcome = self.sink.write(
+            [document for topic, document in zip(names, documents, strict=True) if topic not in self.sinks]
+        )
+        for topic, sink in self.sinks.items():
+            sink.open()  # a version can be promoted before it has its first incident
+            if mine := [document for name, document in zip(names, documents, strict=True) if name == topic]:
+                outcome = outcome.plus(sink.write(mine))
         if outcome.rejected:
             self._dead_letters(rows, documents, outcome, batch_id)
         self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began))
@@ -78,7 +91,7 @@ class SinkJob:
 
     def problem(self) -> str | None:
         """Why nothing is stored now; ``None`` if all is well. Kafka keeps the verdicts meanwhile."""
-        why = self.sink.problem()
+        why = next((why for sink in (self.sink, *self.sinks.values()) if (why := sink.problem())), None)
         return f"sink: {why}; Kafka keeps the verdicts meanwhile" if why else None
 
     def stop(self) -> None:
@@ -87,4 +100,5 @@ class SinkJob:
 
     def close(self) -> None:
         """Closes the connections; to be called when the query has ended."""
-        self.sink.close()
+        for sink in (self.sink, *self.sinks.values()):
+            sink.close()

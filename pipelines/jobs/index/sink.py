@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from elasticsearch import Elasticsearch
@@ -67,6 +67,11 @@ class SinkConfig:
         refresh_ms = duration_ms(settings.elasticsearch.refresh)
         first = settings.version == FIRST
         return cls(url=url, index=settings.index, alias=settings.alias, shown=first, refresh_ms=refresh_ms)
+
+    @classmethod
+    def of_incidents(cls, settings: Settings, url: str) -> SinkConfig:
+        """The same for incidents."""
+        return replace(cls.of(settings, url), index=settings.incident_index, alias=settings.incident_alias)
 
 
 class Sink:

@@ -9,6 +9,7 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
+from engine.columns.partitioning import slots
 from engine.formats import columnar
 from engine.runtime.intake import KAFKA
 from engine.runtime.shard import to_table
@@ -79,7 +80,8 @@ class Feed:
             topic: The topic.
         """
         count, before = SETTINGS.kafka.partitions, len(self.run.rows)
-        parts = [[row for row in rows if hash_of(row["entity"]) % count == p] for p in range(count)]
+        places = slots(pl.Series([row["entity"] for row in rows], dtype=pl.String), count)
+        parts = [[row for row, place in zip(rows, places, strict=True) if place == p] for p in range(count)]
         schema = pl.DataFrame([news("a", "m", 0)]).schema | {"template": pl.String, "since": pl.Int64}
         tables = [to_table(pl.DataFrame(part, schema), News) for part in parts]
         self._take([self._row(columnar.encode(t, T0 + until), topic, p) for p, t in enumerate(tables)])
@@ -105,8 +107,3 @@ class Feed:
 def parsed(row: dict[str, Any]) -> Incident:
     """A row of the output as a record."""
     return Incident.model_validate(orjson.loads(orjson.dumps(row)))
-
-
-def hash_of(text: str) -> int:
-    """A number that is the same in each run."""
-    return sum(text.encode())

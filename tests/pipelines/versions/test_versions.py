@@ -137,9 +137,17 @@ def test_a_retirement_keeps_what_other_versions_read_and_frees_the_rest() -> Non
     settings = load()
     plan = retirement.planned(V1, [V1, second], settings)
     assert plan.kept == ("normalizer", "log_normalizer", "extractor", "templates", "archive")
-    assert plan.freed == ("detector", "log_detector", "sink")
-    assert plan.topics == ("detector.state", "features.logs.late", "novelties", "novelties.late")
-    assert plan.indices == ("novelties-1*", "novelties-2*")
+    assert plan.freed == ("detector", "log_detector", "incidents", "sink")
+    assert plan.topics == (
+        "detector.state",
+        "features.logs.late",
+        "incidents",
+        "novelties",
+        "novelties.late",
+        "novelties.news",
+        "novelties.news.logs",
+    )
+    assert plan.indices == ("novelties-1*", "novelties-2*", "incidents-1*", "incidents-2*")
     alone = retirement.planned(second, [V1, second, third], settings)
     assert alone.kept == ()
     assert "deadletter-v2" in alone.topics

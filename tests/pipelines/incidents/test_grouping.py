@@ -1,0 +1,84 @@
+"""Which novelties are one incident, and what the incident says."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.contracts import topics
+from tests.pipelines.incidents.cases import MINUTE, STEP, T0, Feed, episode, news, outage
+
+
+def test_an_outage_of_thirty_machines_with_twenty_metrics_each_is_one_incident() -> None:
+    feed = Feed()
+    feed.send(outage([f"m{n:02}" for n in range(30)], 0, 5 * MINUTE), 5 * MINUTE)
+    (only,) = feed.standing
+    assert (only.machine_count, only.series_count, only.severity, only.status) == (30, 600, "critical", "open")
+    assert only.start == T0 and len(only.machines) == 30 and len(only.metrics) == 20
+
+
+def test_outages_below_two_hosts_at_one_time_are_two_incidents_and_each_names_its_host_first() -> None:
+    feed = Feed()
+    for host in "ab":
+        for vm in range(3):
+            feed.place(f"vm-{host}{vm}", f"z-host-{host}")
+    for host in "ab":
+        vms = [f"vm-{host}{vm}" for vm in range(3)]
+        feed.send(outage(vms, 0, 5 * MINUTE), -MINUTE)
+        feed.send(outage([f"z-host-{host}"], 2 * STEP, 5 * MINUTE, metrics=5), -MINUTE)
+    feed.send([], 5 * MINUTE)
+    assert sorted(each.candidates[0].entity for each in feed.standing) == ["z-host-a", "z-host-b"]
+    assert [each.machine_count for each in feed.standing] == [4, 4]
+    assert "3 of the other machines depend on it" in feed.standing[0].candidates[0].reason
+    assert sum(candidate.share for candidate in feed.standing[0].candidates) == pytest.approx(1, abs=0.01)
+
+
+def test_without_topology_the_machine_that_began_first_is_the_first_candidate() -> None:
+    feed = Feed()
+    feed.send([*outage(["b", "c"], 0, 5 * MINUTE), *outage(["a"], 3 * STEP, 5 * MINUTE)], 5 * MINUTE)
+    (only,) = feed.standing
+    assert [c.entity for c in only.candidates] == ["b", "c", "a"]
+    assert [m.entity for m in only.machines] == ["b", "c", "a"], "onset order"
+
+
+def test_two_machines_that_show_different_things_at_one_time_are_two_incidents() -> None:
+    feed = Feed()
+    feed.send([*episode("a", "cpu", 0, MINUTE), *episode("b", "http.latency", 0, MINUTE)], 2 * MINUTE)
+    assert [each.machine_count for each in feed.standing] == [1, 1]
+
+
+def test_one_common_metric_is_a_coincidence_on_two_machines_but_not_on_three() -> None:
+    feed = Feed()
+    feed.send([*episode("a", "cpu", 0, MINUTE), *episode("b", "cpu", 0, MINUTE)], 2 * MINUTE)
+    assert len(feed.standing) == 2
+    feed = Feed()
+    feed.send([row for name in "abc" for row in episode(name, "cpu", 0, MINUTE)], 2 * MINUTE)
+    assert len(feed.standing) == 1
+
+
+def test_the_same_thing_at_another_time_is_another_incident() -> None:
+    feed = Feed()
+    feed.send([*outage(["a", "b"], 0, MINUTE), *outage(["c", "d"], 3 * MINUTE, 4 * MINUTE)], 5 * MINUTE)
+    assert [[m.entity for m in each.machines] for each in feed.standing] == [["a", "b"], ["c", "d"]]
+
+
+def test_the_log_of_a_machine_and_its_metrics_are_one_incident() -> None:
+    feed = Feed()
+    feed.send([news("a", "logs", STEP, template="disk <*> failed")], 0, topics.LOG_NEWS)
+    feed.send(episode("a", "cpu", 0, 2 * MINUTE), MINUTE)
+    (only,) = feed.standing
+    assert [metric.metric for metric in only.metrics] == ["cpu", "logs"]
+    assert only.message == "a: cpu, its log unusual"
+
+
+def test_one_series_is_less_severe_than_many_with_the_same_score() -> None:
+    feed = Feed()
+    feed.send(episode("a", "cpu", 0, MINUTE, score=95.0), 2 * MINUTE)
+    feed.send([row for n in range(16) for row in episode("b", f"m{n}", 0, MINUTE, score=95.0)], 2 * MINUTE)
+    found = {each.series_count: (each.severity, each.severity_score) for each in feed.standing}
+    assert found == {1: ("minor", 41), 16: ("critical", 95)}
+
+
+def test_normal_verdicts_are_no_part_of_an_incident() -> None:
+    feed = Feed()
+    feed.send([news("a", "cpu", 0, "normal", revision=1, since=None, incident_state=None)], MINUTE)
+    assert feed.standing == []

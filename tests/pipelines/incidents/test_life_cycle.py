@@ -1,0 +1,155 @@
+"""The life of an incident: opened, acknowledged, resolved, reopened, merged; and that nothing is said twice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.contracts.records import Incident
+from tests.pipelines.incidents.cases import MINUTE, STEP, T0, Feed, episode, news, outage, parsed
+
+
+def test_an_incident_is_resolved_only_after_a_quiet_time_and_says_when_it_ended() -> None:
+    feed = Feed()
+    feed.send(episode("a", "cpu", 0, 2 * MINUTE), 2 * MINUTE)
+    assert feed.send([], 7 * MINUTE - 1) == [], "nothing is said while nothing changes"
+    (written,) = feed.send([], 7 * MINUTE)
+    resolved = parsed(written)
+    assert (resolved.status, resolved.end, resolved.updated) == ("resolved", T0 + 2 * MINUTE, T0 + 7 * MINUTE)
+    assert feed.send([], 60 * MINUTE) == []
+
+
+def test_a_series_that_comes_and_goes_within_the_quiet_time_does_not_resolve_and_reopen() -> None:
+    feed = Feed()
+    states = []
+    for turn in range(5):
+        start = 3 * turn * MINUTE
+        rows = feed.send(episode("a", "cpu", start, start + MINUTE), start + 2 * MINUTE)
+        states += [parsed(row).status for row in rows]
+    assert set(states) == {"open"} and len(feed.incidents) == 1
+
+
+def test_a_novelty_soon_after_the_end_reopens_the_incident_and_a_later_one_is_a_new_one() -> None:
+    feed = Feed()
+    feed.send(episode("a", "cpu", 0, MINUTE), 8 * MINUTE)
+    assert [each.status for each in feed.standing] == ["resolved"]
+    feed.send(episode("a", "mem", 9 * MINUTE, 10 * MINUTE), 10 * MINUTE)
+    (only,) = feed.standing
+    assert (only.status, only.reopenings, only.end) == ("reopened", 1, None)
+    feed.send(episode("a", "cpu", 40 * MINUTE, 41 * MINUTE), 42 * MINUTE)
+    assert [each.status for each in feed.standing] == ["resolved", "open"]
+
+
+def test_an_operator_acknowledges_an_incident_and_takes_it_back() -> None:
+    feed = Feed()
+    feed.send([news("a", "cpu", 0)], MINUTE)
+    (only,) = feed.standing
+    feed.acknowledge(only.id, MINUTE, note="on it")
+    (mine,) = feed.standing
+    assert (mine.status, mine.acknowledged_by, mine.note) == ("acknowledged", "ann", "on it")
+    feed.acknowledge(only.id, 2 * MINUTE, active=False)
+    assert feed.standing[0].status == "open" and feed.standing[0].acknowledged_by is None
+
+
+def test_an_acknowledgement_does_not_outlive_the_end_of_the_incident() -> None:
+    feed = Feed()
+    feed.send(episode("a", "cpu", 0, 2 * MINUTE), 2 * MINUTE)
+    feed.acknowledge(feed.standing[0].id, MINUTE)
+    feed.send(episode("a", "cpu", 8 * MINUTE, 9 * MINUTE), 9 * MINUTE)
+    assert feed.standing[0].status == "reopened"
+
+
+def test_two_incidents_that_turn_out_to_be_one_keep_the_id_of_the_one_reported_first() -> None:
+    feed = Feed()
+    feed.send([row for name in "ab" for row in episode(name, "cpu", STEP if name == "b" else 0, 9 * MINUTE)], MINUTE)
+    first, second = feed.standing
+    feed.send(episode("c", "cpu", 2 * STEP, 9 * MINUTE), MINUTE)
+    (only,) = feed.standing
+    merged = feed.incidents[second.id]
+    assert only.id == first.id and only.machine_count == 3
+    assert (merged.status, merged.merged_into, merged.open_series) == ("merged", first.id, 0)
+
+
+def test_a_novelty_that_is_taken_back_ends_its_incident() -> None:
+    feed = Feed()
+    feed.send([news("a", "cpu", 0)], MINUTE)
+    feed.send([news("a", "cpu", 0, "normal", revision=1, incident_state=None, since=None)], 2 * MINUTE)
+    (only,) = feed.standing
+    assert (only.status, only.message) == ("resolved", "its novelties were taken back")
+
+
+def test_a_later_revision_replaces_an_earlier_one_whichever_comes_first() -> None:
+    first, second = news("a", "cpu", 0, record_score=60.0), news("a", "cpu", 0, record_score=99.0, revision=1)
+    for rows in ([first, second], [second, first]):
+        feed = Feed()
+        feed.send(rows, MINUTE)
+        assert feed.standing[0].record_score == 99
+
+
+def test_a_series_without_news_for_longer_than_allowed_no_longer_keeps_its_incident_open() -> None:
+    feed = Feed()
+    feed.send([news("a", "cpu", 0, "absence")], MINUTE)
+    feed.send([], 23 * 60 * MINUTE)
+    assert feed.standing[0].status == "open"
+    feed.send([], 25 * 60 * MINUTE)
+    assert feed.standing[0].status == "resolved"
+
+
+def test_a_novelty_counts_only_when_the_watermark_has_reached_the_end_of_its_window() -> None:
+    feed = Feed()
+    assert feed.send([news("a", "cpu", 0)], STEP - 1) == []
+    assert len(feed.send([], STEP)) == 1
+
+
+def test_the_state_forgets_incidents_that_are_over() -> None:
+    feed = Feed()
+    feed.send(outage([f"m{n}" for n in range(30)], 0, MINUTE), MINUTE)
+    grown = sum(len(value) for value in feed.run.states[0].values.values())
+    feed.send([], 60 * MINUTE)
+    feed.send([], 61 * MINUTE)
+    assert sum(len(value) for value in feed.run.states[0].values.values()) < grown / 4
+
+
+series = st.tuples(
+    st.sampled_from("abcdef"),
+    st.sampled_from(["cpu", "mem", "net"]),
+    st.integers(0, 120).map(lambda n: n * STEP),
+    st.integers(1, 40).map(lambda n: n * STEP),
+)
+cases = st.tuples(
+    st.lists(series, min_size=1, max_size=14, unique_by=lambda s: (s[0], s[1])),
+    st.lists(st.integers(0, 2_000_000), max_size=6),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+
+
+def final(rows: Sequence[dict[str, Any]], cuts: Sequence[int], placed: bool, shards: int = 1) -> list[Incident]:
+    """The incidents after news in micro-batches that end at some watermarks, each with the news of its time."""
+    feed, until = Feed(shards), 30 * MINUTE
+    if placed:
+        for vm, host in (("b", "a"), ("c", "a"), ("e", "d")):
+            feed.place(vm, host)
+    edges = [-1, *sorted(cuts), until]
+    for low, high in pairwise(edges):
+        feed.send([row for row in rows if low < row["window_end"] - T0 <= high], high)
+    return [each.model_copy(update={"revision": 0}) for each in feed.standing]
+
+
+@settings(max_examples=25, deadline=None)
+@given(cases)
+def test_the_final_incidents_are_the_same_whatever_the_order_of_news_and_the_bounds_of_micro_batches(
+    case: tuple[list[tuple[str, str, int, int]], list[int], bool, random.Random],
+) -> None:
+    found, cuts, placed, shuffle = case
+    rows = [row for entity, metric, start, size in found for row in episode(entity, metric, start, start + size + STEP)]
+    once = final(rows, [], placed)
+    assert once
+    mixed = list(rows)
+    shuffle.shuffle(mixed)
+    assert final(mixed, [cut for cut in cuts if cut < 30 * MINUTE], placed, shards=2) == once
