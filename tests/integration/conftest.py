@@ -81,10 +81,10 @@ class Pipeline:
         """All committed messages of a topic."""
         return list(content(self.settings.kafka.bootstrap or "", self.settings.topic(topic)))
 
-    def documents(self) -> list[dict[str, Any]]:
-        """All documents, by Elasticsearch's own count and scroll."""
+    def documents(self, alias: str = "") -> list[dict[str, Any]]:
+        """All documents behind an alias, by default that of verdicts, by Elasticsearch's own count and scroll."""
         client = Elasticsearch(self.settings.elasticsearch.url or "", request_timeout=30)
-        index, found = self.settings.alias, []
+        index, found = alias or self.settings.alias, []
         if not client.indices.exists_alias(name=index):
             return []
         client.indices.refresh(index=index)

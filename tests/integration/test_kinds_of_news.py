@@ -42,7 +42,7 @@ def test_each_kind_of_news_and_the_metrics_behind_a_joined_verdict_are_seen_in_e
     site = _site(start)
     with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
         simulate(site, KafkaSink(writer, pipeline.settings.namespace))
-    pipeline.start("normalizer", "extractor", "detector", "sink")
+    pipeline.start("normalizer", "extractor", "detector", "incidents", "sink")
     names = site.topology.names
 
     def told(machine: int, kind: Callable[[dict[str, Any]], bool]) -> list[float]:
@@ -56,6 +56,7 @@ def test_each_kind_of_news_and_the_metrics_behind_a_joined_verdict_are_seen_in_e
         return done == set(names) and pipeline.all_indexed()
 
     pipeline.wait("all verdicts in the index", all_there)
+    pipeline.wait("the incident of the outage in the index", lambda: _incident(pipeline, names[DOWN]) is not None)
     found = pipeline.documents()
 
     assert 50 < told(SPIKE, lambda d: d["kind"] == "anomaly")[0] < 51
@@ -76,3 +77,15 @@ def test_each_kind_of_news_and_the_metrics_behind_a_joined_verdict_are_seen_in_e
     accepted = told(SHIFTED, lambda d: d["kind"] == "new_normal")
     assert 51 < accepted[0] <= accepted[-1] <= 62
     assert told(DOWN, lambda d: d["kind"] in ("state_change", "new_normal")) == [], "an outage is no state that lasts"
+
+    outage = _incident(pipeline, names[DOWN])
+    assert outage is not None
+    assert outage["candidates"][0]["entity"] == names[DOWN]
+    assert outage["severity"] in ("major", "critical")
+    assert (outage["event.start"] - start) / MINUTE == pytest.approx(55, abs=0.7)
+
+
+def _incident(pipeline: Pipeline, machine: str) -> dict[str, Any] | None:
+    """The incident that began at a machine."""
+    found = pipeline.documents(pipeline.settings.incident_alias)
+    return next((each for each in found if each["candidates"][0]["entity"] == machine), None)

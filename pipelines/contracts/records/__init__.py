@@ -12,7 +12,20 @@ from pipelines.contracts.records.series_state import SeriesState
 from pipelines.contracts.records.site_messages import Acknowledgement, Placement
 from pipelines.contracts.records.telemetry import Telemetry
 
-ALL = (Telemetry, Log, Features, LogFeatures, Novelty, SeriesState, News, Incident, Rule, Label, Placement, Acknowledgement)
+ALL = (
+    Telemetry,
+    Log,
+    Features,
+    LogFeatures,
+    Novelty,
+    SeriesState,
+    News,
+    Incident,
+    Rule,
+    Label,
+    Placement,
+    Acknowledgement,
+)
 
 __all__ = [
     "ALL",

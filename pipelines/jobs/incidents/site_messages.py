@@ -21,7 +21,6 @@ from pipelines.contracts.records import Acknowledgement, Placement
 LARGEST = 65_536
 """The most bytes of a message."""
 
-CODES: dict[type[Record], str] = {Placement: "PLACEMENT_INVALID", Acknowledgement: "ACKNOWLEDGEMENT_INVALID"}
 COLUMNS: dict[type[Record], str] = {Placement: "placement", Acknowledgement: "acknowledgement"}
 
 
@@ -34,6 +33,11 @@ class SiteMessage(Record):
     """Event time. It has the name of the event-time column of the news, because both are inputs of one job."""
     placement: str | None = None
     acknowledgement: str | None = None
+
+
+def invalid_code(record: type[Record]) -> str:
+    """The error code for a message that is not a valid placement, or not a valid acknowledgement."""
+    return "PLACEMENT_INVALID" if issubclass(record, Placement) else "ACKNOWLEDGEMENT_INVALID"
 
 
 def accepted(record: type[Record], raw: bytes | None) -> Record:
@@ -51,11 +55,11 @@ def accepted(record: type[Record], raw: bytes | None) -> Record:
             JSON_MALFORMED, "an empty message (a tombstone) has no effect; a later message replaces one"
         )
     if len(raw) > LARGEST:
-        raise NewnormalError(CODES[record], f"a message of {len(raw)} bytes; accepted: at most {LARGEST}")
+        raise NewnormalError(invalid_code(record), f"a message of {len(raw)} bytes; accepted: at most {LARGEST}")
     try:
         return record.model_validate(orjson.loads(raw))
     except ValidationError as error:
-        raise NewnormalError(CODES[record], explain(error, record)) from None
+        raise NewnormalError(invalid_code(record), explain(error, record)) from None
     except ValueError as error:
         raise NewnormalError(JSON_MALFORMED, f"{error}: {payload_text(raw)[:80]}") from None
 

@@ -1,0 +1,125 @@
+"""Incidents: the simulator's site through the detection and the grouping, against its ground truth of injected events.
+
+The site is that of `tests.benchmarks.kinds`, with outages of hosts that take their VMs down. Its windows of five
+minutes are read as windows of ten seconds, so that three weeks are seventeen hours of the default settings.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from datagen.groundtruth import GroundTruth
+from datagen.simulator.config import SimulatorConfig
+from datagen.simulator.incidents import InjectedIncident
+from pipelines.contracts.settings import load
+from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.worst import reported
+from pipelines.jobs.incidents.episode import Episode
+from pipelines.jobs.incidents.grouping import Found, Site, incidents
+from pipelines.jobs.incidents.job import rules
+from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
+from tests.benchmarks import kinds
+
+FASTER = 30
+"""How much shorter the windows are read than they are."""
+
+GRACE = 60_000
+"""Novelties that begin so long after an event, in milliseconds of short windows, are still its own."""
+
+
+def run(entities: int = 25, weeks: int = 3, seed: int = 1) -> dict[str, Any]:
+    """The figures of the grouping with and without topology, and how many verdicts a second it takes."""
+    config, truths = _site(entities, weeks, seed)
+    rows = _news(config)
+    found = joined(pl.DataFrame(schema=PARTS), parts(newest(pl.DataFrame(schema=ROWS), rows)))
+    known, now = episodes(found), int(rows["window_end"].to_numpy().max()) + kinds.DAY
+    topology = config.topology
+    parents = {topology.names[vm]: topology.names[host] for host in range(config.hosts) for vm in topology.vms_of(host)}
+    settings = rules(load().incidents)
+    figures: dict[str, Any] = {"machines": config.size, "news": rows.height, "episodes": len(known)}
+    for name, places in (("with topology", parents), ("without topology", {})):
+        began = time.perf_counter()
+        made = incidents(known, Site("default", places, {}), settings, now)
+        took = time.perf_counter() - began
+        figures[name] = _figures(made, truths, parents) | {"episodes grouped a second": round(len(known) / took)}
+    return figures
+
+
+def _site(entities: int, weeks: int, seed: int) -> tuple[SimulatorConfig, list[GroundTruth]]:
+    hosts = max(2, entities // 5)
+    quiet = {"incident_rate": 0.0, "skewed": 0.0, "late": 0.0, "delayed": 0.0}
+    shape = {
+        "seed": seed,
+        "hosts": hosts,
+        "vms": entities - hosts,
+        "spare": 0,
+        "start": kinds.START,
+        "step": kinds.STEP,
+    }
+    base = SimulatorConfig(**shape, duration=weeks * 7 * kinds.DAY, **quiet)
+    planned = list(kinds._turns(kinds._plan(base, np.random.default_rng(seed))))
+    span = ((weeks - 1) * 7 - 2) * kinds.DAY // hosts
+    for host in range(hosts):
+        at = (kinds.START + kinds.QUIET + kinds.DAY + host * span) // kinds.STEP * kinds.STEP
+        vms = tuple(int(vm) for vm in base.topology.vms_of(host))
+        near = [i for i in planned if i.entity in vms and at - kinds.DAY < i.start < at + kinds.DAY]
+        planned = [i for i in planned if i not in near]  # the ground truth of a host that is down is the host
+        planned.append(InjectedIncident("outage", host, at, at + 24 * kinds.STEP, 1.0, 0, vms))
+    config = SimulatorConfig(**{**vars(base), "incidents": tuple(sorted(planned, key=lambda i: (i.start, i.entity)))})
+    return config, [row for i in config.incidents for row in i.rows(config.topology, config.metrics)]
+
+
+def _news(config: SimulatorConfig) -> pl.DataFrame:
+    """The news of the detection, with the times of short windows."""
+    detection, made = Detection(load().detector), []
+    state = detection.new_state()
+    for done, frame in kinds._frames(config):
+        verdicts, state = detection.process(frame, state, now=kinds.START + done * kinds.STEP)
+        made.append(verdicts.filter(reported() | (pl.col("revision") > 0)))
+    times = [_short(pl.col(name)).alias(name) for name in ("window_start", "window_end", "since")]
+    return pl.concat(made).with_columns(*times, pl.lit("default").alias(SITE)).select(*ROWS)
+
+
+def _short(at: pl.Expr) -> pl.Expr:
+    return kinds.START + (at - kinds.START) // FASTER
+
+
+def _figures(made: list[Found], truths: list[GroundTruth], parents: dict[str, str]) -> dict[str, Any]:
+    spans: dict[str, list[tuple[GroundTruth, int, int]]] = {}
+    for truth in truths:
+        start, end = (kinds.START + (at - kinds.START) // FASTER for at in (truth.start, truth.end))
+        near = {truth.entity, parents.get(truth.entity, truth.entity)}  # what a VM does is seen on its host
+        for entity in near:
+            spans.setdefault(entity, []).append((truth, start, end + GRACE))
+    held = [_events(found.episodes, spans) for found in made]
+    events = {event for some in held for event in some}
+    hosts = [found for found, some in zip(made, held, strict=True) if any(e.startswith("outage-host") for e in some)]
+    first = [f.incident.candidates[0].entity.startswith("host") for f in hosts]
+    return {
+        "events": len({truth.incident for truth in truths}),
+        "events found": len(events),
+        "incidents": len(made),
+        "incidents that hold exactly one event": _share([len(some) == 1 for some in held]),
+        "incidents that hold none": _share([not some for some in held]),
+        "incidents that hold several": _share([len(some) > 1 for some in held]),
+        "incidents an event": round(sum(len(some) for some in held) / max(1, len(events)), 3),
+        "outages of hosts that name a host first": _share(first),
+    }
+
+
+def _events(some: tuple[Episode, ...], spans: dict[str, list[tuple[GroundTruth, int, int]]]) -> set[str]:
+    """The injected events during which episodes began, or that began during one of them."""
+    return {
+        truth.incident
+        for episode in some
+        for truth, start, end in spans.get(episode.entity, ())
+        if start - GRACE <= episode.since <= end
+    }
+
+
+def _share(flags: list[bool]) -> float:
+    return round(sum(flags) / len(flags), 3) if flags else 0.0
