@@ -143,6 +143,10 @@ class DetectorSettings(_Section):
 
 
 class IncidentSettings(_Section):
+    score: Number = Field(
+        70.0, ge=0, le=100, description="novelties are written as an incident if one of them has this record_score, ..."
+    )
+    series: Whole = Field(5, ge=1, le=10**9, description="... or so many series are novel, or a series has stopped")
     together: Duration = Field(
         "1m", description="novelties of unrelated machines that show the same belong together if they begin so close"
     )

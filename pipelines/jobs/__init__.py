@@ -36,6 +36,7 @@ class Link:
         stores: Where the job writes to if it writes to no topics, for the generated docs.
         needs: The setting without which the job does not run, by its dotted name; empty: it always runs.
         replayed: True if each version of the chain may have such a job of its own; see `pipelines.versions`.
+        fresh: True if a version that is forked before this job begins it without state, as it needs no long history.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Link:
     stores: str = ""
     needs: str = ""
     replayed: bool = True
+    fresh: bool = False
 
     def reads(self, settings: Settings) -> tuple[str, ...]:
         """The full names of the topics that the job reads."""
@@ -117,6 +119,7 @@ CHAIN = (
         (topics.INCIDENTS,),
         grouper,
         "groups novelties over series, machines and time",
+        fresh=True,
     ),
     Link(
         "sink",

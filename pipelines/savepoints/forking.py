@@ -28,17 +28,19 @@ def forked(catalogue: Catalogue, savepoint: Savepoint, version: Version, target:
             its state has read already is not in that topic.
     """
     own = {topic for job in version.jobs for topic in LINKS[job].outputs}
-    inner = [job for job in version.jobs if job in JOBS and own & set(LINKS[job].inputs)]
+    reading = [job for job in version.jobs if job in JOBS and own & set(LINKS[job].inputs)]
+    inner = [job for job in reading if not LINKS[job].fresh]
+    kept = [job for job in version.jobs if job in JOBS and job not in reading]
     if inner:
         what = (
             f"{', '.join(inner)} would read topics of {version.name}, which begin empty, and has read those of before"
         )
         accepted = "--job detector; or `newnormal replay` for the whole chain"
         raise NewnormalError("SAVEPOINT_CHAIN", what, "newnormal savepoint fork", accepted, "nothing was changed")
-    jobs = tuple(job for job in version.jobs if job in JOBS and job in savepoint.jobs)
-    missing = [job for job in version.jobs if job in JOBS and job not in savepoint.jobs]
+    jobs = tuple(job for job in kept if job in savepoint.jobs)
+    missing = [job for job in kept if job not in savepoint.jobs]
     if not jobs or missing:
         what = f"savepoint {savepoint.name} has no state of {', '.join(missing)}"
-        accepted = f"a savepoint with {', '.join(job for job in version.jobs if job in JOBS)}"
+        accepted = f"a savepoint with {', '.join(kept)}"
         raise NewnormalError("SAVEPOINT_CHAIN", what, "newnormal savepoint fork", accepted, "nothing was changed")
     return Plan(catalogue, savepoint, jobs, target, shards or savepoint.jobs[jobs[0]].shards)

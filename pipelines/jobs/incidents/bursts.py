@@ -25,8 +25,10 @@ MANY = 3
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings `incidents.*`, in milliseconds."""
+    """The settings `incidents.*`; times are in milliseconds."""
 
+    score: float = 70.0
+    series: int = 5
     together: int = 60_000
     related: int = 180_000
     quiet: int = 300_000

@@ -50,12 +50,14 @@ class Found:
         incident: The incident, revision 0.
         ids: The id of each of its episodes; incidents with these ids are parts of this one.
         episodes: Its episodes.
+        notable: True if it is enough to be written: by score, by number of series, or as a series has stopped.
         over: Event time from which on no novelty can reopen it, epoch milliseconds; ``None`` while it lasts.
     """
 
     incident: Incident
     ids: frozenset[str]
     episodes: tuple[Episode, ...]
+    notable: bool
     over: int | None
 
 
@@ -129,7 +131,9 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
         acknowledged_by=(acknowledged.by or None) if acknowledged else None,
         note=(acknowledged.note or None) if acknowledged else None,
     )
-    return Found(incident, ids, tuple(episodes), end + rules.quiet + rules.reopen if end is not None else None)
+    notable = score >= rules.score or len(single) >= rules.series or any(e.absent for e in episodes)
+    last = end + rules.quiet + rules.reopen if end is not None else None
+    return Found(incident, ids, tuple(episodes), notable, last)
 
 
 def _spans(episodes: Iterable[Episode], rules: Rules, now: int) -> list[tuple[int, int | None]]:

@@ -45,7 +45,9 @@ def grouper(settings: Settings) -> Job:
 
 def rules(settings: IncidentSettings) -> Rules:
     """The settings in milliseconds."""
-    return Rules(**{name: duration_ms(getattr(settings, name)) for name in IncidentSettings.model_fields})
+    times = set(IncidentSettings.model_fields) - {"score", "series"}
+    least = {"score": settings.score, "series": settings.series}
+    return Rules(**least, **{name: duration_ms(getattr(settings, name)) for name in sorted(times)})
 
 
 def _messages(settings: Settings) -> Source:

@@ -131,7 +131,8 @@ class _Grouping(Processor):
 
 def _changes(found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[Incident]:
     """The incidents that differ from what was written; ``written`` is brought up to date."""
-    present = {each.incident.id: each.incident for each in found}
+    told = [each for each in found if each.notable or not each.ids.isdisjoint(written)]
+    present = {each.incident.id: each.incident for each in told}
     whole = {name: each.incident for each in found for name in each.ids}
     for name in sorted(written.keys() - present.keys()):
         last = Incident.from_json(written[name][1])

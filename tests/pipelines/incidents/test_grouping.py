@@ -82,3 +82,18 @@ def test_normal_verdicts_are_no_part_of_an_incident() -> None:
     feed = Feed()
     feed.send([news("a", "cpu", 0, "normal", revision=1, since=None, incident_state=None)], MINUTE)
     assert feed.standing == []
+
+
+def test_weak_novelties_of_few_series_are_no_incident_until_there_are_enough() -> None:
+    feed = Feed()
+    feed.send([news("a", f"m{n}", 0, record_score=55.0) for n in range(4)], MINUTE)
+    assert feed.standing == []
+    feed.send([news("a", "m4", MINUTE, record_score=55.0)], 2 * MINUTE)
+    (only,) = feed.standing
+    assert (only.series_count, only.opened) == (5, T0 + STEP)
+
+
+def test_a_series_that_stops_is_an_incident_whatever_its_score() -> None:
+    feed = Feed()
+    feed.send([news("a", "cpu", 0, "absence", record_score=51.0)], MINUTE)
+    assert len(feed.standing) == 1

@@ -60,10 +60,10 @@ def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> 
 @pytest.mark.parametrize(
     ("job", "jobs"),
     [
-        ("normalizer", "normalizer log_normalizer extractor templates detector log_detector sink"),
-        ("log_normalizer", "normalizer log_normalizer extractor templates detector log_detector sink"),
-        ("templates", "extractor templates detector log_detector sink"),
-        ("detector", "detector log_detector sink"),
+        ("normalizer", "normalizer log_normalizer extractor templates detector log_detector incidents sink"),
+        ("log_normalizer", "normalizer log_normalizer extractor templates detector log_detector incidents sink"),
+        ("templates", "extractor templates detector log_detector incidents sink"),
+        ("detector", "detector log_detector incidents sink"),
         ("sink", "sink"),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_version_reads_what_its_base_writes_and_a_base_what_its_own_base_write
     settings = load(namespace="site.").of(third.names)
     reads = {name: LINKS[name].reads(settings) for name in third.jobs}
     assert reads["detector"] == ("site.features-v2", "site.rules", "site.labels")
-    assert reads["sink"] == ("site.novelties-v3",)
+    assert reads["sink"] == ("site.novelties-v3", "site.incidents-v3")
     assert settings.reads("telemetry") == "site.telemetry"
     assert made("v4", "extractor", third).sources["telemetry"] == "v1"
 
@@ -85,8 +85,8 @@ def test_a_version_reads_what_its_base_writes_and_a_base_what_its_own_base_write
 @pytest.mark.parametrize(
     ("job", "settings", "accepted"),
     [
-        ("extractor", {"kafka.partitions": 8}, "watermark, window, detector, engine"),
-        ("extractor", {"namespace": "x."}, "watermark, window, detector, engine"),
+        ("extractor", {"kafka.partitions": 8}, "watermark, window, detector, incidents, engine"),
+        ("extractor", {"namespace": "x."}, "watermark, window, detector, incidents, engine"),
         ("detector", {"window.size": "1m"}, "--job extractor"),
         ("extractor", {"watermark.out_of_orderness": "1m"}, "--job normalizer"),
     ],
