@@ -45,9 +45,10 @@ def grouper(settings: Settings) -> Job:
 
 def rules(settings: IncidentSettings) -> Rules:
     """The settings in milliseconds."""
-    times = set(IncidentSettings.model_fields) - {"score", "series"}
-    least = {"score": settings.score, "series": settings.series}
-    return Rules(**least, **{name: duration_ms(getattr(settings, name)) for name in sorted(times)})
+    times = {
+        name: duration_ms(getattr(settings, name)) for name in ("together", "related", "quiet", "reopen", "longest")
+    }
+    return Rules(score=settings.score, series=settings.series, **times)
 
 
 def _messages(settings: Settings) -> Source:
