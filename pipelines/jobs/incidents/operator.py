@@ -102,12 +102,13 @@ class _Grouping(Processor):
         states.note(_NOTE, merged)
 
     def _without(self, over: list[Found], old: pl.DataFrame, now: int) -> pl.DataFrame:
-        """The episodes without those of incidents that are over, and without ends of unknown episodes."""
+        """The episodes without those of incidents that are over, and without ends that concern none of the others."""
         gone = {(e.entity, e.metric, e.since) for each in over for e in each.episodes}
         keys = ("entity", "metric", "since")
         table = pl.DataFrame(sorted(gone), {name: PARTS[name] for name in keys}, orient="row")
         left = old.join(table, on=keys, how="anti", maintain_order="left")
-        return left.filter(pl.col("reported").is_not_null() | (pl.col("closed") > now - 2 * self.kept))
+        reported = pl.col("reported").is_not_null()
+        return left.filter(reported.any().over("entity", "metric") | (pl.col("closed") > now - 2 * self.kept))
 
     def _done(self, over: list[Found], found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[str]:
         """The written incidents that can no longer change: those that are over, and those that were taken back."""

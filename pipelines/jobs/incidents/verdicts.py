@@ -84,6 +84,11 @@ def joined(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
 
 
 def episodes(found: pl.DataFrame) -> list[Episode]:
-    """The episodes in a frame with the columns of `PARTS`; those that were never reported are left out."""
-    known = found.filter(pl.col("reported").is_not_null()).drop(SITE)
+    """The episodes in a frame with the columns of `PARTS`; those that were never reported are left out.
+
+    An episode without an end ends where the next one of its series begins: detectors may date an onset anew.
+    """
+    after = pl.col("since").shift(-1).over(SITE, "entity", "metric")
+    closed = pl.coalesce("closed", pl.when(after.is_not_null()).then(pl.max_horizontal(after, "until")))
+    known = found.sort(*_SERIES).with_columns(closed=closed).filter(pl.col("reported").is_not_null()).drop(SITE)
     return [Episode(**row) for row in known.to_dicts()]

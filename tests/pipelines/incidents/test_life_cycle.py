@@ -101,6 +101,15 @@ def test_a_series_without_news_for_longer_than_allowed_no_longer_keeps_its_incid
     assert feed.standing[0].status == "resolved"
 
 
+def test_an_episode_without_an_end_ends_where_the_next_one_of_its_series_begins() -> None:
+    feed = Feed()
+    feed.send([news("a", "cpu", 0)], MINUTE)
+    closing = {"since": T0 + 2 * MINUTE, "incident_state": "closed", "record_score": 5.0}
+    feed.send([news("a", "cpu", 3 * MINUTE, "recovered", **closing)], 4 * MINUTE)
+    feed.send([], 10 * MINUTE)
+    assert [each.status for each in feed.standing] == ["resolved"]
+
+
 def test_a_novelty_counts_only_when_the_watermark_has_reached_the_end_of_its_window() -> None:
     feed = Feed()
     assert feed.send([news("a", "cpu", 0)], STEP - 1) == []
