@@ -19,23 +19,29 @@ def candidates(group: Sequence[Burst], parents: Mapping[str, str], rules: Rules)
 
     A machine's weight is the product of three numbers: how early its novelties began (1 for the first machine, less by
     the factor e for each `Rules.together` after it), its highest score (as a share of 100), and 1 more than twice the
-    number of the incident's machines that depend on it. Its share is its weight, as a share of all machines' weights.
+    number of the incident's machines that depend on it. Its share is its weight, as a share of all machines' weights. A
+    machine on which two or more others depend began no later than the first of these, if that was within `Rules.quiet`
+    before: what is alike on its VMs comes from it, even if one of them had a novelty of its own a moment earlier.
     """
     first: dict[str, Burst] = {}
     for burst in sorted(group, key=lambda b: (b.onset, b.entity)):
         first.setdefault(burst.entity, burst)
     start = min(burst.onset for burst in group)
     children = dict.fromkeys(first, 0)
-    for entity in first:
+    began = {entity: burst.onset for entity, burst in first.items()}
+    for entity, own in first.items():
         for above in _above(entity, parents):
             if above in children:
                 children[above] += 1
+                if first[above].onset - rules.quiet <= own.onset:
+                    began[above] = min(began[above], own.onset)
+    began = {entity: onset if children[entity] > 1 else first[entity].onset for entity, onset in began.items()}
     scores = _scores(group)
     weights = {
-        entity: exp(-(burst.onset - start) / max(rules.together, 1))
+        entity: exp(-(began[entity] - start) / max(rules.together, 1))
         * (scores[entity] / 100 + 0.01)
         * (1 + 2 * children[entity])
-        for entity, burst in first.items()
+        for entity in first
     }
     total, best = sum(weights.values()), max(scores.values())
     found = sorted(weights, key=lambda entity: (-round(weights[entity], 9), first[entity].onset, entity))

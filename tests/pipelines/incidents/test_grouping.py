@@ -32,6 +32,17 @@ def test_outages_below_two_hosts_at_one_time_are_two_incidents_and_each_names_it
     assert sum(candidate.share for candidate in feed.standing[0].candidates) == pytest.approx(1, abs=0.01)
 
 
+def test_a_host_is_named_first_though_one_of_its_vms_had_a_novelty_of_its_own_before() -> None:
+    feed = Feed()
+    for vm in "abc":
+        feed.place(vm, "host")
+    rows = outage(["a", "b", "c", "host"], 4 * MINUTE, 9 * MINUTE)
+    feed.send([*episode("b", "cpu", MINUTE, 2 * MINUTE), *rows], 9 * MINUTE)
+    (only,) = feed.standing
+    assert only.candidates[0].entity == "host"
+    assert only.candidates[0].reason.startswith("it began 180 s after the first")
+
+
 def test_without_topology_the_machine_that_began_first_is_the_first_candidate() -> None:
     feed = Feed()
     feed.send([*outage(["b", "c"], 0, 5 * MINUTE), *outage(["a"], 3 * STEP, 5 * MINUTE)], 5 * MINUTE)
