@@ -24,7 +24,10 @@ _NAMES = {
     "cardinality": "Unique Count",
 }  # fmt: skip
 
-VARIABLES = {"host.name": "machine", "metric": "metric", "kind": "kind"}
+VARIABLES = {
+    "host.name": "machine", "metric": "metric", "kind": "kind", "severity": "severity", "incident.state": "state",
+    "machines.entity": "machine",
+}  # fmt: skip
 """The dashboard variable of each field that a reader can choose."""
 
 

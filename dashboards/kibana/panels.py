@@ -38,7 +38,7 @@ def _lens(
     dashboard: Dashboard, panel: Panel, query: Summary, view: Reference, ids: Identity
 ) -> tuple[dict[str, Any], Reference]:
     layer = ids.of("layer", dashboard.id, panel.id)
-    types = dict(field_types())
+    types = dict(field_types(panel.data))
     measures = {
         ids.of("measure", dashboard.id, panel.id, number): measure_column(measure, types)
         for number, measure in enumerate(query.measures)

@@ -31,7 +31,7 @@ def ndjson(objects: Sequence[SavedObject]) -> str:
 
 def _data_view(data: Data, ids: Identity) -> SavedObject:
     formats: dict[str, Any] = {}
-    for field, kind in field_types().items():
+    for field, kind in field_types(data).items():
         if kind == "date":
             formats[field] = {"id": "date", "params": {"pattern": _DATE}}
         elif kind == "double":

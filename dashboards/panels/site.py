@@ -8,11 +8,11 @@ from functools import cache
 from typing import Literal, get_args
 
 from dashboards.panels.query import Group, Groups, InIndices
-from pipelines.contracts.records import Novelty
+from pipelines.contracts.records import Incident, Novelty
 from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.contracts.version_names import FIRST
 
-Data = Literal["novelties", "written", "versions"]
+Data = Literal["novelties", "written", "versions", "incidents"]
 """`novelties`: of the version that readers see; `written`: the same by the time of writing; `versions`: of all."""
 
 ALL_DATA: tuple[Data, ...] = get_args(Data)
@@ -25,13 +25,17 @@ class Site:
     Args:
         alias: The alias through which novelties are read, with the namespace before it.
         versions: The versions of the chain that are compared.
+        incidents: The alias through which incidents are read, with the namespace before it.
     """
 
     alias: str = "novelties"
     versions: tuple[str, ...] = (FIRST, "v2")
+    incidents: str = "incidents"
 
     def indices(self, data: Data) -> str:
         """The alias or the pattern of the indices of some data."""
+        if data == "incidents":
+            return self.incidents
         return f"{self.alias}-*" if data == "versions" else self.alias
 
     def time_field(self, data: Data) -> str:
@@ -40,6 +44,8 @@ class Site:
 
     def title(self, data: Data) -> str:
         """The name under which users find the data."""
+        if data == "incidents":
+            return f"Newnormal {self.incidents}"
         words = {"novelties": "", "written": ", by time of writing", "versions": ", all versions"}
         return f"Newnormal {self.alias}{words[data]}"
 
@@ -53,9 +59,9 @@ class Site:
 
 
 @cache
-def field_types() -> Mapping[str, str]:
-    """The Elasticsearch type of each field of a novelty, by its dotted name; fields of open objects are left out."""
-    return dict(_flat(mapping(Novelty)["properties"], ""))
+def field_types(data: Data) -> Mapping[str, str]:
+    """The Elasticsearch type of each field of some data, by its dotted name; fields of open objects are left out."""
+    return dict(_flat(mapping(Incident if data == "incidents" else Novelty)["properties"], ""))
 
 
 def _flat(properties: Mapping[str, dict[str, object]], prefix: str) -> list[tuple[str, str]]:

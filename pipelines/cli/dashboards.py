@@ -69,7 +69,7 @@ def export(
     from dashboards.panels import Site  # noqa: PLC0415
 
     settings = load(namespace=namespace, state_dir=state_dir)
-    site = Site(settings.alias, _names(versions))
+    site = Site(settings.alias, _names(versions), settings.incident_alias)
     objects = saved_objects(site, space)
     file = out / "kibana.ndjson"
     file.write_text(ndjson(objects), encoding="utf-8")
@@ -171,7 +171,7 @@ def _kibana(
     from dashboards.kibana.server import Kibana  # noqa: PLC0415
     from dashboards.panels import Site  # noqa: PLC0415
 
-    objects = saved_objects(Site(settings.alias, _names(versions)), space)
+    objects = saved_objects(Site(settings.alias, _names(versions), settings.incident_alias), space)
     headers = authorization("KIBANA_CREDENTIALS", credentials, "ApiKey")
     with closing(Kibana(url, space, headers)) as server:
         version = server.check()
@@ -196,7 +196,7 @@ def _grafana(
     from dashboards.grafana.server import Grafana as Server  # noqa: PLC0415
     from dashboards.panels import Site  # noqa: PLC0415
 
-    site = Site(settings.alias, _names(versions))
+    site = Site(settings.alias, _names(versions), settings.incident_alias)
     headers = authorization("GRAFANA_CREDENTIALS", credentials, "Bearer")
     with closing(Server(url, headers)) as server:
         version = server.check()
@@ -231,7 +231,7 @@ def _try(settings: Settings, since: str, versions: str) -> None:
 
     now = int(time.time() * 1000)
     when = TimeRange(now - duration_ms(since), now)
-    objects = saved_objects(Site(settings.alias, _names(versions)))
+    objects = saved_objects(Site(settings.alias, _names(versions), settings.incident_alias))
     table = Table("dashboard", "panel", "rows")
     for trial in tried(settings.elasticsearch.url or "", requests(objects, when)):
         table.add_row(cell(trial.dashboard), cell(trial.panel), cell(trial.rows, "" if trial.rows else "yellow"))

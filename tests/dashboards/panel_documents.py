@@ -23,8 +23,8 @@ from dashboards.panels.query import (
     Top,
     Versions,
 )
-from dashboards.panels.site import Data
-from pipelines.contracts.records import Novelty
+from pipelines.contracts.records import Incident, Novelty
+from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, Candidate
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 
 MINUTE = 60_000
@@ -34,7 +34,6 @@ START = END - 60 * MINUTE
 
 KINDS = ("anomaly", "state_change", "new_normal", "absence", "recovered")
 METRICS = ("cpu.user", "mem.free", JOINED, "logs")
-TITLES = {"Over": "@timestamp", "Versions": "version"}
 
 
 def verdicts(seed: int, machines: int, windows: int) -> list[Novelty]:
@@ -64,6 +63,47 @@ def verdicts(seed: int, machines: int, windows: int) -> list[Novelty]:
     return found
 
 
+def incidents(seed: int, number: int) -> list[Incident]:
+    """Incidents that were reported within the hour, on some of 24 machines each."""
+    draw = random.Random(seed)
+    found = []
+    for each in range(number):
+        opened = draw.randrange(START, END)
+        hosts = draw.sample([f"host-{machine:02}" for machine in range(24)], draw.randint(1, 5))
+        metrics = draw.sample(["cpu.user", "mem.free", "disk.used"], draw.randint(1, 3))
+        status = draw.choice(["open", "acknowledged", "reopened", "resolved", "merged"])
+        severity = draw.choice(["warning", "minor", "major", "critical"])
+        resolved: dict[str, Any] = {}
+        if status == "resolved":
+            resolved = {"end": opened + MINUTE, "note": "disk replaced", "acknowledged_by": "ann"}
+        found.append(
+            Incident(
+                id=f"incident-{each:03}", opened=opened, site="default", status=status, severity=severity,
+                severity_score=draw.randint(0, 100), record_score=80, start=opened - MINUTE, updated=opened,
+                message=f"{len(hosts)} machines", machine_count=len(hosts), series_count=9, open_series=1,
+                machines=[AffectedMachine(entity=name, since=opened, series=3, record_score=80) for name in hosts],
+                metrics=[AffectedMetric(metric=name, machines=2, record_score=80) for name in metrics],
+                candidates=[
+                    Candidate(entity=name, metric="cpu.user", since=opened, share=0.5, reason="first")
+                    for name in hosts[:2]
+                ],
+                ingested=opened + 1, revision=1, **resolved,
+            )
+        )  # fmt: skip
+    return found
+
+
+def incident_frame(found: list[Incident]) -> pl.DataFrame:
+    """Incidents as documents; what is inside a list becomes a list of its own."""
+    rows = []
+    for each in found:
+        row = orjson.loads(each.to_json())
+        inside = {"machines": "entity", "metrics": "metric", "candidates": "entity"}
+        lists = {f"{name}.{field}": [one[field] for one in row.pop(name)] for name, field in inside.items()}
+        rows.append({**row, **lists, "version": "incidents"})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
 def frame(novelties: list[Novelty], version: str) -> pl.DataFrame:
     """The documents with the names of Elasticsearch as columns."""
     rows = [{**orjson.loads(each.to_json()), "version": version} for each in novelties]
@@ -74,8 +114,8 @@ def expected(panel: Panel, documents: pl.DataFrame) -> list[dict[str, Any]]:
     """The rows that a panel must show: for a summary those of buckets that hold something."""
     field = "event.ingested" if panel.data == "written" else "@timestamp"
     found = documents.filter(pl.col(field).is_between(START, END), *map(_true, panel.query.where))
-    if panel.data != "versions":
-        found = found.filter(pl.col("version") == "v1")
+    mine = {"versions": ("v1", "v2"), "incidents": ("incidents",)}.get(panel.data, ("v1",))
+    found = found.filter(pl.col("version").is_in(mine))
     if isinstance(panel.query, Documents):
         return found.sort("@timestamp", descending=True).select("@timestamp", *panel.query.columns[1:]).to_dicts()
     buckets = sorted(panel.query.buckets, key=lambda bucket: isinstance(bucket, Over))
@@ -103,7 +143,8 @@ def _parts(bucket: Bucket, query: Summary, found: pl.DataFrame) -> Any:
         assert isinstance(bucket, Top) and bucket.by is not None
         by = query.measures[bucket.by]
         sign = 1 if bucket.ascending else -1
-        parts = [(sign * _value(by, part), key, part) for (key,), part in found.group_by(bucket.field)]
+        several = found.explode(bucket.field) if found[bucket.field].dtype == pl.List else found
+        parts = [(sign * _value(by, part), key, part) for (key,), part in several.group_by(bucket.field)]
         for _, key, part in sorted(parts, key=lambda each: each[:2])[: bucket.size]:
             yield bucket.title, key, part
 
@@ -132,6 +173,3 @@ def _true(condition: Condition) -> pl.Expr:
         case AtLeast(field, value):
             return pl.col(field) >= value
     raise TypeError(condition)
-
-
-DATA: tuple[Data, ...] = ("novelties", "written", "versions")

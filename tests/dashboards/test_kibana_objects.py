@@ -16,7 +16,7 @@ from dashboards.panels import DASHBOARDS, Site, placed
 from dashboards.panels.query import Documents, Top
 from dashboards.panels.site import field_types
 
-LINES = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2")))).splitlines()
+LINES = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2"), "plant.incidents"))).splitlines()
 OBJECTS = [json.loads(line) for line in LINES]
 BOARDS = [each for each in OBJECTS if each["type"] == "dashboard"]
 TEXTS = {"fieldAttrs", "fieldFormatMap", "fields", "runtimeFieldMap", "sourceFilters", "optionsJSON", "panelsJSON",
@@ -51,7 +51,7 @@ def test_no_key_is_missing_that_all_exports_have() -> None:
 
 
 def test_ids_stay_and_differ_between_spaces_and_namespaces() -> None:
-    again = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2"))))
+    again = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2"), "plant.incidents")))
     assert again.splitlines() == LINES
     ids = [
         {each["id"] for each in saved_objects(Site(alias), space)}
@@ -65,6 +65,7 @@ def test_data_views_name_the_indices_of_the_namespace_and_their_time() -> None:
     views = {each["title"]: each for each in found}
     times = sorted((each["title"], each["timeFieldName"]) for each in found)
     assert times == [
+        ("plant.incidents", "@timestamp"),
         ("plant.novelties", "@timestamp"), ("plant.novelties", "event.ingested"), ("plant.novelties-*", "@timestamp"),
     ]  # fmt: skip
     formats = json.loads(views["plant.novelties-*"]["fieldFormatMap"])
@@ -100,8 +101,8 @@ def test_panels_do_not_overlap_and_fill_the_page() -> None:
 
 def test_buckets_are_made_of_fields_that_elasticsearch_can_group_by() -> None:
     """It cannot group by text; a field that no document has would leave a panel empty for ever."""
-    types = field_types()
     for panel in (panel for dashboard in DASHBOARDS for panel in dashboard.panels):
+        types = field_types(panel.data)
         if isinstance(panel.query, Documents):
             assert set(panel.query.columns) <= set(types), panel.id
             continue

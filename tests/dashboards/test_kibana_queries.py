@@ -18,8 +18,9 @@ from dashboards.panels.answer import TimeRange
 from dashboards.panels.panel import Dashboard, Panel
 from dashboards.panels.query import Documents
 from deploy.embedded.endpoints import Endpoints
+from pipelines.contracts.records import Incident
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
-from tests.dashboards.panel_documents import END, START, expected, frame, verdicts
+from tests.dashboards.panel_documents import END, START, expected, frame, incident_frame, incidents, verdicts
 
 PANELS = [(dashboard, panel) for dashboard in DASHBOARDS for panel in dashboard.panels]
 pytestmark = pytest.mark.servers
@@ -36,12 +37,16 @@ def filled(endpoints: Endpoints) -> Iterator[tuple[Elasticsearch, Site, pl.DataF
             sink = Sink(SinkConfig(url, index=index, alias=alias, shown=version == "v1", refresh_ms=200))
             assert sink.write([SinkDocument(each.to_json()) for each in novelties]).indexed == len(novelties)
             parts.append(frame(novelties, version))
-        client.indices.refresh(index=f"{alias}*")
-        yield client, Site(alias, ("v1", "v2")), pl.concat(parts, how="diagonal_relaxed")
-        for index in client.indices.get(index=f"{alias}*"):
+        found, theirs = incidents(7, 80), alias.replace("novelties", "incidents")
+        sink = Sink(SinkConfig(url, index=theirs, alias=theirs, refresh_ms=200), Incident)
+        assert sink.write([SinkDocument(each.to_json()) for each in found]).indexed == len(found)
+        parts.append(incident_frame(found))
+        client.indices.refresh(index=f"{alias}*,{theirs}*")
+        yield client, Site(alias, ("v1", "v2"), theirs), pl.concat(parts, how="diagonal_relaxed")
+        for index in client.indices.get(index=f"{alias}*,{theirs}*"):
             client.indices.delete(index=index)
         with contextlib.suppress(NotFoundError):
-            client.indices.delete_index_template(name=f"newnormal-{alias}*")
+            client.indices.delete_index_template(name=f"newnormal-{alias.partition('.')[0]}*")
 
 
 @pytest.mark.parametrize(("dashboard", "panel"), PANELS, ids=[f"{d.id} {p.id}" for d, p in PANELS])
@@ -97,4 +102,4 @@ def _approximately(values: tuple[Any, ...]) -> Any:
 
 
 def _plain(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(repr(sorted((k, v) for k, v in row.items() if v is not None)) for row in rows)
+    return sorted(repr(sorted((k, str(v)) for k, v in row.items() if v is not None)) for row in rows)
