@@ -12,6 +12,7 @@ import json
 import math
 import random
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -80,41 +81,62 @@ def _removed(pipeline: Pipeline) -> int:
     return sum(gone.values())
 
 
-def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_shards_and_source(
-    pipeline: Pipeline, tmp_path: Path
-) -> None:
-    start = (int(time.time() * 1000) - HOUR) // MINUTE * MINUTE - 5 * MINUTE
-    shape: dict[str, Any] = {"hosts": 2, "vms": 6, "spare": 1, "metrics": 6, "start": start, "incident_rate": 12.0}
-    site = SimulatorConfig(seed=5, **shape, late=0.01, late_by=10 * MINUTE, log_rate=1.0, duration=HOUR, speed=100)
-    machines = site.topology.names
-    pipeline.environment["NEWNORMAL_WINDOW__ALLOWED_LATENESS"] = "2m"
-    pipeline.environment |= {"NEWNORMAL_ARCHIVE__PATH": str(tmp_path / "archive"), "NEWNORMAL_ARCHIVE__EVERY": "5s"}
-    pipeline.start()
-    rule = ("rule", "add", "quiet", "--entity", machines[2], "--skip-result", "--at", iso(start + 20 * MINUTE))
-    pipeline.command(*rule, "--from", iso(start + 20 * MINUTE), "--until", iso(start + 30 * MINUTE))
-    with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
-        simulate(site, KafkaSink(writer, pipeline.settings.namespace))
-    _hostile(pipeline)
-    last = start + HOUR - 2 * MINUTE
-    pipeline.wait("verdicts on the last minutes", lambda: any(v["@timestamp"] >= last for v in pipeline.verdicts()))
-    _too_late(pipeline, machines, start + 5 * MINUTE)
-    pipeline.wait("records that are too late", lambda: bool(pipeline.read(topics.FEATURES_LATE)))
-    pipeline.wait("all verdicts in the index", pipeline.all_indexed)
-    pipeline.stop()
-    pipeline.command("run", "--until", "now")
-    live = pipeline.final()
-    assert {verdict["kind"] for verdict in live.values()} > {"normal", "anomaly"}
+@dataclass
+class Live:
+    """The live run of an hour: the start of its event time, its final verdicts, and what differs in replays of it."""
 
-    wrong: dict[str, list[str]] = {}
+    pipeline: Pipeline
+    folder: Path
+    start: int = field(init=False)
+    final: dict[Any, dict[str, Any]] = field(init=False)
+    wrong: dict[str, list[str]] = field(default_factory=dict)
 
-    def check(name: str, shards: int = 2) -> None:
+    def __post_init__(self) -> None:
+        pipeline = self.pipeline
+        self.start = start = (int(time.time() * 1000) - HOUR) // MINUTE * MINUTE - 5 * MINUTE
+        shape: dict[str, Any] = {"hosts": 2, "vms": 6, "spare": 1, "metrics": 6, "start": start, "incident_rate": 12.0}
+        site = SimulatorConfig(seed=5, **shape, late=0.01, late_by=10 * MINUTE, log_rate=1.0, duration=HOUR, speed=100)
+        machines = site.topology.names
+        pipeline.environment["NEWNORMAL_WINDOW__ALLOWED_LATENESS"] = "2m"
+        pipeline.environment |= {
+            "NEWNORMAL_ARCHIVE__PATH": str(self.folder / "archive"),
+            "NEWNORMAL_ARCHIVE__EVERY": "5s",
+        }
+        pipeline.start()
+        rule = ("rule", "add", "quiet", "--entity", machines[2], "--skip-result", "--at", iso(start + 20 * MINUTE))
+        pipeline.command(*rule, "--from", iso(start + 20 * MINUTE), "--until", iso(start + 30 * MINUTE))
+        with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
+            simulate(site, KafkaSink(writer, pipeline.settings.namespace))
+        _hostile(pipeline)
+        last = start + HOUR - 2 * MINUTE
+        pipeline.wait("verdicts on the last minutes", lambda: any(v["@timestamp"] >= last for v in pipeline.verdicts()))
+        _too_late(pipeline, machines, start + 5 * MINUTE)
+        pipeline.wait("records that are too late", lambda: bool(pipeline.read(topics.FEATURES_LATE)))
+        pipeline.wait("all verdicts in the index", pipeline.all_indexed)
+        pipeline.stop()
+        pipeline.command("run", "--until", "now")
+        self.final = pipeline.final()
+        assert {verdict["kind"] for verdict in self.final.values()} > {"normal", "anomaly"}
+
+    def check(self, name: str, shards: int = 2) -> None:
         """Compares the final verdicts of a version with those of the live run."""
-        known, again = live, pipeline.final(f"{topics.NOVELTIES}-{name}")
+        known, again = self.final, self.pipeline.final(f"{topics.NOVELTIES}-{name}")
         if shards != 2:  # what machines of one shard share in the model of logs: docs/logs.md
             known, again = ({key: each[key] for key in each if key[1] != "logs"} for each in (known, again))
         if found := _differences(known, again):
-            wrong[name] = [f"{len(found)} differences of {len(live)} verdicts", *found[:5]]
+            self.wrong[name] = [f"{len(found)} differences of {len(self.final)} verdicts", *found[:5]]
 
+    def config(self, **options: int) -> str:
+        """A file with settings of the engine."""
+        path = self.folder / "engine.toml"
+        path.write_text("[engine]\n" + "".join(f"{key} = {value}\n" for key, value in options.items()))
+        return str(path)
+
+
+def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_and_shards(
+    pipeline: Pipeline, tmp_path: Path
+) -> None:
+    live = Live(pipeline, tmp_path)
     for name, options in {
         "whole": {},
         "small": {"max_records": 4},
@@ -122,24 +144,29 @@ def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_shar
         "one": {"shards": 1, "max_records": 30},
         "four": {"shards": 4, "max_records": 30},
     }.items():
-        config = tmp_path / f"{name}.toml"
-        config.write_text("[engine]\n" + "".join(f"{key} = {value}\n" for key, value in options.items()))
-        pipeline.command("replay", "--as", name, "--until", "now", "--config", str(config), seconds=600)
-        check(name, options.get("shards", 2))
+        pipeline.command("replay", "--as", name, "--until", "now", "--config", live.config(**options), seconds=600)
+        live.check(name, options.get("shards", 2))
+    assert not live.wrong
 
+
+@pytest.mark.long
+def test_a_replay_gives_the_final_verdicts_of_the_live_run_from_the_archive_and_after_a_savepoint(
+    pipeline: Pipeline, tmp_path: Path
+) -> None:
+    live = Live(pipeline, tmp_path)
     # a version that stopped half-way, whose state is divided anew, and for which Kafka no longer has the rest
-    small = tmp_path / "small.toml"
-    pipeline.command("replay", "--as", "half", "--until", iso(start + 25 * MINUTE), "--config", str(small))
+    until = iso(live.start + 25 * MINUTE)
+    pipeline.command("replay", "--as", "half", "--until", until, "--config", live.config(max_records=4))
     pipeline.command("savepoint", "create", "half", "--as", "half")
     restored = pipeline.command("savepoint", "restore", "half", "--as", "half", "--shards", "4", "--yes")
     assert "will be computed and written again" not in restored
-    assert _removed(pipeline) > 50
+    assert _removed(pipeline) > 20
     pipeline.environment |= {"NEWNORMAL_ENGINE__SHARDS": "4"}
     assert "OFFSETS_MISSING" in pipeline.refused("run", "--as", "half", "--until", "now")
     pipeline.environment |= {"NEWNORMAL_ENGINE__ON_MISSING_OFFSETS": "archive"}
     pipeline.command("run", "--as", "half", "--until", "now")
-    check("half", 4)
+    live.check("half", 4)
     pipeline.environment |= {"NEWNORMAL_ENGINE__SHARDS": "2"}
-    pipeline.command("replay", "--as", "archived", "--from", iso(start - HOUR), "--until", "now")
-    check("archived")
-    assert not wrong
+    pipeline.command("replay", "--as", "archived", "--from", iso(live.start - HOUR), "--until", "now")
+    live.check("archived")
+    assert not live.wrong
