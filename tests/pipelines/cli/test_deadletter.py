@@ -12,10 +12,11 @@ from confluent_kafka import Producer
 
 from deploy.embedded.endpoints import Endpoints
 from engine.formats.dead_letters import DeadLetter
-from engine.kafka.admin import ensure_topics
+from engine.kafka.admin import delete_topics, ensure_topics
 from engine.kafka.content import values
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
+from pipelines.query.dead_letters.letters import homes
 
 Run = Callable[..., tuple[int, str, str]]
 NOW = int(time.time() * 1000)
@@ -28,6 +29,7 @@ def settings(endpoints: Endpoints, tmp_path: Any) -> Settings:
     """Two messages of a clock that was ahead, and one that is no JSON; a letter for each."""
     addresses: dict[str, Any] = {"kafka.bootstrap": endpoints.bootstrap}
     made = load(namespace=f"cli{time.time_ns()}.", state_dir=tmp_path, **addresses)
+    delete_topics(endpoints.bootstrap, homes(made))  # letters of other tests' own jobs would be among them
     raw, home = made.topic(topics.RAW_JSON), made.topic(topics.DEADLETTER)
     ensure_topics(endpoints.bootstrap, {raw: topics.config(topics.RAW_JSON), home: {}}, 1, 1)
     producer = Producer({"bootstrap.servers": endpoints.bootstrap, "log_level": 0})

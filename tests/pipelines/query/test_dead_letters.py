@@ -18,7 +18,7 @@ from engine.columns.partitioning import slots
 from engine.formats import columnar
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
-from engine.kafka.admin import ensure_topics
+from engine.kafka.admin import delete_topics, ensure_topics
 from engine.kafka.content import content
 from engine.runtime import reading
 from engine.spec.decoder import Decoder, Messages
@@ -28,7 +28,7 @@ from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
-from pipelines.query.dead_letters.letters import Letter, Wanted, letters
+from pipelines.query.dead_letters.letters import Letter, Wanted, homes, letters
 from pipelines.query.dead_letters.readers import Readers
 from pipelines.query.dead_letters.retry import Retried, Retry
 from pipelines.query.dead_letters.summary import summary
@@ -107,6 +107,7 @@ def settings(endpoints: Endpoints, tmp_path: Any) -> Iterator[Settings]:
     """Settings with topics of the test's own, each of two partitions."""
     addresses: dict[str, Any] = {"kafka.bootstrap": endpoints.bootstrap, "kafka.partitions": 2}
     made = load(namespace=next(_NAMES), state_dir=tmp_path, **addresses)
+    delete_topics(endpoints.bootstrap, homes(made))  # letters of other tests' own jobs would be among them
     names = (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.TELEMETRY, topics.NOVELTIES, topics.DEADLETTER)
     ensure_topics(endpoints.bootstrap, {made.topic(name): topics.config(name) for name in names}, 2, 1)
     ensure_topics(endpoints.bootstrap, {made.topic(f"{topics.DEADLETTER}-v2"): {}}, 1, 1)

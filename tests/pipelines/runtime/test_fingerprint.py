@@ -26,7 +26,9 @@ OTHER: dict[str, object] = {
     "detector.timezone": "Asia/Kolkata", "detector.family": {"a*": "count"}, "console.host": "::1", "console.port": 1,
     "console.hosts": "a", "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
     "kafka.retention": "1d", "archive.path": "elsewhere", "archive.every": "5m", "retention.indices": "1d",
-    "retention.archive": "1d", "retention.late": "1d", "retention.every": "5m",
+    "retention.archive": "1d", "retention.late": "1d", "retention.every": "5m", "elasticsearch.incidents": "b",
+    "incidents.score": 10.0, "incidents.series": 2, "incidents.together": "2m", "incidents.related": "5m",
+    "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",
 }  # fmt: skip
 """Another value of each setting."""
 
