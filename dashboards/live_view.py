@@ -1,4 +1,4 @@
-"""The live table in a terminal: how the jobs are doing and what is novel. Without a terminal novelties go to the log.
+"""The live table in a terminal: how the jobs are doing, and the incidents. Without a terminal the news go to the log.
 
 Fed by the pipeline's driver with `PipelineStatus`; asks no server anything.
 """
@@ -18,6 +18,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from dashboards.live_incidents import IncidentLines, incidents_table
+from dashboards.quantities import clock_time, duration, number, size
 from dashboards.status import JobStatus, PipelineStatus, Progress
 from engine.explain.printing import cell, visible
 from engine.spec.duration import iso
@@ -51,7 +53,7 @@ class LiveView:
     ) -> None:
         self._url, self._console, self._clock = console_url, console or Console(), clock
         self._live: Live | None = None
-        self._last_line, self._logged = float("-inf"), dict[str, None]()
+        self._last_line, self._logged, self._incidents = float("-inf"), dict[str, None](), IncidentLines()
 
     def __enter__(self) -> Self:
         return self
@@ -83,8 +85,13 @@ class LiveView:
             self._live = None
 
     def _lines(self, status: PipelineStatus, logged: bool) -> None:
-        """Logs each new novelty, the oldest first; and every ten seconds what is not well, unless it was logged."""
-        for novelty in reversed(status.novelties):
+        """Logs what is news, and every ten seconds what is not well, unless it was logged.
+
+        News are the incidents, or where no job finds incidents each new novelty, the oldest first.
+        """
+        for incident in self._incidents.news(status.incidents or ()):
+            log.info("incident", **incident)
+        for novelty in reversed(status.novelties if status.incidents is None else ()):
             key = "|".join(str(novelty.get(name)) for name in ("host.name", "metric", "@timestamp", "revision"))
             if key not in self._logged:
                 self._logged[key] = None
@@ -113,7 +120,7 @@ def render(status: PipelineStatus, url: str, now: int, width: int) -> Renderable
         title.append(cell(f"  {url}", "underline"))
     troubles = [cell(problem, "bold red") for problem in status.problems]
     replay = [_replay(status.progress, now, width)] if status.progress else []
-    parts = (*replay, jobs_table(status.jobs, now, width), *troubles, Text(), _novelties(status, now))
+    parts = (*replay, jobs_table(status.jobs, now, width), *troubles, Text(), _news(status, now, width))
     return Panel(Group(*parts), title=title, title_align="left")
 
 
@@ -169,6 +176,10 @@ def jobs_table(jobs: Sequence[JobStatus], now: int, width: int) -> Table:
     return table
 
 
+def _news(status: PipelineStatus, now: int, width: int) -> RenderableType:
+    return _novelties(status, now) if status.incidents is None else incidents_table(status.incidents, now, width)
+
+
 def _novelties(status: PipelineStatus, now: int) -> RenderableType:
     if not status.novelties:
         return Text("nothing novel so far", "dim")
@@ -204,50 +215,3 @@ def _fields(it: dict[str, Any]) -> dict[str, Any]:
     if it.get("message"):
         return fields | names | {"message": visible(it["message"])}
     return fields | names | {name: it[name] for name in ("actual", "typical") if it.get(name) is not None}
-
-
-def clock_time(ms: int, now: int) -> str:
-    """An instant, UTC: the time of day, with its date where it is not of the last or next twelve hours.
-
-    >>> clock_time(0, 1_000), clock_time(0, 86_400_000)
-    ('00:00:00', '1970-01-01 00:00:00')
-    """
-    text = iso(ms)[:19].replace("T", " ")
-    return text[11:] if abs(now - ms) < 43_200_000 else text
-
-
-def duration(ms: int) -> str:
-    """A duration, short.
-
-    >>> duration(90), duration(2_500), duration(600_000), duration(10_800_000)
-    ('90 ms', '2.5 s', '10 min', '3.0 h')
-    """
-    if abs(ms) < 1_000:
-        return f"{ms} ms"
-    if abs(ms) < 120_000:
-        return f"{ms / 1_000:.1f} s"
-    if abs(ms) < 7_200_000:
-        return f"{ms / 60_000:.0f} min"
-    return f"{ms / 3_600_000:.1f} h" if abs(ms) < 172_800_000 else f"{ms / 86_400_000:,.0f} d"
-
-
-def size(value: float) -> str:
-    """Bytes, short.
-
-    >>> size(48_200_000)
-    '48.2 MB'
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1_000:
-            return f"{value:.3g} {unit}"
-        value /= 1_000
-    return f"{value:.3g} TB"
-
-
-def number(value: float | None) -> str:
-    """Four significant digits.
-
-    >>> number(0.0042), number(None)
-    ('0.0042', '–')
-    """
-    return "–" if value is None else f"{value:,.4g}"

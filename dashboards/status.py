@@ -81,6 +81,8 @@ class PipelineStatus:
         open: Series whose newest news is of each kind that is not over.
         problems: What keeps the pipeline from doing its work now, a sentence each; empty if all is well.
         progress: How far a replay has come; ``None`` if the pipeline replays nothing.
+        incidents: The incidents that go on, the most severe first, then the last ones that are over, as documents;
+            ``None`` if no job finds incidents.
     """
 
     started: int
@@ -92,6 +94,7 @@ class PipelineStatus:
     open: dict[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     progress: Progress | None = None
+    incidents: tuple[dict[str, Any], ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON.

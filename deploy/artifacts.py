@@ -46,7 +46,7 @@ SPARK = ArtifactSet(
     "4.2.0",
     9_920_000,
     (
-        Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
+        Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),  # also for PySpark 4.2.1
         Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0"),
         Artifact("org.apache.kafka", "kafka-clients", "3.9.1"),
         Artifact("org.apache.commons", "commons-pool2", "2.12.1"),

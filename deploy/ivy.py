@@ -98,7 +98,7 @@ def _jar() -> Path:
     jars = sorted(Path(spark.origin or "").parent.glob("jars/ivy-*.jar")) if spark else []
     if not jars:
         raise NewnormalError(
-            "IVY_MISSING", "PySpark has no jars/ivy-*.jar", "pyspark", "pyspark==4.2.0", "run `make setup`"
+            "IVY_MISSING", "PySpark has no jars/ivy-*.jar", "pyspark", "pyspark==4.2.1", "run `make setup`"
         )
     return jars[-1]
 

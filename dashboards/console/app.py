@@ -11,9 +11,11 @@ from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
 from dashboards.console.hosts import allowed
+from dashboards.console.incident_routes import incident_routes
 from dashboards.console.novelty_routes import novelty_routes
+from dashboards.console.search import REFUSED
 from dashboards.console.status_routes import status_routes
-from dashboards.console.store import REFUSED, Store
+from dashboards.console.store import Store
 from engine.spec.errors import NewnormalError
 
 PAGE = Path(__file__).parent / "page"
@@ -45,6 +47,7 @@ def create_app(
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
     _guard(app, listening, hosts)
+    app.include_router(incident_routes(store.incidents))
     app.include_router(novelty_routes(store, zone))
     app.include_router(status_routes(store, status))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query
 
+from dashboards.console.clock import now_ms
 from dashboards.console.store import POINTS, Store
 from pipelines.contracts.explanations import explain
 from pipelines.contracts.records.novelty import NoveltyKind
@@ -64,8 +64,3 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
         return {"entities": store.entities()}
 
     return api
-
-
-def now_ms() -> int:
-    """The time now, epoch ms: the page shows how long ago something was by the server's clock."""
-    return int(time.time() * 1000)

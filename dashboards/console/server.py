@@ -29,9 +29,7 @@ class ConsoleServer:
     """A console that is being served; `stop` ends it."""
 
     def __init__(self, app: FastAPI, listener: socket.socket) -> None:
-        host, port = listener.getsockname()[:2]
-        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
-        self.url = f"http://{shown}:{port}"
+        self.url = address(listener)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
         self._uvicorn = _Uvicorn(config)
         self._listener = listener
@@ -62,19 +60,38 @@ def serve(app: FastAPI, host: str = "127.0.0.1", port: int = 8880) -> ConsoleSer
     Raises:
         NewnormalError: ``PORT_TAKEN`` if none of the next ports is free or the address is not ours.
     """
-    return ConsoleServer(app, _listen(host, port))
+    return ConsoleServer(app, listening(host, port))
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def address(listener: socket.socket) -> str:
+    """The URL at which a browser on this machine reaches a socket."""
+    host, port = listener.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{port}"
+
+
+def listening(host: str, port: int, setting: str = "console") -> socket.socket:
+    """A socket that listens at ``port``, or the next free one when it is taken.
+
+    Args:
+        host: The address.
+        port: The port; 0: any.
+        setting: The section of the settings that names them.
+
+    Raises:
+        NewnormalError: ``PORT_TAKEN`` if none of the next ports is free or the address is not ours.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for candidate in range(port, min(port + _TRIES, 65_536)) if port else [0]:
         try:
-            return socket.create_server((host, candidate), family=family, backlog=128)
+            listener = socket.create_server((host, candidate), family=family, backlog=128)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each answer waits 40 ms for an ACK
+            return listener
         except OSError as error:
             last = error
     raise NewnormalError(
         "PORT_TAKEN",
         f"cannot listen at {host}:{port}: {last}",
-        "console.host, console.port",
+        f"{setting}.host, {setting}.port",
         "a free port of this machine",
     )

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from dashboards.console.clock import now_ms
 from dashboards.console.metrics import metrics_text
-from dashboards.console.novelty_routes import now_ms
 from dashboards.console.store import Store
 
 

@@ -8,22 +8,14 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from elastic_transport import TransportError
-from elasticsearch import ApiError, Elasticsearch
-
-from engine.spec.errors import NewnormalError
-
-Document = dict[str, Any]
+from dashboards.console.incident_store import IncidentStore
+from dashboards.console.search import Document, Search, within
 
 POINTS = 1_500
 """Number of points in a plot; a longer series is summarised to about this number."""
 
-REFUSED = "ELASTICSEARCH_QUERY_REFUSED"
-
 _RECENT = 30
 _SHOWN = ("@timestamp", "actual", "typical", "lower", "upper", "record_score", "kind")
-_BUSY = frozenset({408, 429})
-_FORBIDDEN = frozenset({401, 403})
 
 
 class Store:
@@ -32,12 +24,13 @@ class Store:
     Args:
         url: ``http://host:port``; empty: there is none, as where own jobs run, and nothing is found.
         index: The alias they are read through.
+        incidents: The alias that incidents are read through.
     """
 
-    def __init__(self, url: str, index: str = "novelties") -> None:
-        some = {"request_timeout": 10, "max_retries": 1, "retry_on_timeout": False}
-        self._client = Elasticsearch(url, **some) if url else None
+    def __init__(self, url: str, index: str = "novelties", incidents: str = "incidents") -> None:
+        self._connection = Search(url)
         self._index = index
+        self.incidents = IncidentStore(self._connection, incidents, index)
 
     def newest(
         self, kinds: Sequence[str] = (), entity: str = "", min_score: float = 0.0, limit: int = 100
@@ -94,13 +87,12 @@ class Store:
 
     def counts(self, since: int | None = None) -> dict[str, int]:
         """Documents of each kind, with an event time from ``since`` on."""
-        within = _within(gte=since) if since is not None else None
-        return {bucket["key"]: bucket["doc_count"] for bucket in self._terms("kind", 50, within)}
+        query = within(gte=since) if since is not None else None
+        return {bucket["key"]: bucket["doc_count"] for bucket in self._terms("kind", 50, query)}
 
     def close(self) -> None:
         """Closes the connections."""
-        if self._client is not None:
-            self._client.close()
+        self._connection.close()
 
     def _terms(self, field: str, size: int, query: Document | None = None) -> list[Document]:
         aggs = {"groups": {"terms": {"field": field, "size": size}}}
@@ -108,34 +100,16 @@ class Store:
         return list(reply.get("aggregations", {}).get("groups", {}).get("buckets", []))
 
     def _hits(self, **request: Any) -> list[Document]:
-        return [{"_id": hit["_id"], **hit["_source"]} for hit in self._search(**request)["hits"]["hits"]]
+        return self._connection.documents(self._index, **request)
 
     def _search(self, **request: Any) -> Document:
-        if self._client is None:
-            return {"hits": {"hits": []}}
-        try:  # before the first document there is no index yet: no error, but nothing found
-            return dict(
-                self._client.search(index=self._index, ignore_unavailable=True, allow_no_indices=True, **request).body
-            )
-        except (TransportError, ApiError) as error:
-            now = "nothing is shown until it answers"
-            raise NewnormalError(_code(error), str(error)[:1_000], "elasticsearch.url", now=now) from None
-
-
-def _code(error: TransportError | ApiError) -> str:
-    if isinstance(error, TransportError) or error.status_code in _BUSY or error.status_code >= 500:
-        return "ELASTICSEARCH_UNREACHABLE"
-    return "ELASTICSEARCH_REFUSED" if error.status_code in _FORBIDDEN else REFUSED
+        return self._connection.answer(self._index, **request)
 
 
 def _windows(entity: str, metric: str, end: int, start: int | None = None) -> Document:
     """The windows of one series that ended by ``end``, and no sooner than ``start``."""
-    span = _within(lte=end) if start is None else _within(gte=start, lte=end)
+    span = within(lte=end) if start is None else within(gte=start, lte=end)
     return {"bool": {"filter": [{"term": {"host.name": entity}}, {"term": {"metric": metric}}, span]}}
-
-
-def _within(**bounds: int) -> Document:
-    return {"range": {"@timestamp": {**bounds, "format": "epoch_millis"}}}
 
 
 def _kinds(kinds: Sequence[str]) -> list[Document]:

@@ -6,13 +6,14 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
     ResourceType,
 )
 
@@ -65,7 +66,7 @@ def ensure_topics(
         except TimeoutError:
             what = f"{name}: no answer within {timeout:g} s"
             raise NewnormalError("TOPIC_NOT_CREATED", what, bootstrap) from None
-    while lacking := topics.keys() - _present(client, bootstrap, timeout):
+    while lacking := topics.keys() - _present(client, bootstrap, timeout) or _unready(client, bootstrap, wanted):
         if time.monotonic() > deadline:
             raise NewnormalError("TOPIC_NOT_CREATED", f"{', '.join(sorted(lacking))} did not appear", bootstrap)
         time.sleep(0.05)
@@ -195,6 +196,19 @@ def _listed(client: AdminClient, bootstrap: str, timeout: float) -> dict[str, An
                     "host:port of a running broker; `newnormal services up` starts one on this machine",
                     "nothing was written",
                 ) from None
+
+
+def _unready(client: AdminClient, bootstrap: str, topics: Collection[str]) -> set[str]:
+    """New topics with a partition whose leader refuses requests, as it does not know yet that it leads."""
+    counts, newest = partition_counts(bootstrap, topics) if topics else {}, OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    asked = {TopicPartition(name, p): newest for name, count in counts.items() for p in range(count)}
+    refused = set()
+    for place, future in client.list_offsets(asked, request_timeout=_SLICE_SECONDS).items() if asked else ():
+        try:
+            future.result(_SLICE_SECONDS)
+        except (KafkaException, TimeoutError):
+            refused.add(place.topic)
+    return refused
 
 
 def _led(topic: Any) -> bool:

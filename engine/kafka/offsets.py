@@ -36,6 +36,14 @@ class KafkaOffsets:
         """
         return self._told(OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
+    def written(self) -> Offsets:
+        """The next offset of each partition, messages of open transactions counted; errors as those of `ends`.
+
+        A commit returns before the broker has marked its messages as committed. So only these offsets tell for certain
+        where the output of a job that has just ended ends.
+        """
+        return self._told(OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+
     def starts(self) -> Offsets:
         """The offset of the first message that each partition still has; errors as those of `ends`."""
         return self._told(OffsetSpec.earliest())  # type: ignore[no-untyped-call]
@@ -51,18 +59,16 @@ class KafkaOffsets:
         found = self._told(OffsetSpec.for_timestamp(time))
         return {place: offset for place, offset in found.items() if offset >= 0}
 
-    def _told(self, spec: OffsetSpec) -> Offsets:
+    def _told(self, spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED) -> Offsets:
         try:
-            return self._ask(self._client or self._connected(), spec)
+            return self._ask(self._client or self._connected(), spec, isolation)
         except BaseException:
             self._client = None  # its knowledge of the partitions may be outdated when a broker comes back
             raise
 
-    def _ask(self, client: AdminClient, spec: OffsetSpec) -> Offsets:
+    def _ask(self, client: AdminClient, spec: OffsetSpec, isolation: IsolationLevel) -> Offsets:
         asked = dict.fromkeys(self._places, spec)
-        answers = client.list_offsets(
-            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
-        )
+        answers = client.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout)
         _, late = wait(answers.values(), self._timeout + 1.0)
         if late:
             raise TimeoutError(f"no answer within {self._timeout:g} s")

@@ -18,7 +18,8 @@ import pyspark.sql.streaming.stateful_processor_api_client
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import engine.spark.query  # noqa: F401
+import engine.spark.query
+import engine.spark.shard_task  # noqa: F401
 from engine.spark.session import PRELOAD
 
 if __name__ == "__main__":

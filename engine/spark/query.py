@@ -53,7 +53,7 @@ class Runtime:
     trigger: DurationField = DurationField("trigger", "200ms")
     max_records: int = 2_000
     max_messages: int = 400_000
-    max_documents: int = 5_000
+    max_documents: int = 50_000
     skip_missing: bool = False
     ledger: str = LEDGER_TOPIC
     owner: str = ""

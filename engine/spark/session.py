@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
 from threading import Thread
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 PRELOAD = "NEWNORMAL_PRELOAD"
@@ -31,6 +33,8 @@ TUNED = {
     "spark.python.daemon.module": "engine.spark.daemon",
     "spark.python.authenticate.socketTimeout": "300s",
     "spark.scheduler.mode": "FAIR",
+    # otherwise only some kinds of tasks have it in their environment, and these get a Python daemon of their own
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.adaptive.enabled": "false",
@@ -43,24 +47,80 @@ _JVM_ENDS_SECONDS = 3.0
 _BARE = "hadoop-bare-naked-local-fs"
 
 
-@contextmanager
-def _output_to(log: Path | None) -> Iterator[None]:
-    """Context manager: processes that are started in it inherit a file as their output."""
-    if log is None:
-        yield
-        return
-    log.parent.mkdir(parents=True, exist_ok=True)
-    kept = os.dup(1), os.dup(2)
-    sys.stdout.flush()
-    with log.open("ab") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        for number, copy in enumerate(kept, 1):
-            os.dup2(copy, number)
-            os.close(copy)
+class StartingSpark:
+    """Spark, whose JVM starts in the background, while the caller does what does not need it.
+
+    Args:
+        jars: Spark's Kafka connector and its dependencies; without them no topics can be read.
+        java_home: Directory of a Java ≥ 17; ``None``: the one in the environment.
+        work_dir: Scratch space.
+        driver_memory: Heap of the JVM.
+        log: File for the output of Spark and its Python workers, which keeps it off the terminal.
+    """
+
+    def __init__(
+        self,
+        jars: Sequence[Path],
+        java_home: Path | None,
+        work_dir: Path,
+        driver_memory: str = "2g",
+        log: Path | None = None,
+    ) -> None:
+        if java_home:
+            os.environ["JAVA_HOME"] = str(java_home)
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
+        os.environ.setdefault("ARROW_NUM_THREADS", "1")
+        work_dir.mkdir(parents=True, exist_ok=True)
+        self._conf, self._log = _configuration(jars, work_dir, driver_memory), log
+        self._failure: BaseException | None = None
+        self._thread = Thread(target=self._launch, daemon=True, name="spark-jvm")
+        self._thread.start()
+
+    def session(self, cores: int, preload: Sequence[str] = ()) -> SparkSession:
+        """The session, as soon as the JVM is there.
+
+        Args:
+            cores: Number of threads; with more than the machine's cores, small jobs can overtake large ones.
+            preload: Modules of the jobs, which are imported once for all Python workers.
+
+        Raises:
+            PySparkRuntimeError: The JVM did not start.
+        """
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
+        for name, value in {**self._conf, f"spark.executorEnv.{PRELOAD}": ",".join(preload)}.items():
+            builder = builder.config(name, value)
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # whoever started a query reports why it failed
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        return session
+
+    def cancel(self) -> None:
+        """Ends a JVM of which no session was made; one that is still starting ends with this process."""
+        if self._thread.is_alive():
+            return
+        if SparkContext._gateway is not None and SparkContext._active_spark_context is None:
+            SparkContext._gateway.proc.kill()
+            _forget()
+
+    def _launch(self) -> None:
+        if SparkContext._gateway is not None:
+            return  # this process has a JVM
+        try:
+            conf = SparkConf(loadDefaults=False).setAll(list(self._conf.items()))
+            with ExitStack() as files:
+                output: dict[str, Any] = {}
+                if self._log is not None:
+                    self._log.parent.mkdir(parents=True, exist_ok=True)
+                    file = files.enter_context(self._log.open("ab"))
+                    output = {"stdout": file, "stderr": file}
+                gateway = launch_gateway(conf, output)  # type: ignore[no-untyped-call]
+                SparkContext._ensure_initialized(gateway=gateway)
+        except BaseException as error:
+            self._failure = error
 
 
 def spark_session(
@@ -72,32 +132,8 @@ def spark_session(
     log: Path | None = None,
     preload: Sequence[str] = (),
 ) -> SparkSession:
-    """Starts Spark in this process.
-
-    Args:
-        jars: Spark's Kafka connector and its dependencies; without them no topics can be read.
-        java_home: Directory of a Java ≥ 17; ``None``: the one in the environment.
-        cores: Number of threads; with more than the machine's cores, small jobs can overtake large ones.
-        work_dir: Scratch space.
-        driver_memory: Heap of the JVM.
-        preload: Modules of the jobs, which are imported once for all Python workers.
-        log: File for the output of Spark and its Python workers, which keeps it off the terminal.
-    """
-    if java_home:
-        os.environ["JAVA_HOME"] = str(java_home)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ[PRELOAD] = ",".join(preload)
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    os.environ.setdefault("ARROW_NUM_THREADS", "1")
-    work_dir.mkdir(parents=True, exist_ok=True)
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
-    for name, value in _configuration(jars, work_dir, driver_memory).items():
-        builder = builder.config(name, value)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # whoever started a query reports why it failed
-    with _output_to(log):
-        session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    """Starts Spark in this process; arguments as those of `StartingSpark` and `StartingSpark.session`."""
+    return StartingSpark(jars, java_home, work_dir, driver_memory, log).session(cores, preload)
 
 
 def _configuration(jars: Sequence[Path], work_dir: Path, driver_memory: str) -> dict[str, str]:
@@ -176,6 +212,11 @@ def _end(session: SparkSession, at_once: bool) -> None:
     except TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()
+    _forget()
+
+
+def _forget() -> None:
+    """Lets the next session have a JVM of its own."""
     SparkContext._gateway = SparkContext._jvm = None
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None

@@ -26,7 +26,6 @@ class Relay:
     def __init__(self, listener: socket.socket, target: int, delay: float = 0.2) -> None:
         self._listener, self._target, self._delay = listener, target, delay
         self.mood: Mood = "open"
-        self.forwarded = 0
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._lock, self._ended = threading.Lock(), False
 
@@ -86,7 +85,6 @@ class Relay:
             time.sleep(self._delay)
         other.settimeout(30)
         other.sendall(piece)
-        self.forwarded += len(piece)
         return bool(piece)
 
 

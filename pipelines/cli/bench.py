@@ -66,6 +66,15 @@ def savepoints(
 
 
 @app.command()
+def sink(
+    documents: Annotated[int, typer.Option(min=150_000, help="Number of documents.")] = 500_000,
+    out: Report = None,
+) -> None:
+    """Measure how fast documents are stored in Elasticsearch: by the sink alone, and by its job from Kafka."""
+    _run("sink", out, documents)
+
+
+@app.command()
 def latency(
     rate: Annotated[int, typer.Option(help="Records a second.")] = 20_000,
     seconds: Annotated[int, typer.Option(help="Length of the measured part.")] = 60,
@@ -78,6 +87,19 @@ def latency(
     that a search can find.
     """
     _run("latency", out, rate, seconds, state_dir)
+
+
+@app.command()
+def view(
+    series: Annotated[int, typer.Option(help="Series in the view.")] = 1_000_000,
+    rate: Annotated[int, typer.Option(help="States a second that are updated meanwhile.")] = 20_000,
+    seconds: Annotated[int, typer.Option(help="Length of each measured part.")] = 20,
+    out: Report = None,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Measure how fast the state view answers, in process and over HTTP, while its states are updated."""
+    _run("view", out, series, rate, seconds, _answering(kafka, state_dir), state_dir)
 
 
 @app.command()
@@ -149,10 +171,12 @@ def shard(
     keys: Annotated[int, typer.Option(help="Number of series; half of them are in the shard.")] = 10_000,
     windows: Annotated[int, typer.Option(help="Windows of each series.")] = 60,
     batch: Annotated[int, typer.Option(help="Windows of a micro-batch.")] = 20,
+    emit: Annotated[str, typer.Option(help="The setting detector.emit: all, context or novel.")] = "all",
+    outliers: Annotated[float, typer.Option(help="Share of the values that are outliers.")] = 0.001,
     out: Report = None,
 ) -> None:
     """Measure one shard of the detector job without Spark: CPU time per row of decoding, operator and messages."""
-    _run("shard", out, keys, windows, batch)
+    _run("shard", out, keys, windows, batch, emit, outliers)
 
 
 Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]

@@ -26,7 +26,7 @@ def console(
     ] = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Serve the web console until Ctrl-C; it shows the novelties in Elasticsearch."""
+    """Serve the web console until Ctrl-C; it shows the incidents and novelties in Elasticsearch."""
     from dashboards.console import Store, create_app, serve  # noqa: PLC0415  the web server is heavy: only for this command
 
     overrides = {
@@ -39,7 +39,7 @@ def console(
     }
     settings = load(**overrides)
     settings = running(settings, kafka=False)
-    store = Store(settings.elasticsearch.url or "", settings.alias)
+    store = Store(settings.elasticsearch.url or "", settings.alias, settings.incident_alias)
     shown = settings.console
     app = create_app(store, zone=settings.detector.timezone, listening=shown.host, hosts=shown.hosts.split(","))
     server = serve(app, shown.host, shown.port)

@@ -5,17 +5,30 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from engine.spec.duration import END_OF_TIME, duration_ms
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output_files import file_to_write
-from pipelines.contracts.settings import load
+from pipelines.contracts.settings import Settings, load
+
+if TYPE_CHECKING:
+    from engine.spark.session import StartingSpark
 
 _PATIENCE_SECONDS = 5.0
 """How long the demo waits after Ctrl-C for records already sent to be processed; the next start processes the rest."""
+
+_NEXT = """
+What to try next:
+  newnormal demo                 goes on where this run stopped
+  newnormal services up          starts its Kafka and Elasticsearch again; the commands below need them
+  newnormal incidents list       what happened; `newnormal incidents show ID` says where it may have begun
+  newnormal console              the same in a browser
+  newnormal replay --as v2 --job detector --config FILE --until now
+                                 what would other settings have found? `newnormal compare v1 v2` says it
+  newnormal --help               everything else"""
 
 
 def demo(
@@ -33,19 +46,32 @@ def demo(
     """Watch this machine and a simulated site, with embedded Kafka, Spark and Elasticsearch.
 
     The demo sends 45 minutes of history of 24 simulated machines, then live samples of them and of this machine. The
-    terminal shows the novelties; the address in its title is a web console with a plot of each novelty. Ctrl-C stops
+    terminal shows the incidents; the address in its title is a web console with a plot of each novelty. Ctrl-C stops
     cleanly; the next start continues from there.
     """
+    from pipelines.runtime.starting import starting_spark  # noqa: PLC0415  Spark and servers: only for this command
+
+    limit = duration_ms(duration, "--duration") / 1000 if duration else None
+    settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
+    with starting_spark(settings) as starting:
+        result = _demo(settings, starting, limit)
+    text = json.dumps(result, indent=2)
+    if summary:
+        summary.write_text(text + "\n")
+    typer.echo(text)
+    typer.echo(_NEXT, err=True)
+
+
+def _demo(settings: Settings, starting: StartingSpark, limit: float | None) -> dict[str, Any]:
+    """Runs the demo for some seconds, or until Ctrl-C; returns its summary."""
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.demo import Inputs, summarize  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
 
-    limit = duration_ms(duration, "--duration") / 1000 if duration else None
-    settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
     with embedded(settings) as servers:
         settings = servers.settings(settings)
-        driver = Driver(settings)
+        driver = Driver(settings, starting=starting)
         with watching(driver) as watch:
             inputs = Inputs(settings, int(time.time() * 1000))
             driver.status.live_from = END_OF_TIME
@@ -71,7 +97,4 @@ def demo(
             result = summarize(driver, inputs)
         if inputs.failure is not None:
             raise inputs.failure
-    text = json.dumps(result, indent=2)
-    if summary:
-        summary.write_text(text + "\n")
-    typer.echo(text)
+    return result

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from engine.explain import explain
 from engine.spec.errors import NewnormalError
-from pipelines.cli.options import Namespace, StateDir, overrides
+from pipelines.cli.options import Namespace, StateDir, is_file, overrides
 from pipelines.contracts.settings import load
 
 
@@ -29,7 +29,7 @@ def explain_job(
     """
     from pipelines.jobs import JOBS  # noqa: PLC0415  the jobs load the models
     from pipelines.runtime import job_metrics  # noqa: PLC0415  the jobs load the models
-    from pipelines.runtime.own_jobs import is_file, load_jobs  # noqa: PLC0415  the jobs load the models
+    from pipelines.runtime.own_jobs import load_jobs  # noqa: PLC0415  the jobs load the models
     from pipelines.runtime.program import CHAIN, Program  # noqa: PLC0415  the jobs load the models
 
     own = is_file(name)

@@ -23,9 +23,12 @@ from pipelines.cli import (
     evaluate,
     example,
     explain,
+    incidents,
     label,
     log_output,
+    notify,
     play,
+    query,
     replay,
     retention,
     rule,
@@ -37,6 +40,7 @@ from pipelines.cli import (
     status,
     tail,
     versions,
+    view,
 )
 from pipelines.cli.guard import guarded
 
@@ -85,7 +89,11 @@ app.command()(explain.explain_job)
 app.command()(example.example)
 app.command()(sql.sql)
 app.command()(console.console)
+app.command()(view.view)
+app.add_typer(query.app, name="query")
 app.add_typer(dashboards.app, name="dashboards")
+app.add_typer(incidents.app, name="incidents")
+app.add_typer(notify.app, name="notify")
 app.add_typer(rule.app, name="rule")
 app.add_typer(label.app, name="label")
 app.add_typer(savepoint.app, name="savepoint")

@@ -57,3 +57,12 @@ def overrides(
         "state_dir": state_dir,
         "namespace": namespace,
     }
+
+
+def is_file(text: str) -> bool:
+    """True if an argument of `newnormal run` names a file of jobs, not a production job.
+
+    >>> is_file("my_jobs.py"), is_file("my_jobs.py:words"), is_file("extractor")
+    (True, True, False)
+    """
+    return text.partition(":")[0].endswith(".py") or "/" in text

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dashboards.live_view import size
+from dashboards.quantities import size
 from deploy.embedded.services import running
 from engine.explain.printing import cell
 from engine.spec.duration import iso

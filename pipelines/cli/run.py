@@ -5,12 +5,16 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Annotated, Literal
 
+import structlog
 import typer
 
+from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
-from pipelines.cli.options import As, Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.options import As, Elasticsearch, Kafka, Namespace, StateDir, is_file, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
+
+log = structlog.get_logger()
 
 
 def run(
@@ -54,15 +58,7 @@ def run(
     [bold]newnormal run --until now[/bold] ends when all that is in the topics has been processed; the next run goes on
     there. Windows that are still open then stay open until more records come.
     """
-    from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.bounded import BoundedRun  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.own_jobs import is_file, load_jobs  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.program import Program  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.program import VersionProgram  # noqa: PLC0415  Spark and servers: only for this command
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.runtime.starting import starting_spark  # noqa: PLC0415  Spark: only for this command
 
     files = [job for job in jobs or () if is_file(job)]
     if files and len(files) < len(jobs or ()):
@@ -71,16 +67,33 @@ def run(
         raise NewnormalError("JOBS_FILE", what, "newnormal run", accepted, "nothing was started")
     given = overrides(kafka, elasticsearch, state_dir, namespace)
     settings: Settings = load(**given)
-    program: Program
-    with embedded(settings, elasticsearch=not files) as servers:
+    with ExitStack() as stack:
+        # Spark's JVM starts while the rest is imported; not if settings are in Kafka or modules in a user's file
+        early = version == FIRST and not files
+        starting = stack.enter_context(starting_spark(settings)) if early else None
+        from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.runtime.bounded import BoundedRun  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.runtime.own_jobs import load_jobs  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.runtime.program import Program  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.versions.program import VersionProgram  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+
+        program: Program
+        servers = stack.enter_context(embedded(settings, elasticsearch=not files))
         if files:
             program, jobs = load_jobs(files), None
         else:
             known = Registry(servers.settings(settings)).get(version)
             program, settings = VersionProgram(known), known.load(**given)
-        driver = Driver(servers.settings(settings), jobs, write_again=write_again, take_over=take_over, program=program)
+            if known.end is not None:
+                log.warning("records from the version's end on are left out", version=version, end=iso(known.end))
+        found = servers.settings(settings)
+        driver = Driver(found, jobs, write_again=write_again, take_over=take_over, program=program, starting=starting)
         bounded = BoundedRun(driver) if until else None
-        with watching(driver) as watch, ExitStack() as beside:
-            if not files:
-                beside.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
-            watch.until(bounded.done if bounded else lambda: False)
+        watch = stack.enter_context(watching(driver))
+        if not files:
+            stack.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
+        watch.until(bounded.done if bounded else lambda: False)

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dashboards.live_view import size
+from dashboards.quantities import size
 from engine.explain.printing import cell
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from dashboards.live_view import duration
+from dashboards.quantities import duration
 from deploy.embedded import services
 from deploy.embedded.state_file import Running
 from engine.explain.printing import cell, visible

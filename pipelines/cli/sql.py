@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Annotated
 
 import numpy as np
+import orjson
 import polars as pl
 import pyarrow as pa
 import typer
@@ -22,10 +23,14 @@ from engine.spec.time_bounds import TimeBounds
 from engine.watermarks import BoundedOutOfOrderness
 from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
+from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import tables
 from pipelines.query.ad_hoc import LiveQuery, LiveTable, evaluate
 from pipelines.query.windowed_sql import Query, parse
+
+_STATES = "view.states"
+"""The table of the last states that the state view has."""
 
 
 def sql(
@@ -42,6 +47,10 @@ def sql(
         typer.Option(help="Run the query as a standing job on Spark that writes to this topic, until Ctrl-C."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per row instead of a table.")] = False,
+    view: Annotated[
+        list[str] | None,
+        typer.Option(help="URL of the state view, once for each part, for view.states. Default: view.host, view.port."),
+    ] = None,
     kafka: Kafka = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
@@ -50,7 +59,8 @@ def sql(
 
     Without --live, the query reads the records that the topics hold now. Times are integers, UTC epoch milliseconds;
     topic names with dots may be quoted. FROM tumble(telemetry, time, '10s') or hop(telemetry, time, '10s', '1m') adds
-    window_start and window_end to each row; GROUP BY tumble(time, '10s') groups by the start of the window.
+    window_start and window_end to each row; GROUP BY tumble(time, '10s') groups by the start of the window. The table
+    view.states holds the last state of each series, from a running `newnormal view`.
 
     With --into TOPIC, a query over one topic in windows (tumble, hop or session(telemetry, time, '30s')), grouped by
     columns, runs as a job on Spark: exactly once, with a checkpoint and the topics TOPIC.late and TOPIC.deadletter.
@@ -66,7 +76,10 @@ def sql(
     try:
         names = parsed.topics(tables.known(reader, settings.namespace))
         if not live:
-            _show(evaluate(parsed, dict(_bounded(settings, names))), as_json)
+            found = dict(_bounded(settings, names))
+            if _STATES in parsed.words:
+                found[_STATES] = _states(settings, view)
+            _show(evaluate(parsed, found), as_json)
             return
         for number, (end, result) in enumerate(_live(reader, settings, parsed, names, beginning), 1):
             _show(result, as_json, f"window to {iso(end)}")
@@ -96,6 +109,13 @@ def _bounded(settings: Settings, names: list[str]) -> Iterator[tuple[str, pl.Dat
         if refused:
             typer.echo(visible(f"{name}: {refused} messages could not be read and are left out"), err=True)
         yield name, frame
+
+
+def _states(settings: Settings, urls: list[str] | None) -> pl.DataFrame:
+    from pipelines.query.view.client import ViewClient  # noqa: PLC0415  only for queries that ask the view
+
+    found = [orjson.dumps(state) for state in ViewClient.of(settings.view, urls).states()]
+    return tables.frame(topics.STATE, found)[0]
 
 
 def _live(

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from dashboards.live_view import duration, jobs_table
+from dashboards.live_view import jobs_table
+from dashboards.quantities import duration
 from dashboards.status import JobStatus
 from deploy.embedded import services
 from engine.explain.printing import cell

@@ -103,7 +103,7 @@ jobs(
     "set `kafka.partitions` to that number, or use a new `namespace`",
 )
 jobs("STATE_INVALID", "the checkpoint does not hold a detector's state", "use a new `namespace`, and report it")
-jobs("NOTICE_NOT_WRITTEN", "Kafka did not accept a rule or label", "check the broker, then run the command again")
+jobs("NOTICE_NOT_WRITTEN", "Kafka did not accept what an operator says", "check the broker, then run the command again")
 
 archive = section("Archive")
 archive(
@@ -197,3 +197,29 @@ letters(
     "let the sender send it again where only the other job reads, or use `--force`",
 )
 letters("LETTERS_NOT_SENT", "Kafka did not take messages or marks", "check the broker, then run the command again")
+
+incidents = section("Incidents")
+incidents(
+    "INCIDENT_UNKNOWN", "no incident, or more than one, has such an id", "`newnormal incidents list` shows the ids"
+)
+incidents("INCIDENT_OVER", "a resolved or merged incident cannot be acknowledged", "acknowledge one that is not over")
+
+view = section("State view")
+view(
+    "VIEW_UNUSABLE",
+    "the folder of the state view cannot be opened",
+    "end the other view that has it open, or delete it",
+)
+view("VIEW_SERIES_UNKNOWN", "the state view knows nothing of a series", "`newnormal query states` shows which it knows")
+view("VIEW_ELSEWHERE", "another process of the state view has this machine", "ask that one, or name it with `--peer`")
+view("VIEW_HOST_REFUSED", "the state view was asked by a name that it does not know", "name it in `view.hosts`")
+view("VIEW_QUESTION", "a question to the state view is wrong", "the message says what is accepted")
+view("VIEW_UNREACHABLE", "the state view does not answer", "start it by `newnormal view`, or name it with `--view`")
+
+notify = section("Notifications")
+notify("NOTIFY_NO_CHANNELS", "the settings name no channel", "see [notifications.md](notifications.md)")
+notify("NOTIFY_CHANNEL_UNKNOWN", "no channel has this name", "use one of the names in the message")
+notify("NOTIFY_SECRET", "the secret of a channel cannot be read", "correct the file or variable that is named")
+notify("NOTIFY_UNREACHABLE", "a channel does not answer; the message is sent again", "see that it can be reached")
+notify("NOTIFY_REFUSED", "a channel answers, but does not take a message", "the message says what it answered")
+notify("NOTIFY_UNUSABLE", "the folder of notifications cannot be opened", "end the other process that has it open")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.setting_types import accepted
+from pipelines.contracts.setting_types import Confidential, accepted
 
 PREFIX = "NEWNORMAL_"
 OTHERS = frozenset({"DEBUG", "IVY_SETTINGS", "PRELOAD", "HYPOTHESIS", "EXAMPLES", "SCREENSHOTS", "TRANSCRIPTS"})
@@ -74,7 +74,10 @@ def refused(
         shown = path.removesuffix(".[key]")
         why = str(one.get("ctx", {}).get("error", "")).partition("; accepted")[0]
         hint = f": {why}" if "did you mean" in why else ""
-        wrong[shown] = (f"{shown} = {_short(one['input'])}{hint}", place(name, given, environ), accepted(known[name]))
+        what = f"{shown} = {_short(one['input'])}{hint}"
+        if any(isinstance(mark, Confidential) for mark in known[name].metadata):
+            what = f"{shown}: {one['msg'].removeprefix('Value error, ')}"
+        wrong[shown] = (what, place(name, given, environ), accepted(known[name]))
     return wrong
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
+import polars as pl
 from annotated_types import Ge, Le
 from pydantic import AfterValidator, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from engine.spec.duration import duration_ms, epoch_ms
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.globs import Glob
+from pipelines.contracts.globs import LONGEST, Glob, matches
 from pipelines.contracts.records.zone import Zone
 
 _NAME = re.compile(r"(?=.{1,253}$)\w([\w-]*\w)?(\.\w([\w-]*\w)?)*\.?", re.ASCII)
@@ -29,6 +30,11 @@ class Accepts:
     """Marks a type of setting with the values that it accepts, in words, for error messages and docs/settings.md."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Confidential:
+    """Marks a type of setting whose values may hold secrets: error messages do not show them."""
 
 
 def _checked(usable: Callable[[str], bool]) -> AfterValidator:
@@ -44,7 +50,7 @@ def _checked(usable: Callable[[str], bool]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _is_host(text: str) -> bool:
+def is_host(text: str) -> bool:
     """True for a host name or an IP address (version 4 or 6).
 
     Raises:
@@ -56,18 +62,26 @@ def _is_host(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """True for ``host:port``."""
     host, _, port = text.rpartition(":")
     inner = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     usable = re.fullmatch("[0-9]{1,5}", port) is not None and 0 < int(port) <= 65535
-    return usable and (":" in inner) == (inner != host) and _is_host(inner)
+    return usable and (":" in inner) == (inner != host) and is_host(inner)
+
+
+def _is_series_glob(text: str) -> bool:
+    """True for a glob of machine/metric."""
+    machine, slash, metric = text.strip().partition("/")
+    usable = bool(machine and slash and metric) and text == text.strip() and text.isprintable() and len(text) <= LONGEST
+    return usable and len(matches(text, pl.Series([""]))) == 1
 
 
 def _is_url(text: str) -> bool:
     parts = urlsplit(text)
     address = parts.netloc.rpartition("@")[2]
     plain = re.fullmatch(r"[\w./~-]*", parts.path) and not parts.query and not parts.fragment and text.isprintable()
-    return parts.scheme in ("http", "https") and _is_address(address) and bool(plain)
+    return parts.scheme in ("http", "https") and is_address(address) and bool(plain)
 
 
 def _megabytes(least: int) -> AfterValidator:
@@ -106,6 +120,17 @@ def _no_flag(value: object) -> object:
     return value
 
 
+def is_web_address(text: str) -> bool:
+    """True for an HTTP or HTTPS address, also without a port, with a path, and with a query.
+
+    Raises:
+        ValueError: If the host or the port is malformed.
+    """
+    parts = urlsplit(text)
+    plain = text.isprintable() and " " not in text and not parts.fragment and parts.port != 0
+    return parts.scheme in ("http", "https") and plain and is_host(parts.hostname or "-")
+
+
 Whole = Annotated[int, BeforeValidator(_no_flag)]
 Number = Annotated[float, BeforeValidator(_no_flag)]
 _DURATIONS = "e.g. 250ms, 10s, 5m, 1h30m, 7d; at most ten years"
@@ -117,7 +142,7 @@ Heap = Annotated[str, _megabytes(128), Accepts("megabytes or gigabytes, from 128
 DiskSize = Annotated[str, _megabytes(1), Accepts("megabytes or gigabytes, from 1m to 1024g")]
 DriverHeap = Annotated[str, _megabytes(512), Accepts("megabytes or gigabytes, from 512m to 1024g")]
 Brokers = Annotated[
-    Annotated[str, _checked(lambda t: all(map(_is_address, t.split(","))))] | None,
+    Annotated[str, _checked(lambda t: all(map(is_address, t.split(","))))] | None,
     BeforeValidator(_nothing),
     Accepts("nothing, or host:port, several with commas between them"),
 ]
@@ -126,12 +151,21 @@ Url = Annotated[
     BeforeValidator(_nothing),
     Accepts("nothing, or http://host:port, or https://host:port"),
 ]
+WebAddress = Annotated[
+    Annotated[str, _checked(is_web_address)] | None,
+    BeforeValidator(_nothing),
+    Accepts("nothing, or http://host or https://host, with a port and a path if needed"),
+]
 ListenHost = Annotated[
-    str, _checked(_is_host), Accepts("a host name or an address, e.g. 127.0.0.1, 0.0.0.0 or ::1"),
+    str, _checked(is_host), Accepts("a host name or an address, e.g. 127.0.0.1, 0.0.0.0 or ::1"),
 ]  # fmt: skip
 Names = Annotated[
-    str, _checked(lambda t: t == "" or all(name == "*" or _is_host(name) for name in t.split(","))),
+    str, _checked(lambda t: t == "" or all(name == "*" or is_host(name) for name in t.split(","))),
     Accepts("nothing, or host names and addresses with commas between them, or *"),
+]  # fmt: skip
+SeriesGlobs = Annotated[
+    str, _checked(lambda t: t == "" or all(map(_is_series_glob, t.split(",")))),
+    Accepts("nothing, or globs machine/metric of * and ? with commas between them, e.g. db-*/latency"),
 ]  # fmt: skip
 Index = Annotated[
     str, _checked(lambda t: re.fullmatch(r"[a-z][a-z0-9_-]{0,99}", t) is not None),

@@ -18,6 +18,7 @@ from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import setting_errors, topics
+from pipelines.contracts.notify_settings import NotifySettings
 from pipelines.contracts.setting_types import (
     Brokers,
     DiskSize,
@@ -34,6 +35,7 @@ from pipelines.contracts.setting_types import (
     OptionalFolder,
     OptionalLength,
     Prefix,
+    SeriesGlobs,
     Time,
     TimeZone,
     Url,
@@ -131,8 +133,21 @@ class DetectorSettings(_Section):
         le=100,
         description="record_score from which a window is an anomaly; lower: more sensitive",
     )
-    emit: Literal["all", "novel"] = Field(
-        "all", description="`all`: write a verdict for each window; `novel`: only news, and the end of an incident"
+    emit: Literal["all", "context", "novel"] = Field(
+        "all",
+        description="`all`: write a verdict for each window; `novel`: only news, and the end of an incident; "
+        "`context`: that, and the ordinary windows before, during and after an incident of the series",
+    )
+    context_before: Whole = Field(
+        60, ge=0, le=100_000, description="with `context`: how many windows before the onset of an incident are written"
+    )
+    context_after: Whole = Field(
+        30, ge=0, le=100_000, description="with `context`: how many windows after the end of an incident are written"
+    )
+    context_always: SeriesGlobs = Field(
+        "",
+        description="with `context`: globs `machine/metric` of series of which all windows are written, separated by "
+        "commas; `?` also stands for a comma",
     )
     timezone: TimeZone = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
     family: Families = Field(
@@ -167,6 +182,17 @@ class ConsoleSettings(_Section):
     )
     hosts: Names = Field(
         "", description="further host names under which browsers reach the console, separated by commas; `*`: any"
+    )
+
+
+class ViewSettings(_Section):
+    host: ListenHost = Field("127.0.0.1", description="address on which the state view listens")
+    port: Whole = Field(8890, ge=0, le=65535, description="port of the state view; if taken, the next free one is used")
+    hosts: Names = Field(
+        "", description="further host names under which the state view is reached, separated by commas; `*`: any"
+    )
+    windows: Whole = Field(
+        240, ge=1, le=100_000, description="how many of the last windows of each series the state view keeps"
     )
 
 
@@ -221,8 +247,10 @@ class Settings(BaseSettings):
     incidents: IncidentSettings = IncidentSettings()
     buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
+    view: ViewSettings = ViewSettings()
     archive: ArchiveSettings = ArchiveSettings()
     retention: RetentionSettings = RetentionSettings()
+    notify: NotifySettings = NotifySettings()
     log: LogSettings = LogSettings()
     _names: VersionNames = PrivateAttr(default_factory=VersionNames)
 

@@ -1,4 +1,7 @@
-"""Writes operators' rules and labels to their topics, and reads them from there."""
+"""Writes what operators say to its topic, and reads it from there: rules, labels, acknowledgements, placements.
+
+Commands and the console write through this module, so that a message that is refused is refused before it is written.
+"""
 
 from __future__ import annotations
 
@@ -16,39 +19,47 @@ from engine.spec.duration import duration_ms, epoch_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts import topics
-from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.records import Acknowledgement, Label, Placement, Rule
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect.control_messages import accepted, invalid_code
+from pipelines.jobs.detect import control_messages
+from pipelines.jobs.incidents import site_messages
 from pipelines.jobs.sources import bounds
 
 _SECONDS = 30.0
-R = TypeVar("R", Rule, Label)
+_PAGES = {Rule: "docs/rules.md", Label: "docs/rules.md"}
+_TOPICS: dict[type[Record], str] = {
+    Rule: topics.RULES,
+    Label: topics.LABELS,
+    Acknowledgement: topics.ACKNOWLEDGEMENTS,
+    Placement: topics.TOPOLOGY,
+}
+R = TypeVar("R", Rule, Label, Acknowledgement, Placement)
 
 
 def checked(record: type[R], fields: Mapping[str, object], settings: Settings, now: int) -> R:
-    """Makes a rule or label from the fields that an operator gave, and checks it; absent fields get their defaults.
+    """Makes a record from the fields that an operator gave, and checks it; absent fields get their defaults.
 
     Args:
-        record: `Rule` or `Label`.
+        record: `Rule`, `Label`, `Acknowledgement` or `Placement`.
         fields: Values by the name of the field in Python or JSON; ``None`` means absent.
         settings: The settings; they bound the event times that are accepted.
         now: The present, epoch milliseconds.
 
     Raises:
-        NewnormalError: ``RULE_INVALID`` or ``LABEL_INVALID``, ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: the
-            code with which the detector would reject the record.
+        NewnormalError: ``RULE_INVALID``, ``LABEL_INVALID``, ``ACKNOWLEDGEMENT_INVALID`` or ``PLACEMENT_INVALID``,
+            ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: the code with which the job would reject the record.
     """
     name, nothing = record.__name__.lower(), "nothing was written"
     try:
         raw = orjson.dumps({key: value for key, value in fields.items() if value is not None})
-        parsed = accepted(record, raw)
+        parsed = _accepted(record, raw)
     except TypeError:
         what = "it has a text or number that JSON cannot hold"
-        raise NewnormalError(invalid_code(record), what, name, "UTF-8, and numbers of 64 bits", nothing) from None
+        raise NewnormalError(_invalid_code(record), what, name, "UTF-8, and numbers of 64 bits", nothing) from None
     except NewnormalError as error:
-        raise NewnormalError(error.code, error.what, name, "see docs/rules.md", nothing) from None
-    if refusal := bounds(settings).refusal(parsed.effective_from, now, "--at"):
-        raise NewnormalError(*refusal, name, "the present or a past time, see docs/rules.md", nothing)
+        raise NewnormalError(error.code, error.what, name, f"see {_page(record)}", nothing) from None
+    if refusal := bounds(settings).refusal(_instant(parsed), now, "--at"):
+        raise NewnormalError(*refusal, name, f"the present or a past time, see {_page(record)}", nothing)
     return parsed
 
 
@@ -73,7 +84,7 @@ def instant(text: str | None, now: int, where: str) -> int | None:
     return epoch_ms(text)
 
 
-def write(settings: Settings, record: Rule | Label) -> None:
+def write(settings: Settings, record: Rule | Label | Acknowledgement | Placement) -> None:
     """Writes one record to its topic, and waits until Kafka has accepted it; creates the topic if it does not exist.
 
     Raises:
@@ -88,8 +99,7 @@ def write(settings: Settings, record: Rule | Label) -> None:
         failed.extend([error] if error else [])
 
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.timeout.ms": int(_SECONDS * 1000)})
-    key = orjson.dumps([record.effective_from, *(getattr(record, name) for name in record.identity)])
-    producer.produce(topic, record.to_json(), key=key, on_delivery=delivered)
+    producer.produce(topic, record.to_json(), key=_key(record), on_delivery=delivered)
     if producer.flush(_SECONDS) or failed:
         why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
         raise NewnormalError("NOTICE_NOT_WRITTEN", why, topic, "a reachable broker", "nothing was written")
@@ -117,8 +127,37 @@ def save(found: list[Label], out: Path) -> None:
 
 
 def topic_of(record: type[Record]) -> str:
-    """The topic of rules or labels, without the namespace."""
-    return topics.RULES if issubclass(record, Rule) else topics.LABELS
+    """The topic of a record type, without the namespace."""
+    return _TOPICS[record]
+
+
+def _key(record: Rule | Label | Acknowledgement | Placement) -> bytes:
+    """The key of the message. Topics are compacted: of rules and labels all stay, of the others the last one."""
+    if isinstance(record, Acknowledgement):
+        return record.incident.encode()
+    if isinstance(record, Placement):
+        return record.entity.encode()
+    return orjson.dumps([record.effective_from, *(getattr(record, name) for name in record.identity)])
+
+
+def _instant(record: Rule | Label | Acknowledgement | Placement) -> int:
+    return record.effective_from if isinstance(record, Rule | Label) else record.time
+
+
+def _page(record: type[Record]) -> str:
+    return _PAGES.get(record, "docs/incidents.md")
+
+
+def _accepted(record: type[R], raw: bytes) -> R:
+    if issubclass(record, Rule | Label):
+        return control_messages.accepted(record, raw)
+    return site_messages.accepted(record, raw)
+
+
+def _invalid_code(record: type[Record]) -> str:
+    if issubclass(record, Rule | Label):
+        return control_messages.invalid_code(record)
+    return site_messages.invalid_code(record)
 
 
 def _written(settings: Settings, record: type[R]) -> list[R]:
@@ -131,5 +170,5 @@ def _written(settings: Settings, record: type[R]) -> list[R]:
     found = []
     for value in values:
         with suppress(NewnormalError):  # a heartbeat, or a message that the detector rejects
-            found.append(accepted(record, value))
+            found.append(_accepted(record, value))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,8 +118,13 @@ def frame(topic: str, values: list[bytes]) -> tuple[pl.DataFrame, int]:
     return table, len(decoded.refused)
 
 
-def consumer(bootstrap: str) -> Consumer:
-    """A Kafka consumer that commits no offsets, and reads committed messages only."""
+def consumer(bootstrap: str, more: Mapping[str, str | bool] | None = None) -> Consumer:
+    """A Kafka consumer that commits no offsets, and reads committed messages only.
+
+    Args:
+        bootstrap: host:port of Kafka.
+        more: Further settings of the consumer.
+    """
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -126,6 +132,7 @@ def consumer(bootstrap: str) -> Consumer:
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
             "log_level": 0,
+            **(more or {}),
         }
     )
 

@@ -77,7 +77,7 @@ class BoundedRun:
         """Fixes the end of a job's input: the partitions that have messages, and where they end now."""
         offsets = KafkaOffsets(self._driver.runtime.bootstrap, self._topics[name])
         try:
-            first, ends = offsets.starts(), offsets.ends()
+            first, ends = offsets.starts(), offsets.written()
         except (KafkaException, TimeoutError):
             return  # the broker is away: asked again at the next look
         self._targets[name] = {place: end for place, end in ends.items() if end > first[place]}

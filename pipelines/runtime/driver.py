@@ -14,8 +14,6 @@ from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from deploy.artifacts import spark_jars
-from deploy.java import java_home
 from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation, retained
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
@@ -23,7 +21,8 @@ from engine.spark.checkpoint_layout import check_layout
 from engine.spark.checkpoint_offsets import committed_offsets, next_offsets
 from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
-from engine.spark.session import end, spark_session
+from engine.spark.session import StartingSpark, end
+from engine.spark.warm_up import warm_up
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
@@ -38,6 +37,7 @@ from pipelines.runtime.ownership import Ownership
 from pipelines.runtime.program import CHAIN, Program
 from pipelines.runtime.running_job import RunningJob
 from pipelines.runtime.servers import Check, ServerWatch, ask_elasticsearch
+from pipelines.runtime.starting import start_spark
 from pipelines.runtime.status import StatusCollector
 
 _SLOW_SECONDS = 120.0
@@ -57,6 +57,7 @@ class Driver:
         take_over: See `Ownership`.
         program: Defines the jobs: the production chain, or the jobs of a user's file.
         begin: Where jobs without a checkpoint begin to read, by job; see `engine.spark.query.start`.
+        starting: The JVM of Spark if it was started before; ``None``: `start` starts it.
 
     Raises:
         NewnormalError: ``JOB_UNKNOWN`` if the program has no job of a name.
@@ -71,6 +72,7 @@ class Driver:
         take_over: bool = False,
         program: Program = CHAIN,
         begin: Mapping[str, Offsets] | None = None,
+        starting: StartingSpark | None = None,
     ) -> None:
         jobs = [name for name in program.names if program.wanted(name, settings)] if jobs is None else jobs
         unknown = [name for name in jobs if name not in program.names]
@@ -78,7 +80,7 @@ class Driver:
             raise NewnormalError(
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
             )
-        self.settings, self.program, self.begin = settings, program, begin or {}
+        self.settings, self.program, self.begin, self._starting = settings, program, begin or {}, starting
         self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         self.status = StatusCollector(
@@ -148,15 +150,8 @@ class Driver:
         settings = self.settings
         self.resources.enter_context(self.servers)
         self.interrupts.defer()
-        self.spark = spark_session(
-            spark_jars(),
-            java_home(),
-            settings.engine.cores,
-            settings.state / "spark",
-            settings.engine.driver_memory,
-            log=settings.state / "logs" / "spark.log",
-            preload=self.program.modules,
-        )
+        self.spark = (self._starting or start_spark(settings)).session(settings.engine.cores, self.program.modules)
+        warm_up(self.spark)
         self.interrupts.defer()  # called again, as Spark has installed its own handler for Ctrl-C
         self.interrupts.check()
         if beating := self.program.beating(self.names, settings):

@@ -72,15 +72,6 @@ class OwnJobs(Program):
         check_definitions(checkpoints, [self._jobs[name] for name in names])
 
 
-def is_file(text: str) -> bool:
-    """True if an argument of `newnormal run` names a file of jobs, not a production job.
-
-    >>> is_file("my_jobs.py"), is_file("my_jobs.py:words"), is_file("extractor")
-    (True, True, False)
-    """
-    return text.partition(":")[0].endswith(".py") or "/" in text
-
-
 def load_jobs(texts: Sequence[str]) -> OwnJobs:
     """Loads the jobs that arguments of `newnormal run` name.
 

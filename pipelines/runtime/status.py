@@ -173,6 +173,7 @@ class StatusCollector:
         newest: Sequence[dict[str, Any]],
         problems: Sequence[str] = (),
         progress: Progress | None = None,
+        incidents: Sequence[dict[str, Any]] | None = None,
     ) -> PipelineStatus:
         """The present status of the whole pipeline.
 
@@ -181,6 +182,7 @@ class StatusCollector:
             newest: The newest novelties, as documents.
             problems: What keeps the pipeline from its work, one sentence each.
             progress: How far a replay has come; ``None`` without a replay.
+            incidents: See `PipelineStatus`.
         """
         median = self.latency_ms()["p50"]
         with self.lock:
@@ -195,4 +197,5 @@ class StatusCollector:
                 open=self.news.open(),
                 problems=tuple(problems),
                 progress=progress,
+                incidents=None if incidents is None else tuple(incidents),
             )

@@ -22,6 +22,8 @@ from pipelines.runtime.processes import announced
 
 log = structlog.get_logger()
 _SECOND = 1.0
+_ROWS, _ROWS_OVER = 10, 3
+"""How many incidents are shown that go on, and that are over."""
 _BEFORE = 1_000
 """How many of the newest novelties from before the start are read, to know which series are still open."""
 
@@ -41,6 +43,7 @@ class Watch:
     ) -> None:
         self.driver, self.view, self.store, self.progress = driver, view, store, progress
         self._newest: list[dict[str, Any]] = []
+        self._incidents: list[dict[str, Any]] | None = [] if "incidents" in driver.names else None
         self._ended = threading.Event()
         threading.Thread(target=self._look, daemon=True, name="newest").start()
 
@@ -82,10 +85,11 @@ class Watch:
         self._ended.set()
 
     def _status(self) -> PipelineStatus:
-        return self.driver.status.status(self.driver.lags(), self._newest, self.driver.problems(), self.progress())
+        newest, incidents, problems = self._newest, self._incidents, self.driver.problems()
+        return self.driver.status.status(self.driver.lags(), newest, problems, self.progress(), incidents)
 
     def _look(self) -> None:
-        """Reads the newest novelties once a second, in a thread, so that a hanging Elasticsearch delays no job."""
+        """Reads what is new once a second, in a thread, so that a hanging Elasticsearch delays no job."""
         seeded = False
         while not self._ended.wait(_SECOND):
             try:
@@ -93,6 +97,9 @@ class Watch:
                     self.driver.status.seed(self.store.newest(kinds=NEWS_KINDS, limit=_BEFORE))
                     seeded = True
                 self._newest = self.store.newest(kinds=NEWS_KINDS, limit=10)
+                if self._incidents is not None:
+                    incidents = self.store.incidents
+                    self._incidents = incidents.listed(limit=_ROWS) + incidents.resolved(limit=_ROWS_OVER)
             except NewnormalError:
                 self._newest = []
 
@@ -108,8 +115,11 @@ def watching(driver: Driver, progress: Callable[[], Progress | None] = lambda: N
         progress: See `Watch`.
     """
     settings = driver.settings
-    shown = settings.alias if settings.version == FIRST else ",".join(Partition(settings.index, 0).patterns)
-    store = Store(settings.elasticsearch.url or "", shown)
+    shown, incidents = settings.alias, settings.incident_alias
+    if settings.version != FIRST:
+        own = (settings.index, settings.incident_index)
+        shown, incidents = (",".join(Partition(index, 0).patterns) for index in own)
+    store = Store(settings.elasticsearch.url or "", shown, incidents)
     watch: list[Watch] = []
     console, status = settings.console, lambda: watch[0].status() if watch else {}
     app = create_app(store, status, settings.detector.timezone, listening=console.host, hosts=console.hosts.split(","))

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from dashboards.live_view import duration
+from dashboards.quantities import duration
 from dashboards.status import Progress
 from engine.spec.duration import iso
 from pipelines.runtime.driver import Driver

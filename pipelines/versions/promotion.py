@@ -10,6 +10,7 @@ from elasticsearch import ApiError, Elasticsearch, TransportError
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.index.read_alias import ReadAlias
+from pipelines.versions.registry import Registry
 from pipelines.versions.version import Version
 
 
@@ -44,5 +45,26 @@ def promote(version: Version, others: Iterable[Version], settings: Settings, now
     except (ApiError, TransportError) as error:
         accepted, now_said = "a server that answers", "the same command completes the promotion"
         raise NewnormalError("ELASTICSEARCH_UNREACHABLE", str(error), url, accepted, now_said) from None
+    finally:
+        client.close()
+
+
+def shown_version(settings: Settings) -> str | None:
+    """Name of the version that readers see; ``None`` if nothing is indexed yet.
+
+    Args:
+        settings: The settings, with the servers' addresses filled in.
+
+    Raises:
+        NewnormalError: ``KAFKA_UNREACHABLE``; ``ELASTICSEARCH_UNREACHABLE`` if the server does not answer.
+    """
+    url = settings.elasticsearch.url or ""
+    client = Elasticsearch(url, request_timeout=10, max_retries=0)
+    try:
+        alias = ReadAlias(client, settings.alias)
+        known = Registry(settings).all().values()
+        return next((each.name for each in known if alias.shows(settings.of(each.names).index)), None)
+    except (ApiError, TransportError) as error:
+        raise NewnormalError("ELASTICSEARCH_UNREACHABLE", str(error), url, "a server that answers") from None
     finally:
         client.close()

@@ -98,7 +98,7 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
     if plan.kept:
         registry.put(plan.version.model_copy(update={"jobs": plan.kept}))
     else:
-        for folder in (checkpoints, mine.folder("job_metrics")):
+        for folder in (checkpoints, mine.folder("job_metrics"), mine.folder("view")):
             shutil.rmtree(folder, ignore_errors=True)
         registry.remove(plan.version.name)
 

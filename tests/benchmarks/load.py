@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from datagen.kafka_writer import KafkaWriter
 from engine.columns.partitioning import slots
 from engine.formats import columnar
+from engine.formats.heartbeat import HEARTBEAT
 from engine.runtime.shard import ROWS_A_MESSAGE, to_table
 from engine.spec.record import Record
 from pipelines.contracts.records import Telemetry
@@ -78,6 +79,16 @@ def write_json(bootstrap: str, topic: str, load: Load) -> None:
         for chunk in load.chunks():
             lines = chunk.select(pl.struct(pl.all().name.map(names.__getitem__)).struct.json_encode()).to_series()
             writer.write(topic, lines.to_list(), chunk["entity"].to_list())
+
+
+def write_idle(bootstrap: str, topics: Sequence[str], partitions: int) -> None:
+    """Heartbeats an hour apart in each partition of topics without records, so that no watermark waits for them."""
+    producer, now = Producer({"bootstrap.servers": bootstrap, "log_level": 0}), int(time.time() * 1000)
+    for topic in topics:
+        for partition in range(partitions):
+            for arrived in (now - 3_600_000, now):
+                producer.produce(topic, HEARTBEAT, HEARTBEAT, partition, timestamp=arrived)
+    producer.flush()
 
 
 class Chunks(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from engine.formats import columnar
 from engine.kafka.content import values
+from engine.kafka.offsets import KafkaOffsets
 from engine.spec.record import Record
 from pipelines.contracts.records import Features
 
@@ -16,13 +18,28 @@ SERIES = ["entity", "metric"]
 STATISTICS = ["count", "mean", "std", "min", "max", "last"]
 
 
+def settle(bootstrap: str, topic: str, seconds: float = 60.0) -> None:
+    """Waits until readers of committed messages see all that a topic holds.
+
+    A commit returns before the broker has marked its messages as committed.
+    """
+    offsets, deadline = KafkaOffsets(bootstrap, [topic]), time.monotonic() + seconds
+    written = offsets.written()
+    while any(offsets.ends()[place] < end for place, end in written.items()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"a transaction on {topic} stays open")
+        time.sleep(0.05)
+
+
 def json_rows(bootstrap: str, topic: str) -> pl.DataFrame:
     """The records of a topic of JSON messages."""
+    settle(bootstrap, topic)
     return pl.read_ndjson(b"\n".join(values(bootstrap, topic)))
 
 
 def columnar_rows(bootstrap: str, topic: str, record: type[Record]) -> pl.DataFrame:
     """The records of a columnar topic."""
+    settle(bootstrap, topic)
     schema = record.arrow_schema()
     tables = [columnar.decode(value, schema)[0] for value in values(bootstrap, topic)]
     frames = [pl.DataFrame(pl.from_arrow(table)) for table in tables if table.num_rows]

@@ -27,19 +27,25 @@ _BEGIN = 1_784_000_000_000
 _SHARDS = 2
 
 
-def run(keys: int, windows: int, windows_a_batch: int) -> dict[str, Any]:
+def run(keys: int, windows: int, windows_a_batch: int, emit: str, outliers: float) -> dict[str, Any]:
     """CPU microseconds a row of decoding, operator, bundling for the JVM and back; of all batches but the first.
 
     Args:
         keys: Series of both shards.
         windows: Of each series.
         windows_a_batch: Windows that a micro-batch brings.
+        emit: The setting ``detector.emit``.
+        outliers: Share of the values that are outliers.
+
+    Returns:
+        The figures; ``verdicts`` counts what was written, ``state_bytes`` what the state holds at the end.
     """
-    settings = load()
+    settings = load(**{"detector.emit": emit})
     job, state, digest = detector(settings), DictSegments(), sha256()
     spent: dict[str, float] = dict.fromkeys(("read", "operator", "bundle", "unbundle"), 0.0)
-    rows = 0
-    for number, batch in enumerate(_batches(settings, FeatureLoad(keys, windows, _BEGIN), windows_a_batch)):
+    rows = verdicts = 0
+    novelties, made = settings.writes(topics.NOVELTIES), FeatureLoad(keys, windows, _BEGIN, outliers)
+    for number, batch in enumerate(_batches(settings, made, windows_a_batch)):
         marks = [time.process_time()]
         intake = read(job, [batch], 0)
         count = sum(table.num_rows for table in intake.records)
@@ -52,13 +58,22 @@ def run(keys: int, windows: int, windows_a_batch: int) -> dict[str, Any]:
         marks.append(time.process_time())
         for some in messages:
             for message in some:
+                verdicts += message.topic == novelties
                 digest.update(b"" if some.topic == STATS else message.key + b"|" + message.value + b"\n")
         if number:
             rows += count
             for part, begin, end in zip(spent, marks[:-1], marks[1:], strict=True):
                 spent[part] += end - begin
     figures = {part: round(seconds / rows * 1e6, 2) for part, seconds in spent.items()}
-    return {"series": keys, "rows": rows, "microseconds_a_row": figures, "sha256": digest.hexdigest()[:16]}
+    return {
+        "series": keys,
+        "emit": emit,
+        "rows": rows,
+        "verdicts": verdicts,
+        "microseconds_a_row": figures,
+        "state_bytes": sum(map(len, state.values.values())),
+        "sha256": digest.hexdigest()[:16],
+    }
 
 
 def _batches(settings: Settings, made: FeatureLoad, windows: int) -> Iterator[pa.Table]:

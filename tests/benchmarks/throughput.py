@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded.services import embedded
-from engine.formats.heartbeat import HeartbeatSender
 from pipelines import jobs
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
 from tests.benchmarks import outputs
 from tests.benchmarks.handwritten import by_hand
-from tests.benchmarks.load import Load, write_json
+from tests.benchmarks.load import Load, write_idle, write_json
 from tests.benchmarks.queries import Queries, say, session
 
 WARM_UP = 40
@@ -35,10 +34,11 @@ def _measure(queries: Queries, load: Load) -> dict[str, Any]:
         queries.topic(name)
     say(f"writing {load.records:,} records of {load.keys:,} series")
     write_json(bootstrap, queries.topic(topics.RAW_JSON), load)
+    others = [topic for topic in jobs.normalizer(settings).source.formats if topic != queries.topic(topics.RAW_JSON)]
+    write_idle(bootstrap, others, settings.kafka.partitions)
     rates = {name: queries.theirs(name, by_hand(queries, name == FULL), load.records, batch) for name in (FULL, PLAIN)}
-    with HeartbeatSender(bootstrap, list(jobs.normalizer(settings).source.formats)):
-        rates["normalizer"] = queries.ours(topics.TELEMETRY, jobs.normalizer(settings), load.records, batch)
-        rates["extractor"] = queries.ours(topics.FEATURES, jobs.extractor(settings), load.records, batch)
+    rates["normalizer"] = queries.ours(topics.TELEMETRY, jobs.normalizer(settings), load.records, batch)
+    rates["extractor"] = queries.ours(topics.FEATURES, jobs.extractor(settings), load.records, batch)
     both = 1 / (1 / rates["normalizer"] + 1 / rates["extractor"])
     return {
         "records": load.records,

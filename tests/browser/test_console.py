@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from elasticsearch import Elasticsearch
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from dashboards.console import ConsoleServer, Store, create_app, serve
 from dashboards.status import JobStatus, PipelineStatus
@@ -77,22 +77,13 @@ def console(endpoints: Any) -> Iterator[ConsoleServer]:
     documents = [SinkDocument(record.to_json()) for record in records()]
     outcome = Sink(SinkConfig(endpoints.elasticsearch_url, index=name, alias=name)).write(documents)
     assert outcome.indexed == len(documents)
-    server = serve(create_app(Store(endpoints.elasticsearch_url, name), pipeline), port=0)
+    server = serve(create_app(Store(endpoints.elasticsearch_url, name, f"{name}-incidents"), pipeline), port=0)
     yield server
     server.stop()
     with Elasticsearch(endpoints.elasticsearch_url) as client:
         for index in client.indices.get_alias(name=name):
             client.indices.delete(index=index)
         client.indices.delete_index_template(name=f"newnormal-{name}")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from typing import Any
 
 from rich.console import Console
 from structlog.testing import capture_logs
@@ -23,12 +25,12 @@ STATUS = PipelineStatus(
 )
 
 
-def shown(terminal: bool, updates: int = 1, width: int = 150) -> str:
+def shown(terminal: bool, updates: int = 1, width: int = 150, status: PipelineStatus = STATUS) -> str:
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=width, color_system=None, legacy_windows=False)
     with LiveView("http://127.0.0.1:8880", console, clock=lambda: 1_700_000_000.0) as view:
         for _ in range(updates):
-            view.update(STATUS)
+            view.update(status)
     return out.getvalue()
 
 
@@ -90,3 +92,40 @@ def test_what_the_log_says_of_a_server_already_is_not_said_twice() -> None:
 def test_names_of_machines_do_not_steer_the_terminal() -> None:
     assert "\x1b[2J" not in shown(terminal=True).replace("\x1b[2K", "")
     assert "[red]evil\\u001b[2J[/red]" in shown(terminal=True)
+
+
+def incident(state: str, severity: str, number: int = 1) -> dict[str, Any]:
+    """A document of an incident that began on the first of three hosts."""
+    return {
+        "event.id": f"id-{number}", "incident.state": state, "severity": severity, "event.start": 1_700_000_000_000,
+        "machine_count": 3, "series_count": 41, "message": f"outage {number}",
+        "candidates": [{"entity": "host-07\x1b[2J", "metric": "cpu", "since": 1, "share": 0.9, "reason": "first"}],
+    }  # fmt: skip
+
+
+def test_where_a_job_finds_incidents_a_terminal_shows_these_and_no_single_novelties() -> None:
+    both = (incident("open", "critical"), incident("resolved", "minor", 2))
+    text = shown(True, status=replace(STATUS, incidents=both))
+    row, *_ = (line for line in text.splitlines() if "outage 1" in line)
+    for part in ("22:13:20", "critical", "open", "3", "41", "host-07\\u001b[2J"):
+        assert part in row, part
+    assert "outage 2" in text
+    assert "67.7" not in text
+    assert "no incidents so far" in shown(True, status=replace(STATUS, incidents=()))
+
+
+def test_in_80_columns_an_incident_is_one_line() -> None:
+    text = shown(True, width=80, status=replace(STATUS, incidents=(incident("open", "critical"),)))
+    row, *_ = (line for line in text.splitlines() if "critical" in line)
+    assert "outage 1" in row
+
+
+def test_without_a_terminal_an_incident_is_logged_when_its_state_or_severity_changes() -> None:
+    looks = [("open", "minor"), ("open", "minor"), ("open", "major"), ("resolved", "major"), ("resolved", "major")]
+    view = LiveView("", Console(file=io.StringIO()), clock=lambda: 0.0)
+    with capture_logs() as logged:
+        for look in looks:
+            view.update(replace(STATUS, incidents=(incident(*look), incident("resolved", "critical", 2))))
+    assert [(line["event"], line["state"], line["severity"]) for line in logged] == [
+        ("incident", "open", "minor"), ("incident", "open", "major"), ("incident", "resolved", "major"),
+    ]  # fmt: skip

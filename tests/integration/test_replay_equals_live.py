@@ -12,6 +12,7 @@ import json
 import math
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,13 +84,21 @@ def _removed(pipeline: Pipeline) -> int:
 
 @dataclass
 class Live:
-    """The live run of an hour: the start of its event time, its final verdicts, and what differs in replays of it."""
+    """The live run of an hour: the start of its event time, its final verdicts, and what differs in replays of it.
+
+    Args:
+        pipeline: Runs it.
+        folder: Where its archive and its files are.
+        half_way: Is called once, when the first 25 minutes of the load are in Kafka and no later ones are.
+    """
 
     pipeline: Pipeline
     folder: Path
+    half_way: Callable[[], None] = lambda: None
     start: int = field(init=False)
     final: dict[Any, dict[str, Any]] = field(init=False)
     wrong: dict[str, list[str]] = field(default_factory=dict)
+    _half_way_seen: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         pipeline = self.pipeline
@@ -106,7 +115,8 @@ class Live:
         rule = ("rule", "add", "quiet", "--entity", machines[2], "--skip-result", "--at", iso(start + 20 * MINUTE))
         pipeline.command(*rule, "--from", iso(start + 20 * MINUTE), "--until", iso(start + 30 * MINUTE))
         with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
-            simulate(site, KafkaSink(writer, pipeline.settings.namespace))
+            sink = KafkaSink(writer, pipeline.settings.namespace)
+            simulate(site, sink, progress=lambda _, reached: self._reached(sink, reached))
         _hostile(pipeline)
         last = start + HOUR - 2 * MINUTE
         pipeline.wait("verdicts on the last minutes", lambda: any(v["@timestamp"] >= last for v in pipeline.verdicts()))
@@ -117,6 +127,16 @@ class Live:
         pipeline.command("run", "--until", "now")
         self.final = pipeline.final()
         assert {verdict["kind"] for verdict in self.final.values()} > {"normal", "anomaly"}
+
+    def _reached(self, sink: KafkaSink, time: int) -> None:
+        """Calls `half_way` when the load has come so far, and the pipeline too."""
+        if time < self.start + 25 * MINUTE or self._half_way_seen:
+            return
+        self._half_way_seen = True
+        sink.flush()
+        near = self.start + 20 * MINUTE
+        self.pipeline.wait("half of the load", lambda: any(v["@timestamp"] >= near for v in self.pipeline.verdicts()))
+        self.half_way()
 
     def check(self, name: str, shards: int = 2) -> None:
         """Compares the final verdicts of a version with those of the live run."""
@@ -153,11 +173,16 @@ def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_and_
 def test_a_replay_gives_the_final_verdicts_of_the_live_run_from_the_archive_and_after_a_savepoint(
     pipeline: Pipeline, tmp_path: Path
 ) -> None:
-    live = Live(pipeline, tmp_path)
-    # a version that stopped half-way, whose state is divided anew, and for which Kafka no longer has the rest
-    until = iso(live.start + 25 * MINUTE)
-    pipeline.command("replay", "--as", "half", "--until", until, "--config", live.config(max_records=4))
-    pipeline.command("savepoint", "create", "half", "--as", "half")
+    def half_way() -> None:
+        """Keeps the state of the running jobs, and makes a version that stops here, with open windows."""
+        pipeline.command("savepoint", "create", "live")
+        pipeline.command("replay", "--as", "half", "--until", "now")
+        pipeline.command("savepoint", "create", "half", "--as", "half")
+
+    live = Live(pipeline, tmp_path, half_way)
+    before = len(pipeline.final(f"{topics.NOVELTIES}-half"))
+    assert 0 < before < len(live.final) * 0.6
+    # its state is divided anew, and Kafka no longer has what came next
     restored = pipeline.command("savepoint", "restore", "half", "--as", "half", "--shards", "4", "--yes")
     assert "will be computed and written again" not in restored
     assert _removed(pipeline) > 20
@@ -169,4 +194,11 @@ def test_a_replay_gives_the_final_verdicts_of_the_live_run_from_the_archive_and_
     pipeline.environment |= {"NEWNORMAL_ENGINE__SHARDS": "2"}
     pipeline.command("replay", "--as", "archived", "--from", iso(live.start - HOUR), "--until", "now")
     live.check("archived")
+    # a version that begins with the state of the running detectors computes what these have computed from there on
+    pipeline.command("savepoint", "fork", "live", "--as", "forked")
+    pipeline.command("run", "--as", "forked", "--until", "now")
+    forked = pipeline.final(f"{topics.NOVELTIES}-forked")
+    assert {key for key in live.final if key[2] > live.start + 35 * MINUTE} <= forked.keys()
+    assert len(forked) < len(live.final) * 0.8
+    assert not _differences({key: live.final[key] for key in forked}, forked)
     assert not live.wrong

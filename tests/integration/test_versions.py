@@ -12,7 +12,7 @@ from elasticsearch import ApiError, Elasticsearch
 
 from datagen.kafka_writer import KafkaWriter
 from datagen.simulator import SimulatorConfig, simulate
-from datagen.sinks import KafkaSink
+from datagen.sinks import KafkaSink, make_topics
 from engine.spec.duration import iso
 from pipelines.contracts import topics
 from pipelines.query import tables
@@ -36,9 +36,11 @@ def test_a_second_version_catches_up_goes_live_is_promoted_under_load_and_equals
         with KafkaWriter(pipeline.settings.kafka.bootstrap or "") as writer:
             simulate(site, KafkaSink(writer, pipeline.settings.namespace), stopping)
 
+    make_topics(pipeline.settings, pipeline.settings.kafka.bootstrap or "")
     sending = threading.Thread(target=load)
     sending.start()
     pipeline.start()
+    pipeline.wait("the topics of the first version", lambda: topics.NOVELTIES in _names(pipeline))
     pipeline.wait("verdicts of the first version", lambda: len(pipeline.read(topics.NOVELTIES)) > 2_000)
     second = pipeline.spawn("replay", "--as", "v2")
     try:

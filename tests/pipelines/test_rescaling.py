@@ -107,11 +107,13 @@ def tables(entries: list[Entry], offset: int) -> list[pa.Table]:
     return [pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)]
 
 
-@pytest.mark.parametrize(("before", "after"), CHANGES)
-def test_the_detector_of_metrics_goes_on(before: int, after: int) -> None:
-    job = detector(load(**{"detector.emit": "all"}))
+@pytest.mark.parametrize(
+    ("emit", "least", "before", "after"), [*(("all", 1500, *change) for change in CHANGES), ("context", 1000, 4, 2)]
+)
+def test_the_detector_of_metrics_goes_on(emit: str, least: int, before: int, after: int) -> None:
+    job = detector(load(**{"detector.emit": emit}))
     whole, moved = _of_metrics(job, 1, None), _of_metrics(job, before, after)
-    assert len(whole.rows) > 1500
+    assert len(whole.rows) > least
     assert any(row["revision"] for row in whole.rows)
     assert said(moved.rows) == said(whole.rows)
     assert said(moved.late) == said(whole.late)

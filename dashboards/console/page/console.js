@@ -1,20 +1,18 @@
-// The console: asks again every two seconds, shows the newest novelties, opens the one that is chosen.
+// The console: asks again every two seconds, shows the open incidents and the newest novelties, opens the one that is chosen.
+import { ask } from "./ask.js";
 import { brief, count, duration, el, metricName, num, time, words, KINDS, NOVEL } from "./dom.js";
 import { showDetail } from "./detail.js";
+import { showIncident } from "./incident.js";
+import { markIncident, showIncidents } from "./incidents.js";
+import { noveltyLink, place } from "./place.js";
 import { showStatus } from "./status.js";
 
 const EVERY_MS = 2000;
+const HINT = "Choose an incident to see where it began, or a novelty to see its series, the band in which it was expected, and why it was reported.";
 const $ = (id) => document.getElementById(id);
-const state = { kinds: new Set(NOVEL), paused: false, chosen: null, zoom: 1, asked: 0 };
+const state = { kinds: new Set(NOVEL), paused: false, place: place(""), revision: null, zoom: 1, asked: 0 };
 
-async function ask(path, parameters = {}) {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) for (const one of [value].flat()) query.append(name, one);
-  const reply = await fetch(`${path}?${query}`);
-  const body = await reply.json();
-  if (!reply.ok) throw new Error(body.code ?? body.detail ?? `HTTP ${reply.status}`);
-  return body;
-}
+const chosen = (what) => (state.place.what === what ? state.place.id : null);
 
 function trouble(text) {
   $("trouble").hidden = !text;
@@ -26,12 +24,15 @@ async function refresh() {
   try {
     const filter = { entity: $("entity").value, min_score: $("score").value, kind: [...state.kinds] };
     const none = !state.kinds.size;
-    const [status, found] = await Promise.all([ask("/api/status"), ask("/api/novelties", { ...filter, limit: none ? 1 : 200 })]);
+    const [status, incidents, found] = await Promise.all([ask("/api/status"), ask("/api/incidents"), ask("/api/novelties", { ...filter, limit: none ? 1 : 200 })]);
     if (turn !== state.asked) return;
     showStatus(status, $("figures"), $("jobs"));
+    showIncidents($("incidents"), incidents, chosen("incident"));
     showKinds(found.counts);
     showRows(none ? [] : found.novelties, found.now);
     trouble(null);
+    const newer = [...incidents.open, ...incidents.resolved].find((it) => it["event.id"] === chosen("incident"));
+    if (newer && state.revision !== null && newer.revision > state.revision) openIncident(newer["event.id"]);
   } catch (error) {
     if (turn === state.asked) trouble(`No answer (${error.message}); trying again.`);
   }
@@ -61,7 +62,7 @@ function showRows(novelties, now) {
     const key = `${it._id} ${it.revision}`;
     const row = old.get(key) ?? newRow(it, key, now);
     row.lastChild.textContent = duration(now - it["@timestamp"]);
-    row.setAttribute("aria-selected", it._id === state.chosen);
+    row.setAttribute("aria-selected", it._id === chosen("novelty"));
     return row;
   });
   const focused = document.activeElement;
@@ -77,21 +78,47 @@ function newRow(it, key, now) {
     el("td", {}, el("span", { class: "kind", "data-kind": it.kind }, words(it.kind))),
     cell(num(it.record_score, 3), "n score"), cell(num(it.typical), "n soft"), cell(num(it.actual), "n"), cell("", "n soft"));
   row.dataset.key = key;
-  const choose = () => open(it._id, 1);
+  const choose = () => { location.hash = noveltyLink(it._id); };
   row.addEventListener("click", choose);
   row.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(); });
   return row;
 }
 
-async function open(id, zoom) {
-  Object.assign(state, { chosen: id, zoom });
-  history.replaceState(null, "", `#${encodeURIComponent(id)}`); // can be sent to a colleague
-  for (const row of $("rows").children) row.setAttribute("aria-selected", row.dataset.key.startsWith(`${id} `));
+// Shows what the address names; the browser's "back" leads from a series to its incident.
+function go() {
+  Object.assign(state, { place: place(location.hash), revision: null });
+  for (const row of $("rows").children) row.setAttribute("aria-selected", row.dataset.key.startsWith(`${chosen("novelty")} `));
+  markIncident($("incidents"), chosen("incident"));
+  const { what, id } = state.place;
+  if (what === "nothing") $("detail").replaceChildren(el("p", { class: "hint" }, HINT));
+  if (what === "incident") openIncident(id).then(reveal);
+  if (what === "novelty") openNovelty(id, 1).then(reveal);
+}
+
+// On a narrow screen the detail stands below the lists.
+function reveal() {
+  if (matchMedia("(max-width: 1280px)").matches) $("detail").scrollIntoView({ block: "start" });
+}
+
+async function openIncident(id) {
+  try {
+    const found = await ask("/api/incident", { id });
+    if (chosen("incident") !== id) return;
+    state.revision = found.incident.revision;
+    showIncident($("detail"), found);
+  } catch (error) {
+    if (chosen("incident") === id) $("detail").replaceChildren(el("p", { class: "hint" }, `This incident cannot be shown: ${error.message}`));
+  }
+}
+
+async function openNovelty(id, zoom) {
+  state.zoom = zoom;
+  const current = () => chosen("novelty") === id && state.zoom === zoom;
   try {
     const found = await ask("/api/novelty", { id, zoom });
-    if (state.chosen === id && state.zoom === zoom) showDetail($("detail"), found, zoom, (level) => open(id, level));
+    if (current()) showDetail($("detail"), found, zoom, (level) => openNovelty(id, level));
   } catch (error) {
-    $("detail").replaceChildren(el("p", { class: "hint" }, `This novelty cannot be shown: ${error.message}`));
+    if (current()) $("detail").replaceChildren(el("p", { class: "hint" }, `This novelty cannot be shown: ${error.message}`));
   }
 }
 
@@ -116,6 +143,5 @@ $("pause").addEventListener("click", () => {
 
 setInterval(() => { if (!state.paused && !document.hidden) refresh(); }, EVERY_MS);
 refresh();
-if (location.hash.length > 1) {
-  try { open(decodeURIComponent(location.hash.slice(1)), 1); } catch { /* no link of ours */ }
-}
+addEventListener("hashchange", go);
+if (location.hash.length > 1) go();

@@ -17,6 +17,7 @@ from pipelines.contracts.explanations import explained
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import ControlMessages, split
 from pipelines.jobs.detect.judging import Judges, Work
+from pipelines.jobs.detect.surroundings import Around, Surroundings
 
 _OVER = "__over"
 
@@ -32,19 +33,22 @@ class Detect(Operator):
         settings: The detector's settings.
         judges: Configuration of the judge: `Metrics` (`pipelines.jobs.detect.metrics`) or `Logs`
             (`pipelines.jobs.detect.logs`).
+        around: Which ordinary verdicts are written, for ``detector.emit = context``; ``None`` for other settings.
     """
 
     settings: DetectorSettings
     judges: Judges
+    around: Around | None = None
 
 
 class DetectProcessor(Processor):
     """Holds windows back until the watermark has passed their end, so that they are judged in order of event time.
 
-    State: that of `Waiting`, of `ControlMessages` and of the judge.
+    State: that of `Waiting`, of `ControlMessages`, of the judge and of `Surroundings`.
     """
 
     def __init__(self, config: Detect) -> None:
+        self.around = config.around
         self.zone, self.judge = config.settings.timezone, config.judges.judge(config.settings)
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
@@ -65,6 +69,10 @@ class DetectProcessor(Processor):
         ready = self.judge.windows(Waiting(state).release(features.filter(ends > before), ends, now))
         verdicts = shard.process(Work(ready, late, rules, labels, before, now))
         control.save(shard.base)
+        if self.around:
+            verdicts = Surroundings(self.around, state, before).chosen(verdicts, now)
+        else:
+            Surroundings.drop(state)
         if verdicts.height:
             verdicts = explained(verdicts, self.zone)
         beliefs = shard.beliefs
@@ -72,10 +80,11 @@ class DetectProcessor(Processor):
         return Results(verdicts, missed if missed.height else None, StateCounts(keys=shard.keys), aside)
 
     def rescale(self, states: Rescaling) -> None:
-        """Divides the windows that wait and the models by machine; all shards know the same rules and labels."""
+        """Divides windows that wait, models and kept verdicts by machine; all shards know the same rules and labels."""
         states.log("held", lambda tables: tables["records"].height)
         ControlMessages.rescale(states)
         self.judge.rescale(states)
+        Surroundings.rescale(states)
 
 
 build.register(Detect, DetectProcessor)

@@ -20,6 +20,7 @@ from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessag
 from pipelines.jobs.detect.detect_operator import STATE, Detect
 from pipelines.jobs.detect.logs.judging import Logs
 from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.surroundings import Around
 from pipelines.jobs.sources import bounds, columnar, dead, internal
 
 
@@ -30,7 +31,8 @@ def detector(settings: Settings) -> Job:
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
-    return stream.process(Detect(settings.detector, Metrics(horizon, settings.kafka.partitions))).write(
+    judges = Metrics(horizon, settings.kafka.partitions)
+    return stream.process(Detect(settings.detector, judges, _around(settings))).write(
         "detector", novelties, dead(settings), late, {STATE: _state(settings), "news": _news(settings, topics.NEWS)}
     )
 
@@ -45,11 +47,23 @@ def log_detector(settings: Settings) -> Job:
     """`features.logs` → `novelties`: verdicts on each machine's log."""
     features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
     stream = features.merge(Stream.read(control_messages(settings, refuses=False))).key_by("entity", "metric")
-    process = Detect(settings.detector, Logs(duration_ms(settings.window.size)))
+    process = Detect(settings.detector, Logs(duration_ms(settings.window.size)), _around(settings))
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
     side = {"news": _news(settings, topics.LOG_NEWS)}
     return stream.process(process).write("log_detector", novelties, dead(settings), late, side)
+
+
+def _around(settings: Settings) -> Around | None:
+    """Which ordinary verdicts ``detector.emit = context`` writes; ``None`` for its other values."""
+    chosen = settings.detector
+    if chosen.emit != "context":
+        return None
+    size = duration_ms(settings.window.size)
+    step = duration_ms(settings.window.every) if settings.window.every else size
+    before, after = (number * step for number in (chosen.context_before, chosen.context_after))
+    always = tuple(chosen.context_always.split(",")) if chosen.context_always else ()
+    return Around(before, after, before + duration_ms(settings.window.allowed_lateness) + size, always)
 
 
 def _news(settings: Settings, topic: str) -> Side:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import orjson
 import polars as pl
@@ -21,6 +21,7 @@ from pipelines.contracts.records import Acknowledgement, Placement
 LARGEST = 65_536
 """The most bytes of a message."""
 
+R = TypeVar("R", bound=Record)
 COLUMNS: dict[type[Record], str] = {Placement: "placement", Acknowledgement: "acknowledgement"}
 
 
@@ -40,7 +41,7 @@ def invalid_code(record: type[Record]) -> str:
     return "PLACEMENT_INVALID" if issubclass(record, Placement) else "ACKNOWLEDGEMENT_INVALID"
 
 
-def accepted(record: type[Record], raw: bytes | None) -> Record:
+def accepted(record: type[R], raw: bytes | None) -> R:
     """Reads and checks a message.
 
     Args:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import structlog
 from elastic_transport import TransportError
@@ -50,18 +50,23 @@ class Backoff:
 
 
 class Patience:
-    """Repeats requests to one Elasticsearch until it answers them."""
+    """Repeats requests to one Elasticsearch until it answers them; several threads may wait at a time.
+
+    It logs why it waits at most every ten seconds, and that the server answers again when the last thread goes on.
+    """
 
     def __init__(self, backoff: Backoff, stop: threading.Event, server: str) -> None:
         self._backoff, self._stop, self._server = backoff, stop, server
-        self._waiting: tuple[float, str] | None = None
+        self._waiting: dict[Wait, tuple[float, str]] = {}
+        self._logged, self._lock = float("-inf"), threading.Lock()
 
     def problem(self) -> str | None:
         """Why the server's answers cannot be used, if that has been so for some seconds; for the status."""
-        waiting = self._waiting
-        if waiting is None or (waited := time.monotonic() - waiting[0]) < _TOLD_AFTER_S:
+        with self._lock:
+            since, why = min(self._waiting.values(), default=(float("inf"), ""))
+        if (waited := time.monotonic() - since) < _TOLD_AFTER_S:
             return None
-        return f"Elasticsearch at {self._server} takes no documents for {waited:.0f} s: {waiting[1]}"
+        return f"Elasticsearch at {self._server} takes no documents for {waited:.0f} s: {why}"
 
     def insist(self, call: Callable[[], T], recover: Callable[[], object] | None = None) -> T:
         """Makes a request, and repeats it while the server is down or overloaded; returns the result.
@@ -76,33 +81,46 @@ class Patience:
                 ``ELASTICSEARCH_UNREACHABLE`` after ``give_up_after_s``, ``SINK_STOPPED`` (a `SinkStoppedError`) if the
                 sink is stopped.
         """
-        wait, outage = self.wait(), False
-        while True:
-            try:
-                if outage and recover:
-                    recover()
-                result = call()
-            except TransportError as error:
-                outage = True
-                wait.pause(f"not answering: {error.message}")
-            except UnsupportedProductError as error:
-                raise self.refused(str(error)) from None
-            except ApiError as error:
-                if error.status_code in (401, 403):
+        with self.wait() as wait:
+            outage = False
+            while True:
+                try:
+                    if outage and recover:
+                        recover()
+                    return call()
+                except TransportError as error:
+                    outage = True
+                    wait.pause(f"not answering: {error.message}")
+                except UnsupportedProductError as error:
                     raise self.refused(str(error)) from None
-                if error.status_code not in TRANSIENT:
-                    raise
-                wait.pause(f"overloaded or starting: HTTP {error.status_code}")
-            else:
-                wait.over()
-                return result
+                except ApiError as error:
+                    if error.status_code in (401, 403):
+                        raise self.refused(str(error)) from None
+                    if error.status_code not in TRANSIENT:
+                        raise
+                    wait.pause(f"overloaded or starting: HTTP {error.status_code}")
 
     def wait(self) -> Wait:
         """A series of pauses for callers that repeat something other than one request."""
-        return Wait(self._backoff, self._stop, self._server, self._tell)
+        return Wait(self._backoff, self._stop, self._server, self._tell, self._ended)
 
-    def _tell(self, waiting: tuple[float, str] | None) -> None:
-        self._waiting = waiting
+    def _tell(self, wait: Wait, why: str) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._waiting[wait] = wait.since, why
+            if now - self._logged >= _LOG_EVERY_S:
+                waited_s = round(now - wait.since, 1)
+                _log.warning("waiting for elasticsearch", server=self._server, why=why, waited_s=waited_s)
+                self._logged = now
+
+    def _ended(self, wait: Wait, answered: bool) -> None:
+        with self._lock:
+            if self._waiting.pop(wait, None) is None or self._waiting:
+                return
+            self._logged = float("-inf")
+        if answered:
+            waited_s = round(time.monotonic() - wait.since, 1)
+            _log.info("elasticsearch answers again", server=self._server, waited_s=waited_s)
 
     def refused(self, why: str) -> NewnormalError:
         """The error for a server that answers, but does not let the sink write."""
@@ -112,23 +130,32 @@ class Patience:
 
 
 class Wait:
-    """The pauses of one outage.
+    """The pauses of one outage, as a context manager: at its end, the outage is over.
 
     Args:
         backoff: The lengths of the pauses.
         stop: When set, waiting ends.
         server: Name of the server, for messages.
-        tell: Called with the beginning of the outage (monotonic seconds) and the reason; with ``None`` when it is over.
+        tell: Called at each pause, with this object and the reason.
+        ended: Called when a series of pauses is over, with this object, and whether the server answers again.
+
+    Attributes:
+        since: Beginning of the outage, monotonic seconds.
     """
 
     def __init__(
-        self, backoff: Backoff, stop: threading.Event, server: str, tell: Callable[[tuple[float, str] | None], None]
+        self,
+        backoff: Backoff,
+        stop: threading.Event,
+        server: str,
+        tell: Callable[[Wait, str], None],
+        ended: Callable[[Wait, bool], None],
     ) -> None:
-        self._backoff, self._stop, self._server, self._tell = backoff, stop, server, tell
-        self._attempt, self._since, self._logged = 0, time.monotonic(), float("-inf")
+        self._backoff, self._stop, self._server, self._tell, self._ended = backoff, stop, server, tell, ended
+        self._attempt, self.since = 0, time.monotonic()
 
     def pause(self, why: str) -> None:
-        """Sleeps, longer with each call, and logs the reason at most every ten seconds.
+        """Sleeps, longer with each call.
 
         Args:
             why: Why the server's answer cannot be used yet; for the log.
@@ -137,24 +164,21 @@ class Wait:
             NewnormalError: ``ELASTICSEARCH_UNREACHABLE`` or ``SINK_STOPPED``, see `Patience.insist`.
         """
         self._attempt += 1
-        now = time.monotonic()
-        self._tell((self._since, why))
-        waited, limit = now - self._since, self._backoff.give_up_after_s
-        if now - self._logged >= _LOG_EVERY_S:
-            _log.warning("waiting for elasticsearch", server=self._server, why=why, waited_s=round(waited, 1))
-            self._logged = now
+        self._tell(self, why)
+        waited, limit = time.monotonic() - self.since, self._backoff.give_up_after_s
         if limit is not None and waited >= limit:
+            self._ended(self, False)
             accepted = "a running Elasticsearch"
             raise NewnormalError(
                 "ELASTICSEARCH_UNREACHABLE", why, self._server, accepted, f"gave up after {waited:.0f} s"
             )
         if self._stop.wait(self._backoff.pause_s(self._attempt)):
+            self._ended(self, False)
             now_ = "the next start writes the documents that are not stored yet"
             raise SinkStoppedError("SINK_STOPPED", f"stopped while waiting: {why}", self._server, now=now_)
 
-    def over(self) -> None:
-        """Ends the series of pauses; logs that the server answers again if there was a pause."""
-        if self._attempt:
-            self._tell(None)
-            waited_s = round(time.monotonic() - self._since, 1)
-            _log.info("elasticsearch answers again", server=self._server, waited_s=waited_s, tries=self._attempt + 1)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended(self, True)

@@ -28,9 +28,10 @@ _SERVERS_FAULT_TYPES = frozenset(
     {"validation_exception", "index_closed_exception", "index_not_found_exception", "cluster_block_exception"}
 )
 _TRIES_AT_500 = 5
+_HEADER = b'{"index":{"_index":%s,"_id":%s,"version":%d,"version_type":"external_gte"}}'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Action:
     """One document, ready to be stored.
 
@@ -42,6 +43,7 @@ class Action:
         time: Event time of the document, epoch milliseconds.
         body: The document's JSON.
         news: The news in the document, if any.
+        header: The action line of the bulk request; with `external_gte`, writing a revision again is no conflict.
     """
 
     document: SinkDocument
@@ -51,19 +53,19 @@ class Action:
     time: int
     body: bytes = field(repr=False)
     news: IndexedNews | None = None
+    header: bytes = field(init=False, repr=False)
 
-    @property
-    def header(self) -> bytes:
-        """The action line of the bulk request; with `external_gte`, writing a revision again is no conflict."""
-        target = {"_index": self.index, "_id": self.id, "version": self.version, "version_type": "external_gte"}
-        return orjson.dumps({"index": target})
+    def __post_init__(self) -> None:
+        place = orjson.dumps(self.index), orjson.dumps(self.id), self.version  # whole headers of orjson take 4 kB each
+        object.__setattr__(self, "header", _HEADER % place)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one bulk request.
+    """Bounds of bulk requests.
 
     Attributes:
+        connections: Most requests at a time.
         documents: Most documents in a request.
         bytes: Largest size of a request; a document that is larger alone gets a request of its own.
         document_bytes: Largest size of a document; a larger one is rejected, as a server with a small heap would never
@@ -72,7 +74,8 @@ class Limits:
             the client gives up: otherwise requests that nobody waits for pile up in the server.
     """
 
-    documents: int = 1_000
+    connections: int = 4
+    documents: int = 2_000
     bytes: int = 5 * 2**20
     document_bytes: int = 10 * 2**20
     shard_wait_ms: int = 10_000
@@ -108,7 +111,7 @@ def chunks(actions: Iterable[Action], limits: Limits) -> Iterator[list[Action]]:
 
 
 class BulkWriter:
-    """Writes actions to Elasticsearch until each is stored, superseded or rejected."""
+    """Writes actions to Elasticsearch until each is stored, superseded or rejected; several threads may call it."""
 
     def __init__(
         self, client: Elasticsearch, limits: Limits, patience: Patience, recover: Callable[[], object] | None = None
@@ -127,26 +130,26 @@ class BulkWriter:
         return done
 
     def _chunk(self, chunk: list[Action], done: Stored) -> None:
-        parts, wait, internal = deque([chunk]), self._patience.wait(), dict[str, int]()
-        while parts:
-            part = parts.popleft()
-            try:
-                items = self._patience.insist(lambda part=part: self._send(part), self._recover)  # type: ignore[misc]
-            except ApiError as error:
-                if error.status_code not in (400, 413):
-                    raise self._patience.refused(str(error)) from None
-                if len(part) == 1:
-                    code = "TOO_LARGE" if error.status_code == 413 else "DOCUMENT_REFUSED"
-                    done.rejected.append(Rejected(part[0].document, code, str(error)))
-                else:
-                    parts.extendleft([part[len(part) // 2 :], part[: len(part) // 2]])
-                continue
-            again = [pair for pair in zip(part, items, strict=True) if self._again(*pair, internal, done)]
-            if again:
-                reason = again[0][1].get("error", {}).get("reason", "no reason given")
-                wait.pause(f"{len(again)} documents must be sent again: {reason}")
-                parts.appendleft([action for action, _ in again])
-        wait.over()
+        parts, internal = deque([chunk]), dict[str, int]()
+        with self._patience.wait() as wait:
+            while parts:
+                part = parts.popleft()
+                try:
+                    items = self._patience.insist(lambda part=part: self._send(part), self._recover)  # type: ignore[misc]
+                except ApiError as error:
+                    if error.status_code not in (400, 413):
+                        raise self._patience.refused(str(error)) from None
+                    if len(part) == 1:
+                        code = "TOO_LARGE" if error.status_code == 413 else "DOCUMENT_REFUSED"
+                        done.rejected.append(Rejected(part[0].document, code, str(error)))
+                    else:
+                        parts.extendleft([part[len(part) // 2 :], part[: len(part) // 2]])
+                    continue
+                again = [pair for pair in zip(part, items, strict=True) if self._again(*pair, internal, done)]
+                if again:
+                    reason = again[0][1].get("error", {}).get("reason", "no reason given")
+                    wait.pause(f"{len(again)} documents must be sent again: {reason}")
+                    parts.appendleft([action for action, _ in again])
 
     def _send(self, part: list[Action]) -> list[dict[str, Any]]:
         lines: list[Any] = [line for action in part for line in (action.header, action.body)]

@@ -9,7 +9,7 @@ from pipelines.contracts.records import Novelty
 from pipelines.contracts.records.novelty import NEWS_KINDS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SinkDocument:
     """One message of the topic, as it was read.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -36,10 +37,13 @@ def document_id(record: Record) -> str:
     >>> document_id(Label(entity="db|1", metric="cpu", start=0, verdict="true"))
     'db%7C1|cpu|0'
     """
-    parts = (str(getattr(record, name)) for name in record.identity)
-    readable = "|".join(_ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", part) for part in parts)
+    readable = "|".join([_readable(getattr(record, name)) for name in record.identity])
     raw = readable.encode()
     return readable if 0 < len(raw) <= LONGEST_ID else "~" + hashlib.sha256(raw).hexdigest()
+
+
+def _readable(value: object) -> str:
+    return str(value) if type(value) is int else _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", str(value))
 
 
 def version(record: Record) -> int:
@@ -61,18 +65,32 @@ def time_field(record: type[Record]) -> str:
     return aliases.get("@timestamp") or aliases["event.start"]
 
 
-def parse(raw: bytes, record: type[Record]) -> Record:
-    """Reads a record from JSON. NaN, lone surrogates and unknown fields are refused.
+def parse(raw: bytes, record: type[Record]) -> tuple[Record, bool]:
+    """Reads a record from JSON. NaN, infinite numbers, lone surrogates and unknown fields are refused.
+
+    Returns:
+        The record, and True if its bytes can be stored as they are: one line, in which all names are aliases and all
+        values have the types of the fields, none of them only convertible to it.
 
     Raises:
         UnusableError: If the bytes are not such a record.
+
+    >>> from pipelines.contracts.records import Label
+    >>> label = Label(entity="db", metric="cpu", start=0, verdict="true")
+    >>> parse(label.to_json(), Label) == (label, True)
+    True
+    >>> parse(label.to_json().replace(b"host.name", b"entity"), Label) == (label, False)
+    True
     """
     try:
         tree: Any = orjson.loads(raw)
     except (orjson.JSONDecodeError, TypeError) as error:
         raise UnusableError("INVALID_JSON", str(error)) from None
+    if b"\n" not in raw and b"\r" not in raw:  # lines separate documents in a bulk request
+        with suppress(ValidationError):
+            return record.model_validate(tree, strict=True, by_alias=True, by_name=False), True
     try:
-        return record.model_validate(tree)
+        return record.model_validate(tree), False
     except ValidationError as error:
         wrong = [f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}" for e in error.errors(include_input=False)]
         raise UnusableError("INVALID_RECORD", "; ".join(wrong)) from None

@@ -11,11 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import cache
 
 _FIRST, _LAST = (
     0,
     4_102_444_800_000,
 )  # 1970 to 2100: other times come from a wrong clock, and would create useless indices
+
+_DAY_MS = 86_400_000
 
 
 def default_daily_from(now_ms: int) -> int:
@@ -30,6 +33,13 @@ def default_daily_from(now_ms: int) -> int:
         month.replace(year=month.year - 1, month=12) if month.month == 1 else month.replace(month=month.month - 1)
     )
     return int(previous.timestamp() * 1000)
+
+
+@cache
+def _date(day: int, daily: bool) -> str:
+    """A day, counted from 1970, as the last part of an index name."""
+    form = "%Y.%m.%d" if daily else "%Y.%m"
+    return datetime.fromtimestamp(day * _DAY_MS / 1000, UTC).strftime(form)
 
 
 @dataclass(frozen=True)
@@ -53,8 +63,7 @@ class Partition:
         """Name of the index for an event time (epoch milliseconds); ``None`` before 1970 and from 2100 on."""
         if not _FIRST <= time_ms < _LAST:
             return None
-        form = "%Y.%m.%d" if time_ms >= self.daily_from else "%Y.%m"
-        return f"{self.base}-{datetime.fromtimestamp(time_ms / 1000, UTC):{form}}"
+        return f"{self.base}-{_date(time_ms // _DAY_MS, time_ms >= self.daily_from)}"
 
     def holds(self, index: str) -> bool:
         """Whether an index is one of these, by its name."""

@@ -2,8 +2,8 @@
 
 `Sink.write` works in this order, so that no document is lost or stored twice:
 1. It parses each message; a message that is no valid record is rejected before any request.
-2. Of several revisions of a record in one call it keeps the highest.
-3. It stores documents by `_id` and version, so that this and later calls may repeat any of them.
+2. It stores documents by `_id` and version, so that this and later calls may repeat any of them.
+3. It writes the revisions of a record in their order, so that the newest of them stays.
 4. It refreshes the indices that it wrote.
 5. It returns. Only then may the caller commit its own progress.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -28,10 +28,14 @@ from pipelines.jobs.index.bulk import Action, BulkWriter, Limits
 from pipelines.jobs.index.document import IndexedNews, Rejected, SinkDocument, SinkOutcome
 from pipelines.jobs.index.identity import UnusableError, document_id, parse, time_field, version
 from pipelines.jobs.index.index_template import IndexTemplates
+from pipelines.jobs.index.lanes import Lanes
 from pipelines.jobs.index.partition import Partition
 from pipelines.jobs.index.searchable import Refresher
 
 __all__ = ["Sink", "SinkConfig", "SinkStoppedError"]
+
+_INGESTED = "ingested"
+"""Field of the time of storing."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,10 @@ class Sink:
             refresh_ms=config.refresh_ms,
             replicas=config.replicas,
         )
-        self._bulk = BulkWriter(self._client, config.limits, self._patience, recover=self._templates.ensure)
+        writer = BulkWriter(self._client, config.limits, self._patience, recover=self._templates.ensure)
+        self._lanes = Lanes(writer, config.limits.connections, config.limits.documents)
+        self._time, ingested = time_field(record), record.model_fields.get(_INGESTED)
+        self._ingested = (ingested.alias or _INGESTED).encode() if ingested else b""
         everything = ",".join(Partition(config.index, 0).patterns)
         self._refresher = Refresher(self._client, everything, config.refresh_ms, self._patience, self._stop)
         self._partition: Partition | None = None
@@ -126,22 +133,20 @@ class Sink:
         """
         partition = self.open()
         rejected: list[Rejected] = []
-        newest: dict[str, Action] = {}
-        usable, now = 0, int(time.time() * 1000)
-        for document in documents:
-            try:
-                action = self._action(document, partition, now)
-            except UnusableError as error:
-                rejected.append(Rejected(document, error.code, error.reason))
-                continue
-            usable += 1
-            if action.id not in newest or action.version >= newest[action.id].version:
-                newest[action.id] = action
-        done = self._bulk.write(newest.values())
+        now = int(time.time() * 1000)
+
+        def usable() -> Iterator[Action]:
+            for document in documents:
+                try:
+                    yield self._action(document, partition, now)
+                except UnusableError as error:
+                    rejected.append(Rejected(document, error.code, error.reason))
+
+        done = self._lanes.write(usable())
         searchable = self._refresher.refresh({action.index for action in done.stored}) if done.stored else None
         return SinkOutcome(
             indexed=len(done.stored),
-            superseded=usable - len(newest) + done.superseded,
+            superseded=done.superseded,
             rejected=(*rejected, *done.rejected),
             times=tuple(action.time for action in done.stored),
             news=tuple(action.news for action in done.stored if action.news),
@@ -158,14 +163,19 @@ class Sink:
         self._client.close()
 
     def _action(self, document: SinkDocument, partition: Partition, now: int) -> Action:
-        record = parse(document.raw, self._record)
-        at = int(getattr(record, time_field(self._record)))
+        record, as_it_is = parse(document.raw, self._record)
+        at = int(getattr(record, self._time))
         index = partition.index(at)
         if index is None:
             raise UnusableError("TIME_OUT_OF_RANGE", f"{at} ms is before 1970 or after {iso(4_102_444_800_000)}")
-        if "ingested" in self._record.model_fields and getattr(record, "ingested") is None:  # noqa: B009
-            record = record.model_copy(update={"ingested": now})
-        body = record.to_json()
+        body = self._body(document.raw, record, now, as_it_is)
         if len(body) > self._largest:
             raise UnusableError("TOO_LARGE", f"{len(body)} bytes; at most {self._largest} are stored")
         return Action(document, index, document_id(record), version(record), at, body, IndexedNews.of(record))
+
+    def _body(self, raw: bytes, record: Record, now: int, as_it_is: bool) -> bytes:
+        """The JSON to store, with the time of storing if the record has such a field and no value in it."""
+        missing = bool(self._ingested) and getattr(record, _INGESTED) is None
+        if not as_it_is or (missing and _INGESTED in record.model_fields_set):  # it stands there as null
+            return (record.model_copy(update={_INGESTED: now}) if missing else record).to_json()
+        return b'%s,"%s":%d}' % (raw.rstrip()[:-1], self._ingested, now) if missing else raw

@@ -41,10 +41,9 @@ def _answer(client: socket.socket, sent: bytes) -> bytes:
     return got
 
 
-def test_bytes_come_back_unchanged_and_are_counted(relay: tuple[Relay, socket.socket]) -> None:
+def test_bytes_come_back_unchanged(relay: tuple[Relay, socket.socket]) -> None:
     sent = bytes(range(256)) * 4_000
     assert _answer(relay[1], sent) == sent
-    assert relay[0].forwarded == 2 * len(sent)
 
 
 def test_a_slow_relay_delays_each_way(relay: tuple[Relay, socket.socket]) -> None:

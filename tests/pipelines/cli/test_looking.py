@@ -40,7 +40,11 @@ LOOKING = {
     "evaluate": ["evaluate"],
     "compare": ["compare", "v1", "v2"],
     "deadletter": ["deadletter", "list"],
+    "incidents list": ["incidents", "list"],
+    "incidents acknowledge": ["incidents", "acknowledge", "x"],
+    "notify run": ["notify", "run"],
     "console": ["console"],
+    "view": ["view"],
 }  # fmt: skip
 
 

@@ -20,7 +20,8 @@ GOOD = {
 )
 def test_a_score_is_from_0_to_100_and_a_chance_from_0_to_1(name: str, good: list[float], bad: list[float]) -> None:
     for value in good:
-        assert getattr(parse(json.dumps(GOOD | {name: value}).encode(), Novelty), name) == value
+        record, _ = parse(json.dumps(GOOD | {name: value}).encode(), Novelty)
+        assert getattr(record, name) == value
     for value in bad:
         with pytest.raises(UnusableError):
             parse(json.dumps(GOOD | {name: value}).encode(), Novelty)

@@ -20,6 +20,9 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import JOBS
 
 ALL = dict(leaves(Settings))
+TABLES = ("detector.family", "notify.channels")
+"""Settings that are tables; in the environment they are JSON."""
+
 NEVER_RIGHT = "\x07 nothing accepts this \x1b[31m"
 TRAPS = {
     "detector.timezone": ["Mars/Base", "", "posix/UTC", "localtime", "../UTC", "x" * 5000],
@@ -39,8 +42,22 @@ TRAPS = {
     "state_dir": ["", "/dev/null", "/dev/null/state", "~nobody-of-that-name/x"],
     "detector.threshold": ["nan", -1, 101, "high"],
     "detector.emit": ["some", "", 1],
+    "detector.context_before": [-1, 1.5, "many"],
+    "detector.context_always": ["cpu", "/cpu", "a/", "a/cpu,", "a/cpu, b/cpu", "a/" + "x" * 600, "a/\n"],
     "detector.family": [{"": "count"}, {"?" * 20_000: "count"}, {"a": "poisson"}, "count", 3],
     "kafka.partitions": [0, 1025, 3],
+    "notify.console": ["console.example.org", "https://", "https://a b", "ftp://a"],
+    "notify.quiet": ["22-7", "24:00-07:00", "07:00-07:00", "22:00-07:00,", "22:00"],
+    "notify.channels": [
+        "slack", {"a": "slack"}, {"a": {}}, {"a": {"kind": "pager"}}, {"a": {"kind": "slack"}},
+        {"a b": {"kind": "slack", "url": "http://a"}}, {"a": {"kind": "slack", "url": "http://a:1", "url_file": "b"}},
+        {"a": {"kind": "slack", "url": "hooks.example.org"}}, {"a": {"kind": "slack", "url": "http://a:99999"}},
+        {"a": {"kind": "slack", "url": "http://a:1", "text": "$tile"}},
+        {"a": {"kind": "email", "server": "a", "sender": "a@b", "recipients": ["a@b"]}},
+        {"a": {"kind": "email", "server": "a:25", "sender": "a@b", "recipients": []}},
+        {"a": {"kind": "email", "server": "a:25", "sender": "a@b\nBcc: c@d", "recipients": ["a@b"]}},
+        {"a": {"kind": "email", "server": "a:25", "sender": "a@b", "recipients": ["a@b"], "user": "me"}},
+    ],
 }  # fmt: skip
 
 
@@ -69,7 +86,7 @@ def test_a_value_that_nothing_accepts_is_refused_on_the_command_line(name: str) 
 
 @pytest.mark.parametrize("name", ALL)
 def test_and_in_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = '{"a": "poisson"}' if name == "detector.family" else NEVER_RIGHT
+    wrong = '{"a": "poisson"}' if name in TABLES else NEVER_RIGHT
     monkeypatch.setenv(variable(name), wrong)
     with pytest.raises(NewnormalError) as caught:
         load()
@@ -94,7 +111,7 @@ def test_and_in_the_file(name: str, elsewhere: Path) -> None:
 def test_the_command_shows_code_name_and_what_is_accepted_and_no_stack_trace(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wrong = '{"a": "poisson"}' if name == "detector.family" else NEVER_RIGHT
+    wrong = '{"a": "poisson"}' if name in TABLES else NEVER_RIGHT
     monkeypatch.setenv(variable(name), wrong)
     monkeypatch.setattr(sys, "argv", ["newnormal", "services", "status"])
     with pytest.raises(SystemExit) as ended:
@@ -237,6 +254,30 @@ def test_a_password_in_an_address_is_not_shown() -> None:
         load(**{"elasticsearch.url": "http://elastic:secret@host"})
     assert "secret" not in str(caught.value)
     assert load(**{"elasticsearch.url": "https://me:secret@es.example.org:9243/proxy"}).elasticsearch.url
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "slack", "url": "https://hooks example.org/secret?x"},
+        {"kind": "slack", "url": "https://a:1", "token": "secret"},
+        {"kind": "email", "password": "secret"},
+        "secret",
+    ],
+)
+def test_nothing_of_a_channel_is_shown_as_it_may_be_a_secret(wrong: object) -> None:
+    with pytest.raises(NewnormalError) as caught:
+        load(**{"notify.channels": {"night": wrong}})
+    assert "secret" not in str(caught.value)
+    assert "notify.channels.night" in caught.value.what
+    right = load(
+        **{
+            "notify.channels": {
+                "night": {"kind": "slack", "url": "https://hooks.example.org/services/secret?token=secret"}
+            }
+        }
+    )
+    assert "secret" not in f"{right!r} {right.model_dump_json()}"
 
 
 @pytest.mark.parametrize("name", ["kafka.bootstrap", "elasticsearch.url", "window.every"])

@@ -39,6 +39,7 @@ class Forwarder:
 
     def __init__(self, target: tuple[str, int]) -> None:
         self._target, self._open, self.swallow = target, set[socket.socket](), 0
+        self._lock = threading.Lock()
         self._listener = self._bind(0)
         self.port = self._listener.getsockname()[1]
 
@@ -72,8 +73,10 @@ class Forwarder:
     def _pump(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65_536):
-                if answers and self.swallow > 0:
-                    self.swallow -= 1
+                with self._lock:
+                    swallowed = answers and self.swallow > 0
+                    self.swallow -= swallowed
+                if swallowed:
                     break
                 sink.sendall(data)
         self._break(source)

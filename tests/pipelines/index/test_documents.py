@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from dataclasses import replace
@@ -72,6 +73,47 @@ def test_any_interleaving_of_revisions_over_batches_ends_with_the_last(
     assert {source["actual"] for source in found.values()} == {4.0}
 
 
+@servers
+def test_of_what_is_written_again_in_one_call_the_last_stays_over_all_connections(
+    client: Elasticsearch, config: SinkConfig
+) -> None:
+    """A job that went back to a savepoint writes the same revisions again, perhaps with other values."""
+    sink = Sink(replace(config, limits=Limits(connections=4, documents=5)))
+    again = [novelty(f"m{at % 40}", at // 200, actual=float(at)) for at in range(600)]
+    assert sink.write(again).rejected == ()
+    found = {source["host.name"]: source["actual"] for source in stored(client, config).values()}
+    assert found == {f"m{number}": 560.0 + number for number in range(40)}
+
+
+@servers
+def test_a_document_is_stored_alike_however_its_json_is_written(client: Elasticsearch, config: SinkConfig) -> None:
+    tree = json.loads(novelty("plain").raw)
+    named = {"entity" if name == "host.name" else name: value for name, value in tree.items()}
+    forms = {
+        "plain": json.dumps(tree).encode(),
+        "lines": json.dumps(tree, indent=1).encode(),
+        "space": b"  " + json.dumps(tree).encode() + b" \t",
+        "named": json.dumps(named).encode(),
+        "text": json.dumps(tree | {"record_score": "80"}).encode(),
+        "null": json.dumps(tree | {"event.ingested": None}).encode(),
+        "escaped": json.dumps(tree | {"event.ingested": None}).encode().replace(b"event.", b"event\\u002e"),
+        "said": json.dumps(tree | {"message": 'what "event.ingested" is'}).encode(),
+        "given": json.dumps(tree | {"event.ingested": 5}).encode(),
+    }
+    documents = [SinkDocument(raw.replace(b'"plain"', f'"{name}"'.encode())) for name, raw in forms.items()]
+    before = int(time.time() * 1000)
+    assert Sink(config).write(documents).rejected == ()
+    found = {source["host.name"]: source for source in stored(client, config).values()}
+    assert found.keys() == forms.keys()
+    times = {name: source.pop("event.ingested") for name, source in found.items()}
+    assert times.pop("given") == 5
+    assert all(before <= each <= time.time() * 1000 for each in times.values())
+    given = tree.items() - {("host.name", "plain")}
+    assert all(given <= {(k, v) for k, v in each.items() if k in tree} for each in found.values())
+
+
+_EVIDENCE = novelty("x", evidence={"point": 0.5}).raw
+
 POISON: dict[str, tuple[SinkDocument, str]] = {
     "not a number": (SinkDocument(b'{"record_score": NaN}'), "INVALID_JSON"),
     "not text": (SinkDocument(b"\xff\xfe\x00"), "INVALID_JSON"),
@@ -83,6 +125,10 @@ POISON: dict[str, tuple[SinkDocument, str]] = {
     "infinite score": (SinkDocument(novelty("x").raw.replace(b"80.0", b"1e999")), "INVALID_JSON"),
     "integer beyond 64 bits": (novelty("x", revision=2**70), "INVALID_RECORD"),
     "far future": (novelty("x", at=2**52), "TIME_OUT_OF_RANGE"),
+    "not a number among evidence": (SinkDocument(_EVIDENCE.replace(b"0.5", b"NaN")), "INVALID_JSON"),
+    "infinite evidence": (SinkDocument(_EVIDENCE.replace(b"0.5", b"1e999")), "INVALID_JSON"),
+    "half a character": (SinkDocument(_EVIDENCE.replace(b"point", b"\\ud800")), "INVALID_JSON"),
+    "a name twice": (SinkDocument(_EVIDENCE.replace(b"{", b'{"metric": "mem", ', 1)), "DOCUMENT_REFUSED"),
     "nameless evidence": (novelty("x", evidence={"": 1.0}), "DOCUMENT_REFUSED"),
     "negative revision": (novelty("x", revision=-7), "DOCUMENT_REFUSED"),
 }  # fmt: skip

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +17,7 @@ from elasticsearch import Elasticsearch
 from engine.spec.errors import NewnormalError
 from pipelines.jobs.index import Sink, SinkConfig, SinkOutcome, SinkStoppedError, backoff
 from pipelines.jobs.index.bulk import Limits
+from pipelines.jobs.index.partition import Partition
 from tests.pipelines.index.conftest import NOW, QUICK, Forwarder, novelty, servers, stored
 
 
@@ -104,6 +107,44 @@ def test_told_to_stop_it_stops_waiting() -> None:
     stop.set()
     thread.join(5)
     assert isinstance(result[0], SinkStoppedError)
+
+
+def test_told_to_stop_it_makes_no_request_that_was_not_under_way(config_of_a_silent_server: SinkConfig) -> None:
+    """A server that takes connections and never answers: each request takes its whole time."""
+    stop = threading.Event()
+    sink = Sink(
+        replace(config_of_a_silent_server, timeout_s=0.5, limits=Limits(connections=4, documents=10)), stop=stop
+    )
+    sink._partition = Partition("novelties", 0)  # as if the server had fallen silent after the start
+    thread, result = in_background(lambda: sink.write([novelty(f"{i}") for i in range(1_000)]))
+    thread.join(0.3)
+    stop.set()
+    thread.join(3)  # a lane has some 25 requests to make
+    assert not thread.is_alive()
+    assert isinstance(result[0], SinkStoppedError)
+
+
+def test_a_silent_server_does_not_keep_the_process_from_ending(config_of_a_silent_server: SinkConfig) -> None:
+    """As after Ctrl-C: a request that is under way may take its whole time."""
+    script = f"""
+import threading, time
+from pipelines.jobs.index import Sink, SinkConfig
+from pipelines.jobs.index.partition import Partition
+from tests.pipelines.index.conftest import novelty
+
+sink = Sink(SinkConfig({config_of_a_silent_server.url!r}, timeout_s=60.0))
+sink._partition = Partition("novelties", 0)
+threading.Thread(target=lambda: sink.write([novelty(str(i)) for i in range(20)]), daemon=True).start()
+time.sleep(0.3)
+sink.close()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+
+
+@pytest.fixture
+def config_of_a_silent_server() -> Iterator[SinkConfig]:
+    with socket.create_server(("127.0.0.1", 0), backlog=50) as silent:
+        yield SinkConfig(f"http://127.0.0.1:{silent.getsockname()[1]}", backoff=QUICK)
 
 
 def test_it_gives_up_when_asked_to() -> None:

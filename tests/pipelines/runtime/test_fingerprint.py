@@ -23,11 +23,16 @@ OTHER: dict[str, object] = {
     "watermark.out_of_orderness": "1h", "watermark.idle_after": "1h",
     "watermark.max_ahead": "1h", "watermark.earliest": "2020-01-01", "window.size": "30s", "window.every": "5s",
     "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.emit": "novel",
+    "detector.context_before": 6, "detector.context_after": 3, "detector.context_always": "a/*",
     "detector.timezone": "Asia/Kolkata", "detector.family": {"a*": "count"}, "console.host": "::1", "console.port": 1,
-    "console.hosts": "a", "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
+    "console.hosts": "a", "view.host": "::1", "view.port": 1, "view.hosts": "a", "view.windows": 1,
+    "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
     "kafka.retention": "1d", "archive.path": "elsewhere", "archive.every": "5m", "retention.indices": "1d",
     "retention.archive": "1d", "retention.late": "1d", "retention.every": "5m", "elasticsearch.incidents": "b",
     "incidents.score": 10.0, "incidents.series": 2, "incidents.together": "2m", "incidents.related": "5m",
+    "notify.rate": 1, "notify.per": "1m",
+    "notify.channels": {"a": {"kind": "webhook", "url": "http://b:1"}}, "notify.quiet": "22:00-07:00",
+    "notify.timezone": "Asia/Kolkata", "notify.breakthrough": "major", "notify.console": "http://b:1",
     "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",
 }  # fmt: skip
 """Another value of each setting."""

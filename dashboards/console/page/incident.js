@@ -1,0 +1,54 @@
+// One incident: what happened, where it probably began, and the onset of each series, drawn and linked to its plot.
+import { duration, el, metricName, num, time, words } from "./dom.js";
+import { plural, since, stateText } from "./incidents.js";
+import { incidentLink, noveltyLink } from "./place.js";
+
+const SHOWN = 60;
+
+export function showIncident(place, { now, incident, series }) {
+  const severity = el("span", { class: "severity", "data-severity": incident.severity }, `${incident.severity} ${incident["event.risk_score"]}`);
+  const more = [];
+  if (incident.note) more.push(el("p", { class: "where" }, `Remark: ${incident.note}`));
+  if (incident.merged_into) more.push(el("p", {}, "It turned out to be a part of ", el("a", { href: incidentLink(incident.merged_into) }, "another incident"), "."));
+  place.replaceChildren(
+    el("div", { class: "top" }, el("h2", {}, incident.message), severity),
+    el("p", { class: "where" }, `${since(incident, now)} · ${stateText(incident)} · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series, ${incident.open_series.toLocaleString("en")} of them novel now`),
+    ...more,
+    ...causes(incident.candidates ?? []),
+    ...onsets(incident, series, now),
+  );
+}
+
+function causes(candidates) {
+  if (!candidates.length) return [];
+  const items = candidates.map((it) => el("li", {},
+    el("b", {}, it.entity), ` ${metricName(it.metric)} · ${num(it.share * 100, 2)}% · from ${time(it.since)}`,
+    el("div", { class: "soft" }, it.reason)));
+  return [el("h3", {}, "Where it may have begun"), el("ol", { class: "causes" }, ...items)];
+}
+
+function onsets(incident, series, now) {
+  const title = el("h3", {}, "Series in the order of their onsets");
+  if (!series.length) {
+    const why = "None of its novelties is in the index (any more). They may have been taken back by a revision, or the index keeps them for a shorter time.";
+    return [title, el("p", { class: "hint" }, why)];
+  }
+  const start = incident["event.start"], end = incident["event.end"] ?? Math.max(now, incident.updated);
+  const span = Math.max(1, end - start);
+  const rows = series.slice(0, SHOWN).map((it) => onset(it, start, span));
+  const list = el("div", { class: "onsets" }, ...rows);
+  const left = incident.series_count - rows.length;
+  return [title, list, ...(left > 0 ? [el("p", { class: "soft" }, `${left.toLocaleString("en")} more series are not listed.`)] : [])];
+}
+
+function onset(it, start, span) {
+  const from = Math.max(start, it.since ?? it["@timestamp"]);
+  const mark = el("i", { "data-kind": it.kind });
+  mark.style.marginLeft = `${Math.min(99, (100 * (from - start)) / span)}%`;
+  return el("a", { href: noveltyLink(it._id), title: `${time(from)} UTC` },
+    el("span", { class: "after" }, from === start ? "first" : `+${duration(from - start)}`),
+    el("span", { class: "name" }, el("b", {}, it["host.name"]), ` ${metricName(it.metric)}`),
+    el("span", { class: "kind", "data-kind": it.kind }, words(it.kind)),
+    el("span", { class: "n" }, num(it.highest, 3)),
+    el("span", { class: "line", "aria-hidden": "true" }, mark));
+}

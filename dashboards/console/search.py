@@ -1,0 +1,65 @@
+"""Searches in Elasticsearch, whose failures have a stable code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elastic_transport import TransportError
+from elasticsearch import ApiError, Elasticsearch
+
+from engine.spec.errors import NewnormalError
+
+Document = dict[str, Any]
+
+REFUSED = "ELASTICSEARCH_QUERY_REFUSED"
+
+_BUSY = frozenset({408, 429})
+_FORBIDDEN = frozenset({401, 403})
+
+
+class Search:
+    """The connection of the console to one Elasticsearch.
+
+    Args:
+        url: ``http://host:port``; empty: there is none, as where own jobs run, and nothing is found.
+    """
+
+    def __init__(self, url: str) -> None:
+        some: dict[str, Any] = {"request_timeout": 10, "max_retries": 1, "retry_on_timeout": False}
+        self._client = Elasticsearch(url, **some) if url else None
+
+    def answer(self, index: str, **request: Any) -> Document:
+        """The answer to one search; an index that does not exist yet has no documents.
+
+        Raises:
+            NewnormalError: ``ELASTICSEARCH_UNREACHABLE``, ``ELASTICSEARCH_REFUSED`` if it wants another account, or
+                ``ELASTICSEARCH_QUERY_REFUSED``.
+        """
+        if self._client is None:
+            return {"hits": {"hits": []}}
+        try:
+            found = self._client.search(index=index, ignore_unavailable=True, allow_no_indices=True, **request)
+        except (TransportError, ApiError) as error:
+            now = "nothing is shown until it answers"
+            raise NewnormalError(_code(error), str(error)[:1_000], "elasticsearch.url", now=now) from None
+        return dict(found.body)
+
+    def documents(self, index: str, **request: Any) -> list[Document]:
+        """The documents that a search finds, each with its `_id`; raises what `answer` raises."""
+        return [{"_id": hit["_id"], **hit["_source"]} for hit in self.answer(index, **request)["hits"]["hits"]]
+
+    def close(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:
+            self._client.close()
+
+
+def within(**bounds: int) -> Document:
+    """The condition that ``@timestamp`` (epoch ms) lies within bounds: ``gte``, ``gt``, ``lte``, ``lt``."""
+    return {"range": {"@timestamp": {**bounds, "format": "epoch_millis"}}}
+
+
+def _code(error: TransportError | ApiError) -> str:
+    if isinstance(error, TransportError) or error.status_code in _BUSY or error.status_code >= 500:
+        return "ELASTICSEARCH_UNREACHABLE"
+    return "ELASTICSEARCH_REFUSED" if error.status_code in _FORBIDDEN else REFUSED

@@ -1,0 +1,52 @@
+"""Instants, durations, sizes and numbers in few characters, for tables in a terminal."""
+
+from __future__ import annotations
+
+from engine.spec.duration import iso
+
+
+def clock_time(ms: int, now: int) -> str:
+    """An instant, UTC: the time of day, with its date where it is not of the last or next twelve hours.
+
+    >>> clock_time(0, 1_000), clock_time(0, 86_400_000)
+    ('00:00:00', '1970-01-01 00:00:00')
+    """
+    text = iso(ms)[:19].replace("T", " ")
+    return text[11:] if abs(now - ms) < 43_200_000 else text
+
+
+def duration(ms: int) -> str:
+    """A duration, short.
+
+    >>> duration(90), duration(2_500), duration(600_000), duration(10_800_000)
+    ('90 ms', '2.5 s', '10 min', '3.0 h')
+    """
+    if abs(ms) < 1_000:
+        return f"{ms} ms"
+    if abs(ms) < 120_000:
+        return f"{ms / 1_000:.1f} s"
+    if abs(ms) < 7_200_000:
+        return f"{ms / 60_000:.0f} min"
+    return f"{ms / 3_600_000:.1f} h" if abs(ms) < 172_800_000 else f"{ms / 86_400_000:,.0f} d"
+
+
+def size(value: float) -> str:
+    """Bytes, short.
+
+    >>> size(48_200_000)
+    '48.2 MB'
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1_000:
+            return f"{value:.3g} {unit}"
+        value /= 1_000
+    return f"{value:.3g} TB"
+
+
+def number(value: float | None) -> str:
+    """Four significant digits.
+
+    >>> number(0.0042), number(None)
+    ('0.0042', '–')
+    """
+    return "–" if value is None else f"{value:,.4g}"

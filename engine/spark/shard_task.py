@@ -1,0 +1,70 @@
+"""What a Python worker does with the rows of one shard in one micro-batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import MapState
+
+from engine.runtime.intake import KAFKA, read
+from engine.runtime.map_side import joined
+from engine.runtime.shard import ShardOperator, Stats
+from engine.spark.bundles import bundled
+from engine.spec.job import Job
+from engine.state import initial
+from engine.state.segments import Segments
+
+
+class SparkSegments(Segments):
+    """Segments in Spark's map state. Each call is a round trip to the JVM, so values are read and written once."""
+
+    def __init__(self, state: MapState) -> None:
+        self.state = state
+
+    def get(self, name: str) -> bytes | None:
+        value = self.state.getValue((name,))
+        return bytes(value[0]) if value is not None else None
+
+    def put(self, name: str, value: bytes) -> None:
+        self.state.updateValue((name,), (value,))
+
+    def remove(self, name: str) -> None:
+        self.state.removeKey((name,))
+
+
+def processed(
+    job: Job, shards: int, checkpoint: Path | None, state: MapState, rows: Iterator[pd.DataFrame]
+) -> pd.DataFrame:
+    """Processes the rows of one shard; returns its bundled messages.
+
+    Args:
+        job: The job.
+        shards: Number of shards.
+        checkpoint: The checkpoint, if it has an initial state; otherwise ``None``.
+        state: The shard's state.
+        rows: Kafka rows, or blobs of the map side, with the number of the shard.
+    """
+    began = time.perf_counter()
+    frame = pd.concat(rows)
+    shard = int(frame["shard"].iloc[0])
+    if job.direct(shards):
+        rows_in_order = frame.sort_values(["topic", "partition", "offset"])
+        table = pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)
+        intake = read(job, [table], shard)
+    else:
+        intake = joined(zip(frame["kind"], frame["value"], strict=True))
+    decoded = time.perf_counter()
+    segments = SparkSegments(state)
+    if checkpoint:
+        initial.take_over(segments, checkpoint, shard)
+    messages = list(ShardOperator(job, shard, shards).run(intake, segments))
+    reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
+    (last,) = messages[-1]
+    stats = replace(Stats.of(last), map_ms=intake.map_ms, read_ms=reading, operator_ms=operated)
+    messages[-1] = stats.message()
+    return bundled(messages)

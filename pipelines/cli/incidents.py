@@ -1,0 +1,156 @@
+"""`newnormal incidents`: lists, shows and acknowledges incidents. `pipelines.query.incidents` does the work."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.explain.printing import visible
+from engine.spec.duration import iso
+from pipelines.cli import rows
+from pipelines.cli.options import AsJson, Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.cli.shown import shown
+from pipelines.contracts.records import Incident
+from pipelines.contracts.settings import Settings, load
+from pipelines.query import incidents as stored
+
+app = typer.Typer(
+    help="List and show incidents, and say that you look after one; see docs/incidents.md.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+As = Annotated[str | None, typer.Option("--as", help="Version of the chain. Default: the one that readers see.")]
+Id = Annotated[str, typer.Argument(help="Id of the incident, or the beginning of it.")]
+By = Annotated[str | None, typer.Option(help="Your name. Default: that of your account on this machine.")]
+Note = Annotated[str, typer.Option(help="A remark of yours.")]
+
+_COLUMNS = {"id": False, "status": False, "severity": False, "start": False, "machines": True, "message": False}
+
+
+@app.command("list")
+def list_(
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are resolved or merged.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most, the last opened first.")] = 50,
+    as_json: AsJson = False,
+    version: As = None,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """List the incidents that are not over."""
+    settings = _settings(version, kafka, elasticsearch, namespace, state_dir)
+    found = [each for each in stored.incidents(settings) if everything or each.status in stored.STANDING][:limit]
+    if as_json:
+        for each in found:
+            typer.echo(rows.of_record(each))
+    elif found:
+        rows.show(_COLUMNS, [_row(each) for each in found])
+    else:
+        typer.echo("no incidents" if everything else "no open incidents; --all also shows those that are over")
+
+
+@app.command()
+def show(
+    incident: Id,
+    as_json: AsJson = False,
+    version: As = None,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Show one incident: where it may have begun, and the machines and metrics concerned."""
+    settings = _settings(version, kafka, elasticsearch, namespace, state_dir)
+    found = stored.named(stored.incidents(settings), incident)
+    if as_json:
+        typer.echo(rows.of_record(found))
+        return
+    until = f" to {iso(found.end)}" if found.end is not None else ", and lasts"
+    parts = {
+        "message": found.message,
+        "state": _state(found),
+        "severity": f"{found.severity} ({found.severity_score})",
+        "time": f"{iso(found.start)}{until}; first reported at {iso(found.opened)}",
+        "novel": f"{found.series_count} series of {found.machine_count} machines, {found.open_series} of them still",
+        "note": found.note or "",
+    }
+    rows.block(f"incident {found.id}", parts)
+    _table("where it may have begun", [(c.entity, c.metric, f"{c.share:.0%}", c.reason) for c in found.candidates])
+    _table("machines", [(m.entity, iso(m.since), f"{m.series} series", f"{m.record_score}") for m in found.machines])
+    _table("metrics", [(m.metric, f"{m.machines} machines", f"{m.record_score}") for m in found.metrics])
+
+
+@app.command()
+def acknowledge(
+    incident: Id,
+    note: Note = "",
+    by: By = None,
+    version: As = None,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Say that you look after an incident. It stays acknowledged until it is resolved; see [bold]release[/bold]."""
+    settings = _settings(version, kafka, elasticsearch, namespace, state_dir)
+    found = stored.named(stored.incidents(settings), incident)
+    given = stored.acknowledge(settings, found, _now(), by=_account() if by is None else by, note=note)
+    typer.echo(visible(f"incident {given.incident} is acknowledged by {given.by or 'nobody by name'}"))
+
+
+@app.command()
+def release(
+    incident: Id,
+    by: By = None,
+    version: As = None,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Take an acknowledgement back: the incident is open again."""
+    settings = _settings(version, kafka, elasticsearch, namespace, state_dir)
+    found = stored.named(stored.incidents(settings), incident)
+    given = stored.acknowledge(settings, found, _now(), by=_account() if by is None else by, active=False)
+    typer.echo(visible(f"the acknowledgement of incident {given.incident} is taken back"))
+
+
+def _settings(
+    version: str | None, kafka: str | None, elasticsearch: str | None, namespace: str | None, state_dir: Path | None
+) -> Settings:
+    return shown(load(**overrides(kafka, elasticsearch, state_dir, namespace)), version)
+
+
+def _row(found: Incident) -> list[object]:
+    return [found.id, _state(found), found.severity, found.start, found.machine_count, found.message]
+
+
+def _state(found: Incident) -> str:
+    if found.merged_into:
+        return f"merged into {found.merged_into}"
+    return f"{found.status} by {found.acknowledged_by}" if found.acknowledged_by else found.status
+
+
+def _table(title: str, lines: Sequence[Sequence[str]]) -> None:
+    if lines:
+        typer.echo(title)
+        for line in lines:
+            typer.echo(visible("  " + "  ".join(line)))
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # an account without a name, as in some containers
+        return ""
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,57 @@
+"""`newnormal notify`: tells people of incidents, and tries the channels. `pipelines.notify` does the work."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from deploy.embedded.services import running
+from engine.explain.printing import visible
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import load
+
+app = typer.Typer(
+    help="Tell people of incidents: webhook, Slack, Alertmanager, e-mail; see docs/notifications.md.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@app.command()
+def run(
+    version: Annotated[
+        str | None, typer.Option("--as", help="Version of the chain. Default: the one that readers see.")
+    ] = None,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Tell all channels of the settings of incidents, until Ctrl-C."""
+    from pipelines.notify.running import Notifier  # noqa: PLC0415  Kafka and servers: only for this command
+
+    settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
+    settings = running(settings, elasticsearch=version is None)
+    notifier = Notifier(settings, version)
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+
+    def ready(name: str) -> None:
+        typer.echo(visible(f"telling {', '.join(settings.notify.channels)} of incidents of {name} (Ctrl-C ends it)"))
+
+    try:
+        notifier.run(stopped, ready)
+    finally:
+        notifier.close()
+
+
+@app.command()
+def test(channel: Annotated[str, typer.Argument(help="Name of the channel.")]) -> None:
+    """Send a test message to a channel, and say what it answered."""
+    from pipelines.notify.trial import try_channel  # noqa: PLC0415  as above
+
+    typer.echo(visible(try_channel(channel, load().notify)))

@@ -1,0 +1,69 @@
+"""`newnormal view`: serves the state view: what the detector believes of each series, and the last windows of each."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from deploy.embedded.services import running
+from engine.spec.errors import NewnormalError
+from pipelines.cli.log_output import configure
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import load
+
+_PART = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
+
+
+def view(
+    version: Annotated[
+        str | None, typer.Option("--as", help="Version of the chain. Default: the one that readers see.")
+    ] = None,
+    part: Annotated[
+        str, typer.Option(help="Part of the partitions that this process has, e.g. 2/3: the second of three.")
+    ] = "1/1",
+    peer: Annotated[
+        list[str] | None, typer.Option(help="URL of each part, in order; questions go on to the part that knows.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on. Default: view.host.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port; if it is taken, the next free one. Default: view.port.")
+    ] = None,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    namespace: Namespace = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Serve what the detector believes of each series over HTTP, until Ctrl-C."""
+    from dashboards.console.server import address, listening  # noqa: PLC0415  the web server is heavy: only for this
+    from pipelines.query.view.follower import Follower  # noqa: PLC0415
+    from pipelines.query.view.part import Part  # noqa: PLC0415
+    from pipelines.query.view.serving import Served, serve_view  # noqa: PLC0415
+    from pipelines.versions.promotion import shown_version  # noqa: PLC0415
+    from pipelines.versions.registry import Registry  # noqa: PLC0415
+
+    given = overrides(kafka, elasticsearch, state_dir, namespace) | {"view.host": host, "view.port": port}
+    parts = _PART.fullmatch(part)
+    if not parts or int(parts[1]) > int(parts[2]):
+        raise NewnormalError("USAGE_INVALID", f"{part!r} is no part", "--part", "e.g. 2/3", "nothing was started")
+    if peer and len(peer) != int(parts[2]):
+        what = f"{len(peer)} URLs, but {parts[2]} parts"
+        raise NewnormalError("USAGE_INVALID", what, "--peer", "the URL of each part, in order", "nothing was started")
+    settings = running(load(**given), elasticsearch=version is None)
+    name = version or shown_version(settings) or "v1"
+    mine = settings.of(Registry(settings).get(name).names)
+    follower = Follower(mine, Part(int(parts[1]), int(parts[2])))
+    whole = None if version else settings
+    served = Served(mine, whole, follower.partitions, follower.part, follower.folder, configure, tuple(peer or ()))
+    try:
+        listener = listening(settings.view.host, settings.view.port, "view")
+    except NewnormalError:
+        follower.close()
+        raise
+    url = address(listener)
+
+    def ready() -> None:
+        typer.echo(f"state view of {name} at {url} (Ctrl-C ends it); /openapi.json describes it")
+
+    serve_view(follower, served, listener, ready)

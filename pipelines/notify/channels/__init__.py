@@ -1,0 +1,1 @@
+"""The channels: each sends a message to one kind of receiver."""

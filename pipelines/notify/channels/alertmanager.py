@@ -1,0 +1,72 @@
+"""Sends incidents to Prometheus' Alertmanager (API v2), which groups, silences and forwards them by its own rules."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import Any
+
+from engine.spec.duration import iso
+from pipelines.contracts.notify_settings import AlertmanagerChannel, NotifySettings
+from pipelines.contracts.records.incident import Severity
+from pipelines.notify.channels.http import post
+from pipelines.notify.message import Message, link, single
+from pipelines.notify.news import News
+
+_STANDS_MS = 3_600_000
+"""An alert ends by itself so long after it was last sent, milliseconds; `repeat` sends it again long before."""
+
+_TEST_STANDS_MS = 60_000
+"""The same for the alert of a test."""
+
+
+class AlertmanagerSender:
+    """Sends each incident as one alert. Its labels, by which Alertmanager knows it, have the severity.
+
+    Args:
+        name: Name of the channel.
+        channel: Its settings.
+        settings: The settings of notifications.
+    """
+
+    limited, repeats = False, True
+
+    def __init__(self, name: str, channel: AlertmanagerChannel, settings: NotifySettings) -> None:
+        self._name, self._channel, self._settings = name, channel, settings
+
+    def escape(self, text: str) -> str:
+        """The text: annotations are plain."""
+        return text
+
+    def send(self, message: Message) -> str:
+        """Posts the alerts. An alert of another severity that was sent before ends."""
+        alerts = []
+        for each in message.news:
+            ended = each.state == "resolved"
+            if each.before and each.before.severity != each.incident.severity and each.before.state != "silent":
+                alerts.append(self._alert(each, message, each.before.severity, ended=True))
+            alerts.append(self._alert(each, message, each.incident.severity, ended))
+        return self._post(alerts)
+
+    def repeat(self, lasting: Collection[News]) -> None:
+        """Posts incidents that last again, so that their alerts do not end."""
+        if lasting:
+            severe = [(each, each.before.severity if each.before else each.incident.severity) for each in lasting]
+            messages = {each.id: single(each, self._channel, self._settings, "") for each in lasting}
+            self._post([self._alert(each, messages[each.id], severity, ended=False) for each, severity in severe])
+
+    def _post(self, alerts: list[dict[str, Any]]) -> str:
+        return post(self._name, self._channel, alerts, {}, "/api/v2/alerts")
+
+    def _alert(self, news: News, message: Message, severity: Severity, ended: bool) -> dict[str, Any]:
+        found, now = news.incident, int(time.time() * 1000)
+        labels = {"alertname": "NewnormalIncident", "incident": found.id, "site": found.site, "severity": severity}
+        address, test = link(found, self._settings), message.state == "test"
+        stands = _TEST_STANDS_MS if test else _STANDS_MS
+        return {
+            "labels": labels | ({"alertname": "NewnormalTest"} if test else {}),
+            "annotations": {"summary": message.title, "description": message.text},
+            "startsAt": iso(found.start),
+            "endsAt": iso(max(now, found.start + 1) if ended else now + stands),
+            **({"generatorURL": address} if address else {}),
+        }

@@ -1,0 +1,111 @@
+"""Sends JSON over HTTP, and says what a receiver's answer means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+
+from engine.explain.printing import visible
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.notify_settings import AlertmanagerChannel, SlackChannel, WebhookChannel
+from pipelines.contracts.setting_types import is_web_address
+from pipelines.notify.channels.sending import TIMEOUT, SendError
+from pipelines.notify.secrets import secret
+
+_OF_THE_MESSAGE = (400, 413, 422)
+"""Statuses that say that this message is wrong, not the account, the address or the server."""
+
+_SHOWN = 200
+_MOST_SECONDS = 300.0
+
+
+def post(
+    name: str,
+    channel: WebhookChannel | SlackChannel | AlertmanagerChannel,
+    body: object,
+    headers: Mapping[str, str],
+    path: str = "",
+) -> str:
+    """Posts JSON; returns the receiver and its answer, without secrets.
+
+    Args:
+        name: Name of the channel.
+        channel: Its settings.
+        body: What is written as JSON.
+        headers: Further headers.
+        path: Added to the channel's URL.
+
+    Raises:
+        SendError: If it was not taken.
+        NewnormalError: ``NOTIFY_SECRET``.
+    """
+    url, key = target(name, channel)
+    sent = {"Content-Type": "application/json", "User-Agent": "newnormal", **headers}
+    sent |= {"Authorization": key} if key else {}
+    where = f"channel {name}, {_shown(url)}"
+    try:
+        answer = httpx.post(
+            url.rstrip("/") + path if path else url, content=orjson.dumps(body), headers=sent, timeout=TIMEOUT
+        )
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, UnicodeError) as error:
+        raise SendError("NOTIFY_UNREACHABLE", _without(str(error) or type(error).__name__, url, key), where) from None
+    said = f"{answer.status_code} {_without(visible(answer.text[:_SHOWN]), url, key)}".strip()
+    if answer.is_success:
+        return f"{where} answered {said}"
+    busy = answer.status_code in (408, 425, 429) or answer.status_code >= 500
+    raise SendError(
+        "NOTIFY_UNREACHABLE" if busy else "NOTIFY_REFUSED", f"it answered {said}", where,
+        hopeless=answer.status_code in _OF_THE_MESSAGE, after=_after(answer),
+    )  # fmt: skip
+
+
+def target(name: str, channel: WebhookChannel | SlackChannel | AlertmanagerChannel) -> tuple[str, str | None]:
+    """The URL of a channel, and the value of the header ``Authorization`` if there is one.
+
+    Raises:
+        NewnormalError: ``NOTIFY_SECRET``.
+    """
+    key = secret(f"notify.channels.{name}.authorization", channel.authorization_file, channel.authorization_variable)
+    return _url(name, channel), key
+
+
+def _url(name: str, channel: WebhookChannel | SlackChannel | AlertmanagerChannel) -> str:
+    if channel.url is not None:
+        return channel.url.get_secret_value()
+    where = f"notify.channels.{name}.url"
+    found = secret(where, channel.url_file, channel.url_variable) or ""
+    try:
+        fine = is_web_address(found)
+    except ValueError:
+        fine = False
+    if not fine:
+        raise NewnormalError(
+            "NOTIFY_SECRET", "what is there is no URL", where, "http://host or https://host, with a path"
+        )
+    return found
+
+
+def _shown(url: str) -> str:
+    """Scheme, host and port: the rest of a URL may be a secret.
+
+    >>> _shown("https://me:word@hooks.example.org/services/secret")
+    'https://hooks.example.org'
+    """
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _without(text: str, url: str, key: str | None) -> str:
+    """A text without the URL and the key, should a receiver repeat them."""
+    parts = urlsplit(url)
+    for hidden in filter(None, (url, parts.query, parts.path if len(parts.path) > 1 else "", parts.password, key)):
+        text = text.replace(hidden, "***")
+    return text[:_SHOWN]
+
+
+def _after(answer: httpx.Response) -> float | None:
+    text = answer.headers.get("Retry-After", "")
+    return min(float(text), _MOST_SECONDS) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -1,0 +1,55 @@
+"""What all channels share: how they send, and how they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from engine.spec.errors import NewnormalError
+from pipelines.notify.message import Message
+from pipelines.notify.news import News
+
+TIMEOUT = 10.0
+"""How long a receiver may take to answer, seconds."""
+
+
+class SendError(NewnormalError):
+    """A message did not arrive, or may not have arrived.
+
+    Args:
+        code: ``NOTIFY_UNREACHABLE`` or ``NOTIFY_REFUSED``.
+        what: What the receiver answered, without secrets.
+        where: The receiver, without secrets.
+        hopeless: True if this very message will never be taken, so that sending it again is of no use.
+        after: Seconds after which the receiver wants to be asked again; ``None``: it does not say.
+    """
+
+    def __init__(self, code: str, what: str, where: str, *, hopeless: bool = False, after: float | None = None) -> None:
+        super().__init__(code, what, where, "an answer that says that it was taken")
+        self.hopeless, self.after = hopeless, after
+
+
+class Sender(Protocol):
+    """Sends messages to one receiver.
+
+    Attributes:
+        limited: Whether quiet hours and the rate apply. They do not if the receiver has its own.
+        repeats: Whether the receiver must be told again and again of what lasts.
+    """
+
+    limited: bool
+    repeats: bool
+
+    def escape(self, text: str) -> str:
+        """Makes a text harmless where the receiver would take parts of it for markup."""
+
+    def send(self, message: Message) -> str:
+        """Sends a message; returns what the receiver answered.
+
+        Raises:
+            SendError: If it was not taken.
+            NewnormalError: ``NOTIFY_SECRET``.
+        """
+
+    def repeat(self, lasting: Collection[News]) -> None:
+        """Tells again of incidents that last. Raises as `send`."""

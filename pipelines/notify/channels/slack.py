@@ -1,0 +1,46 @@
+"""Sends messages to Slack's incoming webhooks, and to what takes the same: Mattermost, Rocket.Chat and others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pipelines.contracts.notify_settings import SlackChannel
+from pipelines.notify.channels.http import post
+from pipelines.notify.message import Message
+from pipelines.notify.news import News
+
+_COLORS = {"warning": "#7a7a7a", "minor": "#c9a400", "major": "#e07b00", "critical": "#c62828"}
+_OVER = "#2e7d32"
+
+
+class SlackSender:
+    """Sends each message as a title and an attachment whose colour says how severe it is.
+
+    Args:
+        name: Name of the channel.
+        channel: Its settings.
+    """
+
+    limited, repeats = True, False
+
+    def __init__(self, name: str, channel: SlackChannel) -> None:
+        self._name, self._channel = name, channel
+
+    def escape(self, text: str) -> str:
+        """Escapes what Slack takes for links and for names of people who are to be called.
+
+        >>> SlackSender("a", SlackChannel(kind="slack", url="https://a")).escape("<!channel> & more")
+        '&lt;!channel&gt; &amp; more'
+        """
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+    def send(self, message: Message) -> str:
+        """Posts the message; the deduplication id is in the last line of the attachment."""
+        worst = max(message.news, key=lambda each: each.rank).incident.severity
+        over = all(each.state == "resolved" for each in message.news)
+        attachment = {"color": _OVER if over else _COLORS[worst], "text": message.text, "footer": message.id}
+        body = {"text": message.title, "attachments": [{**attachment, "fallback": message.title}]}
+        return post(self._name, self._channel, body, {})
+
+    def repeat(self, lasting: Collection[News]) -> None:
+        """Nothing: a chat is told once."""

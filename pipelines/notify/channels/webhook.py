@@ -1,0 +1,45 @@
+"""Sends messages as JSON to any URL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import orjson
+
+from pipelines.contracts.notify_settings import NotifySettings, WebhookChannel
+from pipelines.notify.channels.http import post
+from pipelines.notify.message import Message, link
+from pipelines.notify.news import News
+
+
+class WebhookSender:
+    """Sends each message as one JSON object: docs/notifications.md has its fields.
+
+    Args:
+        name: Name of the channel.
+        channel: Its settings.
+        settings: The settings of notifications.
+    """
+
+    limited, repeats = True, False
+
+    def __init__(self, name: str, channel: WebhookChannel, settings: NotifySettings) -> None:
+        self._name, self._channel, self._settings = name, channel, settings
+
+    def escape(self, text: str) -> str:
+        """The text: JSON needs no more."""
+        return text
+
+    def send(self, message: Message) -> str:
+        """Posts the message; the deduplication id is also in the header ``Idempotency-Key``."""
+        body: dict[str, Any] = {"id": message.id, "state": message.state, "title": message.title, "text": message.text}
+        body |= {"incidents": [self._incident(each) for each in message.news]}
+        return post(self._name, self._channel, body, {"Idempotency-Key": message.id})
+
+    def _incident(self, news: News) -> dict[str, Any]:
+        known = {"id": news.id, "state": news.state, "incident": orjson.loads(news.incident.to_json())}
+        return known | ({"link": link(news.incident, self._settings)} if self._settings.console else {})
+
+    def repeat(self, lasting: Collection[News]) -> None:
+        """Nothing: a webhook is told once."""

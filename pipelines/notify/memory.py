@@ -1,0 +1,186 @@
+"""What the notifying process knows, on disk: incidents, how far the topic was read, what was said to each channel.
+
+Each change is one atomic write. Several threads use it, one at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Incident
+from pipelines.notify.news import Said, silent
+from pipelines.query.view.database import Database
+
+_INCIDENT, _OFFSET, _SAID, _BEGAN, _SENT, _READ = b"i\0", b"o\0", b"s\0", b"b\0", b"t\0", b"r\0"
+_KEPT_MS = 30 * 86_400_000
+"""An incident that is over is forgotten so long after its last message was read, milliseconds."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An incident as it was last read.
+
+    Attributes:
+        incident: The incident.
+        topic: The topic that it was read from.
+        read: When, epoch milliseconds.
+    """
+
+    incident: Incident
+    topic: str
+    read: int
+
+    def stored(self) -> bytes:
+        """The value in the database."""
+        return orjson.dumps([self.topic, self.read, self.incident.to_json().decode()])
+
+    @classmethod
+    def of(cls, value: bytes) -> Known:
+        """The inverse of `stored`."""
+        topic, read, text = orjson.loads(value)
+        return cls(Incident.from_json(text), topic, read)
+
+
+class Memory:
+    """The database of one namespace, in a folder that one process has open.
+
+    Args:
+        folder: The folder.
+        channels: Names of the channels.
+
+    Raises:
+        NewnormalError: ``NOTIFY_UNUSABLE`` if another process has the folder open.
+    """
+
+    def __init__(self, folder: Path, channels: Iterable[str]) -> None:
+        try:
+            self._database = Database(folder)
+        except NewnormalError as error:
+            accepted = "a folder that no other `newnormal notify run` has open"
+            raise NewnormalError("NOTIFY_UNUSABLE", error.what, error.where, accepted, "nothing was started") from None
+        self._lock = threading.Lock()
+        rows = [Known.of(value) for _, value in self._database.scan(_INCIDENT)]
+        self._incidents = {(each.topic, each.incident.id): each for each in rows}
+        self._said = {
+            name: {key[len(_said(name)) :].decode(): Said.of(value) for key, value in self._database.scan(_said(name))}
+            for name in channels
+        }
+        sent = {name: self._database.get(_SENT + name.encode()) for name in self._said}
+        self._sent: dict[str, list[int]] = {name: orjson.loads(value) if value else [] for name, value in sent.items()}
+
+    def offsets(self, topic: str) -> dict[int, int]:
+        """The offset of the next message to read of each partition of a topic that was read before."""
+        prefix = _OFFSET + topic.encode() + b"\0"
+        return {int(key[len(prefix) :]): int(value) for key, value in self._database.scan(prefix)}
+
+    def take(self, topic: str, found: Iterable[Incident], offsets: Mapping[int, int], now: int) -> None:
+        """Stores incidents that were read, and how far the topic was read. Of two revisions the higher one counts."""
+        with self._lock:
+            new: dict[tuple[str, str], Known] = {}
+            for each in found:
+                key = topic, each.id
+                old = new.get(key) or self._incidents.get(key)
+                if old is None or old.incident.revision <= each.revision:
+                    new[key] = Known(each, topic, now)
+            puts = [(_row(*key), each.stored()) for key, each in new.items()]
+            puts += [(_OFFSET + topic.encode() + b"\0%d" % at, b"%d" % offset) for at, offset in offsets.items()]
+            self._database.write(puts)
+            self._incidents.update(new)
+
+    def restart(self, topic: str) -> None:
+        """Forgets a topic that was made anew: its incidents, and how far it was read."""
+        with self._lock:
+            prefix = _OFFSET + topic.encode() + b"\0"
+            rows = [key for key in self._incidents if key[0] == topic]
+            keys = [*(key for key, _ in self._database.scan(prefix)), *(_row(*key) for key in rows)]
+            self._database.write([], [*keys, _READ + topic.encode()])
+            for key in rows:
+                del self._incidents[key]
+
+    def begin(self, topic: str) -> None:
+        """Is called when a topic was read to its end: a channel is not told of what was over before it began.
+
+        That is so for a new channel, and for all channels if the topic was never read to its end before.
+        """
+        with self._lock:
+            first = self._database.get(_READ + topic.encode()) is None
+            puts = [(_READ + topic.encode(), b"1")]
+            for name, said in self._said.items():
+                if first or self._database.get(_BEGAN + name.encode()) is None:
+                    mine = [i for (of, i) in self._incidents if of == topic and i not in said]
+                    past = {i: silent(self._incidents[topic, i].incident) for i in mine}
+                    over = {i: each for i, each in past.items() if each}
+                    puts += [(_said(name) + i.encode(), each.stored()) for i, each in over.items()]
+                    puts.append((_BEGAN + name.encode(), b"1"))
+                    said.update(over)
+            self._database.write(puts)
+
+    def incidents(self, topic: str) -> tuple[list[Incident], list[Incident]]:
+        """The incidents of a topic, and those of other topics that are not in this one."""
+        with self._lock:
+            known = list(self._incidents.values())
+        mine = {each.incident.id: each.incident for each in known if each.topic == topic}
+        others = {each.incident.id: each.incident for each in known if each.incident.id not in mine}
+        return list(mine.values()), list(others.values())
+
+    def said(self, channel: str) -> dict[str, Said]:
+        """What a channel was told last of each incident."""
+        with self._lock:
+            return dict(self._said[channel])
+
+    def sent(self, channel: str) -> list[int]:
+        """When a channel got its last messages, epoch milliseconds."""
+        with self._lock:
+            return list(self._sent[channel])
+
+    def say(self, channel: str, said: Mapping[str, Said], now: int, most: int) -> None:
+        """Stores that a channel was told of incidents, by id, in one message.
+
+        Args:
+            channel: Name of the channel.
+            said: What it was told.
+            now: The present, epoch milliseconds.
+            most: How many times of messages are kept.
+        """
+        with self._lock:
+            sent = [*self._sent[channel], now][-most:]
+            puts = [(_said(channel) + name.encode(), each.stored()) for name, each in said.items()]
+            self._database.write([*puts, (_SENT + channel.encode(), orjson.dumps(sent))])
+            self._said[channel].update(said)
+            self._sent[channel] = sent
+
+    def forget(self, now: int) -> None:
+        """Forgets incidents that were over long ago."""
+        with self._lock:
+            over = {
+                key: each.incident.status in ("resolved", "merged") and each.read < now - _KEPT_MS
+                for key, each in self._incidents.items()
+            }
+            names = {name for _, name in over} - {name for (_, name), old in over.items() if not old}
+            rows = [key for key in over if key[1] in names]
+            keys = [_said(channel) + name.encode() for channel in self._said for name in names]
+            self._database.write([], [*keys, *(_row(*key) for key in rows)])
+            for key in rows:
+                del self._incidents[key]
+            for said in self._said.values():
+                for name in names:
+                    said.pop(name, None)
+
+    def close(self) -> None:
+        """Closes the folder."""
+        with self._lock:
+            self._database.close()
+
+
+def _row(topic: str, incident: str) -> bytes:
+    return _INCIDENT + topic.encode() + b"\0" + incident.encode()
+
+
+def _said(channel: str) -> bytes:
+    return _SAID + channel.encode() + b"\0"

@@ -1,0 +1,119 @@
+"""Messages: what is said of one incident, or of several in a summary, as a title and a text made from templates."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from string import Template
+
+from engine.explain.printing import visible
+from engine.spec.duration import iso
+from pipelines.contracts.notify_settings import Channel, NotifySettings
+from pipelines.contracts.records import Incident
+from pipelines.notify.news import News
+
+TITLE = "[$severity] $state: $message"
+TEXT = """$message
+
+severity: $severity ($score)
+time: $start to $end
+probably began at: $cause ($reason)
+machines ($machine_count): $machines
+novel series: $series_count
+$acknowledged_by
+$note
+$link"""
+_SHOWN = 10
+"""How many machines, or incidents of a summary, are named."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a channel is sent.
+
+    Attributes:
+        id: The deduplication id.
+        state: The state of the news, or ``summary`` or ``test``.
+        title: One line.
+        text: Several lines.
+        news: The news that it tells.
+    """
+
+    id: str
+    state: str
+    title: str
+    text: str
+    news: tuple[News, ...]
+
+
+def single(
+    news: News, channel: Channel, settings: NotifySettings, version: str, escape: Callable[[str], str] = str
+) -> Message:
+    """The message on one incident. A line of the template that names only what is empty is left out.
+
+    Args:
+        news: What is new.
+        channel: The channel, which may have templates of its own.
+        settings: The settings of notifications.
+        version: The version of the chain whose incident it is.
+        escape: Escapes what the receiver would take for markup.
+    """
+    fields = {name: escape(value) for name, value in _fields(news, settings, version).items()}
+    title = Template(channel.title or TITLE).substitute(fields)
+    written = [(line, Template(line).substitute(fields)) for line in (channel.text or TEXT).splitlines()]
+    lines = [made.rstrip() for line, made in written if made.strip() or not line.strip()]
+    return Message(news.id, news.state, " ".join(title.split()), "\n".join(lines).strip(), (news,))
+
+
+def summary(found: Sequence[News], settings: NotifySettings, escape: Callable[[str], str] = str) -> Message:
+    """One message on several incidents that were held back.
+
+    Args:
+        found: The news, in the order in which they are shown.
+        settings: The settings of notifications.
+        escape: Escapes what the receiver would take for markup.
+    """
+    lines = [
+        escape(f"[{each.incident.severity}] {each.state}: {visible(each.incident.message)} ({each.incident.id})")
+        for each in found[:_SHOWN]
+    ]
+    more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    overview = [settings.console] if settings.console else ["`newnormal incidents list` shows them"]
+    digest = hashlib.sha256("\n".join(sorted(each.id for each in found)).encode()).hexdigest()[:16]
+    title = f"{len(found)} incidents were held back"
+    return Message(f"{digest}:summary", "summary", title, "\n".join([*lines, *more, *overview]), tuple(found))
+
+
+def _fields(news: News, settings: NotifySettings, version: str) -> dict[str, str]:
+    """What templates may name; values from outside are shown in one line without control characters."""
+    found = news.incident
+    names = [each.entity for each in found.machines]
+    more = found.machine_count - _SHOWN
+    cause = found.candidates[0] if found.candidates else None
+    fields = {
+        "id": found.id,
+        "state": news.state,
+        "severity": found.severity,
+        "score": str(found.severity_score),
+        "incident_state": found.status,
+        "message": found.message,
+        "site": found.site,
+        "version": version,
+        "start": iso(found.start),
+        "end": iso(found.end) if found.end is not None else "now",
+        "machines": ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else ""),
+        "machine_count": str(found.machine_count),
+        "series_count": str(found.series_count),
+        "cause": cause.entity if cause else "",
+        "reason": cause.reason if cause else "",
+        "acknowledged_by": f"acknowledged by {found.acknowledged_by}" if found.acknowledged_by else "",
+        "note": found.note or "",
+        "link": link(found, settings),
+    }
+    return {name: visible(value) for name, value in fields.items()}
+
+
+def link(incident: Incident, settings: NotifySettings) -> str:
+    """The page of an incident in the console; empty if the settings do not say where the console is."""
+    return f"{settings.console.rstrip('/')}/#incident/{incident.id}" if settings.console else ""

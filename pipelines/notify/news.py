@@ -1,0 +1,106 @@
+"""What a channel has to be told of an incident, given what it was told before. Knows no clock and no server."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import orjson
+
+from pipelines.contracts.notify_settings import SEVERITIES
+from pipelines.contracts.records import Incident
+from pipelines.contracts.records.incident import Severity
+
+NewsState = Literal["opened", "updated", "resolved", "reopened"]
+_OVER = ("resolved", "merged")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a channel was told last of an incident.
+
+    Attributes:
+        state: The state that was told; ``silent``: it was over before the channel began, and nothing was told.
+        severity: The highest severity that was told since the incident opened or reopened.
+        reopenings: How often the incident had been reopened.
+        number: How many messages there were.
+    """
+
+    state: NewsState | Literal["silent"]
+    severity: Severity
+    reopenings: int
+    number: int
+
+    def stored(self) -> bytes:
+        """The value in the database."""
+        return orjson.dumps(asdict(self))
+
+    @classmethod
+    def of(cls, value: bytes) -> Said:
+        """The inverse of `stored`."""
+        return cls(**orjson.loads(value))
+
+
+@dataclass(frozen=True)
+class News:
+    """Something that a channel has to be told of one incident.
+
+    Attributes:
+        incident: The incident as it is now.
+        state: What is new about it.
+        before: What the channel was told last; ``None``: nothing.
+    """
+
+    incident: Incident
+    state: NewsState
+    before: Said | None = None
+
+    @property
+    def id(self) -> str:
+        """The deduplication id: the same whenever the same news are sent again, and different for all others."""
+        return f"{self.incident.id}:{self.number}:{self.state}"
+
+    @property
+    def number(self) -> int:
+        """The number of the message on this incident, from 1."""
+        return (self.before.number if self.before else 0) + 1
+
+    @property
+    def rank(self) -> int:
+        """How severe it is, from 0; the end of an incident is as severe as its beginning was."""
+        return max(_rank(self.incident.severity), _rank(self.before.severity) if self.before else 0)
+
+    def said(self) -> Said:
+        """What the channel was told last when it has been told this."""
+        severity = SEVERITIES[self.rank] if self.state == "updated" else self.incident.severity
+        return Said(self.state, severity, self.incident.reopenings, self.number)
+
+
+def news(incident: Incident, said: Said | None, least: Severity) -> News | None:
+    """What is new about an incident for a channel; ``None``: nothing.
+
+    Args:
+        incident: The incident as it is now.
+        said: What the channel was told last of it; ``None``: nothing.
+        least: The severity from which on the channel is told of incidents. Of one that it knows it also hears the end.
+    """
+    over, known = incident.status in _OVER, said is not None and said.state not in ("resolved", "silent")
+    if over:
+        missed = said is None and incident.status == "resolved" and _rank(incident.severity) >= _rank(least)
+        return News(incident, "resolved", said) if known or missed else None
+    if not known or said is None:
+        if _rank(incident.severity) < _rank(least):
+            return None
+        return News(incident, "opened" if said is None else "reopened", said)
+    if incident.reopenings > said.reopenings:
+        return News(incident, "reopened", said)
+    return News(incident, "updated", said) if _rank(incident.severity) > _rank(said.severity) else None
+
+
+def silent(incident: Incident) -> Said | None:
+    """What counts as told of an incident to a channel that begins; ``None``: it is told of this one."""
+    return Said("silent", incident.severity, incident.reopenings, 0) if incident.status in _OVER else None
+
+
+def _rank(severity: Severity) -> int:
+    return SEVERITIES.index(severity)

@@ -1,0 +1,76 @@
+"""Which messages a channel gets now: quiet hours, the most messages within a time, and summaries. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from engine.spec.duration import duration_ms
+from pipelines.contracts.notify_settings import SEVERITIES, NotifySettings
+from pipelines.notify.news import News
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is sent now.
+
+    Attributes:
+        single: News that each are a message, in this order.
+        together: News that become one summary after them.
+        held: Ids of the incidents that are held back.
+    """
+
+    single: tuple[News, ...] = ()
+    together: tuple[News, ...] = ()
+    held: frozenset[str] = frozenset()
+
+
+def is_quiet(settings: NotifySettings, now: int) -> bool:
+    """True in the quiet hours.
+
+    Args:
+        settings: The settings of notifications.
+        now: The present, epoch milliseconds.
+
+    >>> from pipelines.contracts.notify_settings import NotifySettings
+    >>> night = NotifySettings(quiet="22:00-07:00", timezone="Europe/Stockholm")
+    >>> is_quiet(night, 1767646800000), is_quiet(night, 1767682800000)  # 22:00 and 08:00 of that zone
+    (True, False)
+    """
+    if not settings.quiet:
+        return False
+    local = datetime.fromtimestamp(now / 1000, UTC).astimezone(ZoneInfo(settings.timezone)).strftime("%H:%M")
+    spans = [part.split("-") for part in settings.quiet.split(",")]
+    return any(begin <= local < end if begin < end else local >= begin or local < end for begin, end in spans)
+
+
+def plan(due: Sequence[News], settings: NotifySettings, now: int, sent: Sequence[int], held: Collection[str]) -> Plan:
+    """Decides what of the news is sent now.
+
+    News that were held back become one summary, unless they are alone. The most severe go first, and alone.
+
+    Args:
+        due: What the channel has to be told.
+        settings: The settings of notifications.
+        now: The present, epoch milliseconds.
+        sent: When the channel got its last messages, epoch milliseconds.
+        held: Ids of the incidents that were held back before.
+    """
+    through = SEVERITIES.index(settings.breakthrough)
+    order = sorted(due, key=lambda each: (-each.rank, each.incident.opened, each.incident.id))
+    spoken = [each for each in order if each.rank >= through] if is_quiet(settings, now) else order
+    free = settings.rate - sum(at > now - duration_ms(settings.per) for at in sent)
+    waiting = {each.incident.id for each in spoken} & set(held)
+    single = [each for each in spoken if each.rank >= through or len(waiting) < 2 or each.incident.id not in waiting]
+    together = [each for each in spoken if each.rank < through and len(waiting) > 1 and each.incident.id in waiting]
+    if len(single) + bool(together) > free:
+        kept = max(0, free - 1)
+        single, together = single[:kept], [*single[kept:], *together]
+        if free <= 0:
+            together = []
+        elif len(together) == 1:
+            single, together = [*single, *together], []
+    said = {each.incident.id for each in (*single, *together)}
+    return Plan(tuple(single), tuple(together), frozenset(each.incident.id for each in due) - said)

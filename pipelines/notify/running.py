@@ -1,0 +1,119 @@
+"""The process that tells people: reads the shown version's incidents, and has a thread for each channel."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+from confluent_kafka import KafkaException
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
+from pipelines.notify.channels.senders import check
+from pipelines.notify.memory import Memory
+from pipelines.notify.reader import Reader, reader_or_none
+from pipelines.notify.teller import Teller
+from pipelines.versions.promotion import shown_version
+from pipelines.versions.registry import Registry
+
+_LOOK = 15.0
+"""Seconds between two looks for a promotion, and for a topic that does not exist yet."""
+
+_FORGET = 3_600.0
+"""Seconds between two looks for what can be forgotten."""
+
+log = structlog.get_logger()
+
+
+class Notifier:
+    """Tells the channels until it is closed.
+
+    Args:
+        settings: The settings of all versions, with the addresses of the servers filled in.
+        version: The version whose incidents are told; ``None``: the one that readers see, also after a promotion.
+
+    Raises:
+        NewnormalError: ``NOTIFY_NO_CHANNELS``, ``NOTIFY_SECRET``, ``NOTIFY_UNUSABLE``, ``VERSION_UNKNOWN``.
+    """
+
+    def __init__(self, settings: Settings, version: str | None = None) -> None:
+        names = list(settings.notify.channels)
+        if not names:
+            what, accepted = "no channel is set", "[notify.channels.NAME], see docs/notifications.md"
+            raise NewnormalError("NOTIFY_NO_CHANNELS", what, "notify.channels", accepted, "nothing was started")
+        for name in names:
+            check(name, settings.notify)
+        if version:
+            Registry(settings).get(version)
+        self._settings, self._fixed = settings, version
+        self._memory = Memory(settings.common_folder("notify"), names)
+        self._reader: Reader | None = None
+        self._looked = self._forgot = float("-inf")
+        self._tellers = [Teller(name, settings, self._memory, self._shown) for name in names]
+
+    def run(self, stopped: threading.Event, ready: Callable[[str], None]) -> None:
+        """Reads and tells until an event is set.
+
+        Args:
+            stopped: The event.
+            ready: Called with the name of a version when its incidents were read to their end.
+        """
+        for teller in self._tellers:
+            teller.start()
+        told = ""
+        while not stopped.is_set():
+            try:
+                self._look()
+                if self._reader is None:
+                    stopped.wait(1.0)
+                    continue
+                self._reader.step(0.2)
+                if self._reader.current and told != self._reader.version:
+                    told = self._reader.version
+                    ready(told)
+            except (KafkaException, NewnormalError) as error:
+                log.warning("incidents cannot be read; it is tried again", reason=str(error)[:200])
+                stopped.wait(1.0)
+
+    def close(self) -> None:
+        """Ends telling and reading."""
+        for teller in self._tellers:
+            teller.stop()
+        for teller in self._tellers:
+            if teller.is_alive():
+                teller.join(12)
+        if self._reader:
+            self._reader.close()
+        self._memory.close()
+
+    def _shown(self) -> tuple[str, str] | None:
+        reader = self._reader
+        return (reader.topic, reader.version) if reader and reader.current else None
+
+    def _look(self) -> None:
+        """Looks for a promotion now and then, and for old incidents to forget."""
+        now = time.monotonic()
+        if now > self._forgot + _FORGET:
+            self._memory.forget(int(time.time() * 1000))
+            self._forgot = now
+        if now < self._looked + (_LOOK if self._reader else 1.0):
+            return
+        self._looked = now
+        try:
+            name = self._fixed or shown_version(self._settings) or "v1"
+        except NewnormalError as error:
+            if self._reader is None:
+                raise
+            log.warning("the promoted version is not known", reason=error.what)
+            return
+        if self._reader is not None and self._reader.version == name:
+            return
+        fresh = reader_or_none(self._settings.of(Registry(self._settings).get(name).names), self._memory)
+        if fresh is None:
+            return
+        if self._reader is not None:
+            log.info("another version is shown now", version=name)
+            self._reader.close()
+        self._reader = fresh

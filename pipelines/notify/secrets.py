@@ -1,0 +1,36 @@
+"""Reads secrets from the file or the environment variable that a channel names. No error message shows one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from engine.spec.errors import NewnormalError
+
+
+def secret(where: str, file: str | None, variable: str | None) -> str | None:
+    """The secret, without the end of its line; ``None`` if neither a file nor a variable is named.
+
+    Args:
+        where: The setting, for messages, e.g. ``notify.channels.night.password``.
+        file: Path of the file.
+        variable: Name of the environment variable.
+
+    Raises:
+        NewnormalError: ``NOTIFY_SECRET`` if it cannot be read, is empty or has more than one line.
+    """
+    if file is None and variable is None:
+        return None
+    if file is not None:
+        place = f"{where}_file: {file}"
+        try:
+            found = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, ValueError, RuntimeError) as error:
+            what = getattr(error, "strerror", None) or "the file is no text"
+            raise NewnormalError("NOTIFY_SECRET", what, place, "a readable file of one line") from None
+    else:
+        place, found = f"{where}_variable: {variable}", os.environ.get(str(variable), "").strip()
+    if not found or not found.isprintable():
+        what = "the secret is empty, or has more than one line"
+        raise NewnormalError("NOTIFY_SECRET", what, place, "a secret of one line")
+    return found

@@ -1,0 +1,135 @@
+"""Tells one channel what it has to be told, in a thread of its own, and again until the channel takes it."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Incident
+from pipelines.contracts.settings import Settings
+from pipelines.notify.channels.senders import sender
+from pipelines.notify.channels.sending import Sender, SendError
+from pipelines.notify.memory import Memory
+from pipelines.notify.message import Message, single, summary
+from pipelines.notify.news import News, news
+from pipelines.notify.planning import Plan, plan
+
+_LOOK = 0.5
+"""Seconds between two looks for what is new."""
+
+_FIRST, _LONGEST = 1.0, 60.0
+"""The first pause after a failure, and the longest, seconds. Each is up to twice as long as the one before."""
+
+_TRIES = 5
+"""How often a message is sent that the receiver says is wrong in itself."""
+
+_REPEAT = 300.0
+"""Seconds after which a receiver that forgets is told again of what lasts."""
+
+log = structlog.get_logger()
+
+
+class Teller(threading.Thread):
+    """Tells one channel.
+
+    A message is sent, then stored as said: if the process is killed between the two, the message is sent again with
+    the same deduplication id.
+
+    Args:
+        name: Name of the channel.
+        settings: The settings of all versions.
+        memory: What is known.
+        topic: Returns the topic and version that are shown; ``None``: not known yet, or not read to its end.
+    """
+
+    def __init__(
+        self, name: str, settings: Settings, memory: Memory, topic: Callable[[], tuple[str, str] | None]
+    ) -> None:
+        super().__init__(name=f"notify {name}", daemon=True)
+        self._channel, self._settings, self._memory, self._topic = name, settings.notify, memory, topic
+        self._sender: Sender = sender(name, settings.notify)
+        self._held: frozenset[str] = frozenset()
+        self._failures, self._wrong, self._repeated = 0, dict[str, int](), float("-inf")
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Tells the channel until `stop`."""
+        pause = 0.0
+        while not self._ended.wait(pause):
+            pause = _LOOK
+            shown = self._topic()
+            if shown is None:
+                continue
+            try:
+                self._tell(*shown)
+                if self._failures:
+                    log.info("the channel takes messages again", channel=self._channel)
+                self._failures = 0
+            except NewnormalError as error:
+                pause = self._pause(error)
+            except Exception:
+                log.exception("a channel could not be told", channel=self._channel)
+                pause = _LONGEST
+
+    def stop(self) -> None:
+        """Ends the thread when the message that is sent now was answered."""
+        self._ended.set()
+
+    def _tell(self, topic: str, version: str) -> None:
+        said = self._memory.said(self._channel)
+        least = self._settings.channels[self._channel].severity
+        there, elsewhere = self._memory.incidents(topic)
+        now = int(time.time() * 1000)
+        gone = [_gone(each, version, now) for each in elsewhere if each.id in said]
+        due = [found for each in [*there, *gone] if (found := news(each, said.get(each.id), least))]
+        limited = self._sender.limited
+        todo = Plan(tuple(due))
+        if limited:
+            todo = plan(due, self._settings, now, self._memory.sent(self._channel), self._held)
+        channel, escape = self._settings.channels[self._channel], self._sender.escape
+        for each in todo.single:
+            self._send(single(each, channel, self._settings, version, escape))
+        if todo.together:
+            self._send(summary(todo.together, self._settings, escape))
+        self._held = todo.held
+        if self._sender.repeats and time.monotonic() > self._repeated + _REPEAT:
+            told = self._memory.said(self._channel)
+            lasting = [each for each in there if each.id in told and told[each.id].state not in ("resolved", "silent")]
+            self._sender.repeat([News(each, "opened", told[each.id]) for each in lasting])
+            self._repeated = time.monotonic()
+
+    def _send(self, message: Message) -> None:
+        try:
+            self._sender.send(message)
+        except SendError as error:
+            self._wrong[message.id] = self._wrong.get(message.id, 0) + error.hopeless
+            if self._wrong[message.id] < _TRIES:
+                raise
+            log.error("a message is given up", channel=self._channel, id=message.id, reason=error.what)
+        self._wrong.pop(message.id, None)
+        said = {each.incident.id: each.said() for each in message.news}
+        self._memory.say(self._channel, said, int(time.time() * 1000), self._settings.rate)
+        log.info("told", channel=self._channel, state=message.state, id=message.id)
+
+    def _pause(self, error: NewnormalError) -> float:
+        """Logs a failure; returns for how long the channel is left alone, seconds."""
+        self._failures += 1
+        longest = min(_LONGEST, _FIRST * 2.0 ** min(self._failures - 1, 10))
+        pause = random.uniform(longest / 2, longest)
+        if isinstance(error, SendError) and error.after is not None:
+            pause = max(pause, error.after)
+        facts = {"again_s": round(pause, 1), "code": error.code, "reason": error.what, "where": error.where}
+        log.warning("a message was not taken; it is sent again", channel=self._channel, **facts)
+        return pause
+
+
+def _gone(incident: Incident, version: str, now: int) -> Incident:
+    """An incident of a version that is no longer shown, and that the one shown now does not have."""
+    message = f"version {version}, which is shown now, has no such incident"
+    over = {"status": "resolved", "message": message, "end": incident.end or now}
+    return incident.model_copy(update=over) if incident.status not in ("resolved", "merged") else incident

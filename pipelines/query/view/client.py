@@ -1,0 +1,103 @@
+"""Asks the processes of a state view, which each know a part of the machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import httpx
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import ViewSettings
+
+_SECONDS = 10.0
+_PAGE = 1_000
+"""States of one request; while they are written, nobody else is answered."""
+
+
+class ViewClient:
+    """Asks a view over HTTP.
+
+    Args:
+        urls: The URL of each part.
+    """
+
+    def __init__(self, urls: Sequence[str]) -> None:
+        self._urls = [url.rstrip("/") for url in urls]
+
+    @classmethod
+    def of(cls, settings: ViewSettings, urls: Sequence[str] | None) -> ViewClient:
+        """A client of some URLs, or else of the view that the settings describe."""
+        if urls:
+            return cls(urls)
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+        return cls([f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"])
+
+    def states(self) -> Iterator[dict[str, Any]]:
+        """The last states of all series of all parts.
+
+        Raises:
+            NewnormalError: ``VIEW_UNREACHABLE``, or the error that the view answers with.
+        """
+        for url in self._urls:
+            after: str | None = ""
+            while after is not None:
+                page = _accepted(_asked(url + "/states", {"limit": _PAGE, "after": after}))
+                yield from page["states"]
+                after = page["next"]
+
+    def one(self, path: str, **query: Any) -> dict[str, Any]:
+        """The answer of the part that has a machine.
+
+        Raises:
+            NewnormalError: ``VIEW_UNREACHABLE``, or the error that the view answers with.
+        """
+        answers = [_asked(url + path, query) for url in self._urls[:1]]
+        for url in self._urls[1:]:
+            if not _is_elsewhere(answers[-1]):
+                break
+            answers.append(_asked(url + path, query))
+        return _accepted(answers[-1])
+
+    def every(self, path: str, **query: Any) -> dict[str, Any]:
+        """The answers of all parts in one: lists are put together, counts are added, the oldest age applies."""
+        answers = [_accepted(_asked(url + path, query)) for url in self._urls]
+        whole = min(answers, key=lambda each: each["age"].get("event_time", ""))
+        for other in answers:
+            if other is whole:
+                continue
+            ages = whole["age"], other["age"]
+            whole["age"]["messages_behind"] = sum(age["messages_behind"] for age in ages)
+            whole["age"]["seconds_behind"] = max(age["seconds_behind"] for age in ages)
+            if "states" in whole:
+                whole["states"] += other["states"]
+            if "counts" in whole:
+                names = [*whole["counts"], *(name for name in other["counts"] if name not in whole["counts"])]
+                whole["counts"] = {n: whole["counts"].get(n, 0) + other["counts"].get(n, 0) for n in names}
+        return whole
+
+
+def _asked(url: str, query: dict[str, Any]) -> httpx.Response:
+    try:
+        return httpx.get(url, params=query, timeout=_SECONDS, follow_redirects=True, trust_env=False)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        accepted = "the URL of a running view: `newnormal view` starts one"
+        raise NewnormalError("VIEW_UNREACHABLE", str(error) or type(error).__name__, url, accepted) from None
+
+
+def _is_elsewhere(answer: httpx.Response) -> bool:
+    return answer.status_code == httpx.codes.MISDIRECTED_REQUEST
+
+
+def _accepted(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        body = answer.json()
+    except ValueError:
+        body = {}
+    if answer.is_success and "age" in body:
+        return dict(body)
+    code, detail = body.get("code"), body.get("detail")
+    if code and detail:
+        raise NewnormalError(code, detail, str(answer.url))
+    what = f"an answer with status {answer.status_code}: {str(detail or answer.text)[:200]}"
+    raise NewnormalError("VIEW_UNREACHABLE", what, str(answer.url), "the URL of a state view")

@@ -1,0 +1,208 @@
+"""Follows the topics of a part of the partitions and keeps their content in the view's database."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import orjson
+import structlog
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from engine.formats import columnar
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.records import Features
+from pipelines.contracts.settings import Settings
+from pipelines.query import tables
+from pipelines.query.view import progress
+from pipelines.query.view.database import Database
+from pipelines.query.view.keys import META, names
+from pipelines.query.view.part import Part
+from pipelines.query.view.progress import Heartbeat, Progress
+from pipelines.query.view.states import StateMessage, take_states
+from pipelines.query.view.windows import Ring
+
+TOPICS = (topics.STATE, topics.FEATURES, topics.NOVELTIES)
+"""What the view reads: beliefs, the statistics of each window, and verdicts."""
+
+_MESSAGES = 1_000
+"""Most messages of one batch."""
+
+_BEAT = 1.0
+"""How often the view looks at Kafka when there is nothing to read, seconds."""
+
+_LAYOUT = META + b"layout"
+log = structlog.get_logger()
+
+
+class Follower:
+    """Reads the topics into the database, which nobody else writes.
+
+    Args:
+        settings: The settings of a version, with the address of Kafka filled in.
+        part: The part.
+
+    Raises:
+        NewnormalError: ``TOPIC_UNKNOWN`` if the detector has not run yet; ``USAGE_INVALID`` if there are more parts
+            than partitions; ``VIEW_UNUSABLE``.
+    """
+
+    def __init__(self, settings: Settings, part: Part | None = None) -> None:
+        self.settings, self.part, self._ring = settings, part or Part(), Ring(settings)
+        self._names = {settings.reads(name): name for name in TOPICS}
+        self._reader = tables.consumer(
+            settings.kafka.bootstrap or "", {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
+        )
+        found = {name: tables.partitions(self._reader, name) for name in self._names}
+        self.partitions = len(found[settings.reads(topics.STATE)])
+        if self.part.of > self.partitions:
+            what, most = f"{self.part.of} parts, but {self.partitions} partitions", f"at most {self.partitions} parts"
+            raise NewnormalError("USAGE_INVALID", what, "--part", most, "nothing was started")
+        self.folder = settings.folder("view") / f"part-{self.part.number}-of-{self.part.of}"
+        ends = {
+            (name, partition): self._reader.get_watermark_offsets(TopicPartition(name, partition), 10)
+            for name, partitions in found.items()
+            for partition in filter(self.part.owns, partitions)
+        }
+        self.database = self._open({at: high for at, (_, high) in ends.items()})
+        self._progress = {at: self._stored(self.database, at) or Progress(low) for at, (low, _) in ends.items()}
+        for at, (_, high) in ends.items():
+            self._progress[at].end = high
+        self._looked = cycle(self._progress)
+        self._heartbeat = Heartbeat(time.time())
+        self.database.write(
+            [self._heartbeat.stored(), *((progress.key(*at), each.stored()) for at, each in self._progress.items())]
+        )
+        self._seek()
+
+    def step(self, wait: float = 0.2) -> int:
+        """Reads the messages that are there and stores them; returns their number.
+
+        Messages that could not be stored are read again by the next call.
+
+        Args:
+            wait: How long to wait for the first one, seconds.
+
+        Raises:
+            KafkaException: If Kafka refuses to be read.
+        """
+        try:
+            got: list[Any] = self._reader.consume(_MESSAGES, wait)
+            if got or time.time() > self._heartbeat.heard + _BEAT:
+                self._store(got)
+        except BaseException:
+            self._seek()
+            raise
+        return sum(not message.error() for message in got)
+
+    def close(self) -> None:
+        """Ends reading and closes the database."""
+        self._reader.close()
+        self.database.close()
+
+    def _open(self, ends: Mapping[tuple[str, int], int]) -> Database:
+        """Opens the database; one that does not fit the settings or the topics is read anew.
+
+        Args:
+            ends: Offset behind the last message of each partition.
+        """
+        layout, folder = f"2 {self._ring.every} {self._ring.places} {self.partitions}".encode(), self.folder / "data"
+        database = Database(folder)
+        reason = ""
+        if database.get(_LAYOUT) not in (None, layout):
+            reason = "the length or number of windows, or the number of partitions, has changed"
+        elif any(place.next > end for at, end in ends.items() if (place := self._stored(database, at))):
+            reason = "the topics were made anew"
+        if reason:
+            database.close()
+            log.warning(f"reading the view anew: {reason}", folder=str(folder))
+            shutil.rmtree(folder)
+            database = Database(folder)
+        database.write([(_LAYOUT, layout)])
+        return database
+
+    @staticmethod
+    def _stored(database: Database, at: tuple[str, int]) -> Progress | None:
+        value = database.get(progress.key(*at))
+        return Progress.of(value) if value else None
+
+    def _seek(self) -> None:
+        """Lets the consumer go on behind what is stored."""
+        self._reader.assign([TopicPartition(*at, each.next) for at, each in self._progress.items()])
+
+    def _store(self, got: Sequence[Any]) -> None:
+        """Stores messages and how far they reach, all in one write; only then the progress counts."""
+        places = {at: self._progress[at].copy() for at in {(m.topic(), m.partition()) for m in got} & {*self._progress}}
+        puts: dict[bytes, bytes] = {}
+        gone: set[bytes] = set()
+        last: dict[bytes, StateMessage] = {}
+        read = refused = 0
+        for message in got:
+            if error := message.error():
+                _take_error(error, message, places)
+                continue
+            read += 1
+            place = places[message.topic(), message.partition()]
+            place.next, place.written = message.offset() + 1, message.timestamp()[1]
+            try:
+                self._take(message, place, puts, last)
+            except (NewnormalError, ValueError, KeyError, TypeError, AttributeError) as error:
+                refused += 1
+                log.warning(
+                    "skipping a message", topic=message.topic(), offset=message.offset(), reason=str(error)[:200]
+                )
+        counts = {partition: each.counts for (topic, partition), each in places.items() if self._is_state(topic)}
+        take_states(self.database, last, counts, puts, gone)
+        places = self._with_ends(places)
+        before = self._heartbeat
+        beat = Heartbeat(time.time(), before.messages + read, before.refused + refused)
+        puts.update([beat.stored(), *((progress.key(*at), each.stored()) for at, each in places.items())])
+        self.database.write(puts.items(), gone)
+        self._progress.update(places)
+        self._heartbeat = beat
+
+    def _with_ends(self, places: dict[tuple[str, int], Progress]) -> dict[tuple[str, int], Progress]:
+        """Fills in where the partitions end; asks Kafka about one of them if nothing was read."""
+        if not places:
+            at = next(self._looked)
+            place = self._progress[at].copy()
+            place.end = self._reader.get_watermark_offsets(TopicPartition(*at), 5)[1]
+            return {at: place}
+        for at, place in places.items():
+            _, high = self._reader.get_watermark_offsets(TopicPartition(*at), cached=True)
+            place.end = max(place.end, place.next, high)  # the cached offset is below 0 until the first answer
+        return places
+
+    def _is_state(self, topic: str) -> bool:
+        return self._names[topic] == topics.STATE
+
+    def _take(self, message: Any, place: Progress, puts: dict[bytes, bytes], last: dict[bytes, StateMessage]) -> None:
+        topic, value = self._names[message.topic()], message.value()
+        if topic == topics.STATE:
+            key = orjson.loads(message.key() or b"")
+            last[names(key["entity"], key["metric"])] = StateMessage(message.partition(), value)
+        elif topic == topics.FEATURES:
+            table, watermark = columnar.decode(value or b"", Features.arrow_schema())
+            if table.num_rows:
+                puts.update(self._ring.statistics(table))
+            if watermark is not None:
+                place.watermark = max(place.watermark, watermark)
+        elif value:
+            puts.update([self._ring.verdict(value)])
+
+
+def _take_error(error: Any, message: Any, places: dict[tuple[str, int], Progress]) -> None:
+    """Notes the end of a partition; librdkafka tries again what else it reports, unless it is fatal.
+
+    Raises:
+        KafkaException: If Kafka refuses to be read.
+    """
+    if error.code() == KafkaError._PARTITION_EOF:
+        place = places[message.topic(), message.partition()]
+        place.reached = max(place.reached, message.offset())
+    elif error.fatal():
+        raise KafkaException(error)

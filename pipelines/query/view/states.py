@@ -1,0 +1,96 @@
+"""The entries for the last state of each series: the state, a place among the abnormal series, and its counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from pipelines.contracts.records.novelty import ALARM_KINDS
+from pipelines.query.view.database import Database
+from pipelines.query.view.keys import ABNORMAL, STATE, descending
+
+OPEN, UNUSUAL = "open_incidents", "abnormal"
+"""Names in the counts beside the kinds: series with an open incident, abnormal series."""
+
+
+@dataclass(frozen=True)
+class StateMessage:
+    """A message of `detector.state`.
+
+    Args:
+        partition: Its partition.
+        value: Its value; ``None``: a tombstone.
+
+    Raises:
+        ValueError, KeyError, TypeError: If it is none.
+    """
+
+    partition: int
+    value: bytes | None
+
+    def __post_init__(self) -> None:
+        if self.value:
+            state = orjson.loads(self.value)
+            _counted(state), _place(state, b"")
+
+
+def take_states(
+    database: Database,
+    messages: Mapping[bytes, StateMessage],
+    counts: Mapping[int, Counter[str]],
+    puts: dict[bytes, bytes],
+    gone: set[bytes],
+) -> None:
+    """Adds the entries for the last message of each of some series.
+
+    Args:
+        database: The database, for the states so far.
+        messages: The last message of each, by the series' names as a key.
+        counts: The counts of each partition; changed.
+        puts: Gets the entries to write.
+        gone: Gets the keys to delete.
+    """
+    stored = database.get_many([STATE + series for series in messages])
+    for (series, message), old in zip(messages.items(), stored, strict=True):
+        own = counts[message.partition]
+        if old:
+            before = orjson.loads(old)
+            own.subtract(_counted(before))
+            if _is_abnormal(before):
+                gone.add(_place(before, series))
+        if not message.value:
+            gone.add(STATE + series)
+            continue
+        state = orjson.loads(message.value)
+        own.update(_counted(state))
+        puts[STATE + series] = message.value
+        if _is_abnormal(state):
+            gone.discard(_place(state, series))
+            puts[_place(state, series)] = STATE + series
+
+
+def total(counts: Mapping[str, int]) -> dict[str, int]:
+    """How many series there are, by kind of their last state, and how many of them are abnormal or have an incident.
+
+    >>> total({"normal": 2, "anomaly": 1, "abnormal": 1})
+    {'series': 3, 'abnormal': 1, 'open_incidents': 0, 'anomaly': 1, 'normal': 2}
+    """
+    kinds = {name: number for name, number in sorted(counts.items()) if number and name not in (OPEN, UNUSUAL)}
+    return {"series": sum(kinds.values()), UNUSUAL: counts.get(UNUSUAL, 0), OPEN: counts.get(OPEN, 0), **kinds}
+
+
+def _is_abnormal(state: dict[str, Any]) -> bool:
+    return state["kind"] in ALARM_KINDS or state.get("incident.state") == "open"
+
+
+def _place(state: dict[str, Any], series: bytes) -> bytes:
+    return ABNORMAL + descending(float(state["record_score"])) + series
+
+
+def _counted(state: dict[str, Any]) -> list[str]:
+    more = [OPEN] if state.get("incident.state") == "open" else []
+    return [state["kind"], *more, *([UNUSUAL] if _is_abnormal(state) else [])]

@@ -1,0 +1,92 @@
+"""How fast documents are stored: by the sink alone on a real Elasticsearch, and by its job, which reads Kafka.
+
+``newnormal bench sink`` writes verdicts on ordinary windows to `novelties`, and prints a table. Both figures are of a
+server that is warm: the first documents of each do not count. The time of the job is that between the files in which
+Spark notes its first and its last micro-batch, so the start of Spark does not count either.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+from confluent_kafka import Producer
+from rich.table import Table
+
+from deploy.embedded.services import embedded
+from engine.kafka.admin import ensure_topics
+from engine.spark.query import Runtime
+from pipelines.contracts import topics
+from pipelines.contracts.settings import load
+from pipelines.jobs.index.document import SinkDocument
+from pipelines.jobs.index.sink import Sink, SinkConfig
+from tests.benchmarks.queries import say
+from tests.benchmarks.replay import command, completed
+
+_BATCH = Runtime.max_documents
+_BAR = 25_000
+"""Documents a second that the job must reach on two quiet cores."""
+
+
+def verdicts(count: int) -> list[bytes]:
+    """Ordinary verdicts on a thousand series, in the order of their windows, with all digits that a detector writes."""
+    begin, found = int(time.time() * 1000) // 10_000 * 10_000 - 3_600_000, []
+    channels = ("point", "window", "record", "change", "frozen", "absence")
+    for number in range(count):
+        start, share = begin + number // 1_000 * 10_000, number % 977 / 977
+        tree = {
+            "host.name": f"host-{number % 100:03}", "metric": f"system.load.{number // 100 % 10}",
+            "metric_kind": "gauge", "window_start": start, "@timestamp": start + 10_000, "kind": "normal",
+            "record_score": 3 * share, "probability": 1 - share / 3, "actual": 100 + share, "typical": 100 + share / 7,
+            "lower": 97 + share / 7, "upper": 103 + share / 7,
+            "evidence": {name: share / place for place, name in enumerate(channels, 3)},
+            "influencers": {}, "rules": [], "revision": 0,
+        }  # fmt: skip
+        found.append(orjson.dumps(tree))
+    return found
+
+
+def run(count: int) -> dict[str, Any]:
+    """Measures both; ``count`` is the number of documents of each, more than two micro-batches of them."""
+    began, values = 0.0, verdicts(count)
+    with tempfile.TemporaryDirectory(prefix="newnormal-sink-") as folder:
+        asked = load(state_dir=Path(folder) / "servers", **{"console.port": 0})
+        with embedded(asked) as servers:
+            found = servers.settings(asked)
+            url, bootstrap = found.elasticsearch.url or "", found.kafka.bootstrap or ""
+            sink = Sink(SinkConfig(url=url, index="alone", alias="alone"))
+            documents = [SinkDocument(value) for value in values]
+            for first in range(0, count, _BATCH):
+                sink.write(documents[first : first + _BATCH])
+                began = time.perf_counter() if first == 0 else began
+            alone = (count - _BATCH) / (time.perf_counter() - began)
+            sink.close()
+            say(f"the sink alone: {alone:,.0f} documents/s")
+
+            settings = load(state_dir=Path(folder) / "jobs", **{"kafka.bootstrap": bootstrap})
+            topic = settings.topic(topics.NOVELTIES)
+            ensure_topics(bootstrap, {topic: topics.config(topics.NOVELTIES)}, settings.kafka.partitions)
+            producer = Producer(
+                {"bootstrap.servers": bootstrap, "queue.buffering.max.messages": 10_000_000, "log_level": 0}
+            )
+            for number, value in enumerate(values):
+                producer.produce(topic, value, partition=number % settings.kafka.partitions)
+            producer.flush()
+            given = {"STATE_DIR": str(settings.state), "KAFKA__BOOTSTRAP": bootstrap, "ELASTICSEARCH__URL": url}
+            command(given | {"CONSOLE__PORT": "0"}, "run", "sink", "--until", "now")
+            (began, first), *_, (ended, last) = completed(settings.folder("checkpoints") / "sink", topic)
+    job, size = (last - first) / (ended - began), round(sum(map(len, values)) / count)
+    table = Table("what stores the documents", "documents/s", "bar", title=f"{count:,} verdicts of {size} bytes")
+    table.add_row("the sink alone, warm", f"{alone:,.0f}", "")
+    table.add_row("its job, from Kafka through Spark", f"{job:,.0f}", f"{_BAR:,}")
+    say(table)
+    return {
+        "documents": count,
+        "bytes": size,
+        "sink_alone_per_second": round(alone),
+        "job_per_second": round(job),
+        "bar_per_second": _BAR,
+    }

@@ -1,0 +1,97 @@
+"""A site with incidents, as the sink stores it, for the tests of the console."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from elasticsearch import Elasticsearch, NotFoundError
+
+from dashboards.console import Store
+from pipelines.contracts.records import Incident, Novelty
+from pipelines.contracts.records.incident import AffectedMachine, Candidate
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+
+SECOND, WINDOW = 1_000, 10_000
+END = int(time.time() * 1000) // WINDOW * WINDOW
+ONSET = END - 20 * WINDOW
+HOSTILE = "<img src=x onerror='window.hacked=1'>\"<script>window.hacked=1</script>\u202etxt.exe" + "w" * 300
+
+
+def novelty(entity: str, metric: str, end: int, kind: Any, score: float) -> Novelty:
+    """One verdict on the window that ends at ``end``, epoch ms."""
+    return Novelty(
+        entity=entity, metric=metric, window_start=end - WINDOW, window_end=end, kind=kind, record_score=score,
+        probability=1e-4, actual=9.0, typical=5.0, lower=4.0, upper=6.0,
+        since=end - WINDOW if kind in ("anomaly", "absence") else None,
+    )  # type: ignore[call-arg]  # fmt: skip
+
+
+def incident(identity: str, status: Any, score: int, machines: list[str], **more: Any) -> Incident:
+    """An incident that began at `ONSET`, or at ``start``; the first machine is the likeliest to be where it began."""
+    start = more.pop("start", ONSET)
+    severity: Any = ("warning", "minor", "major", "critical")[min(3, score // 25)]
+    values: dict[str, Any] = {
+        "opened": start + WINDOW, "site": "default", "severity": severity, "severity_score": score, "record_score": 93,
+        "updated": END, "message": f"{identity}: {len(machines)} machines", "machine_count": len(machines),
+        "series_count": 3, "open_series": 3, "revision": 1, "start": start,
+        "machines": [AffectedMachine(entity=name, since=start, series=1, record_score=88) for name in machines],
+        "candidates": [
+            Candidate(entity=machines[0], metric="cpu", since=start, share=0.75, reason="it began first")
+        ],
+    }  # fmt: skip
+    return Incident(**{"id": identity, "status": status, **values, **more})
+
+
+INCIDENTS = [
+    incident("small", "open", 40, ["db-1"], start=ONSET + WINDOW),
+    incident("rack", "open", 90, ["rack-7", "vm-1", "vm-2"]),
+    incident("again", "reopened", 60, ["web-1", "web-2"], reopenings=2),
+    incident("ours", "acknowledged", 60, [HOSTILE], acknowledged_by=HOSTILE, message=HOSTILE, start=ONSET - WINDOW),
+    incident("past", "resolved", 99, ["web-9"], end=END - WINDOW, open_series=0),
+    incident("older", "resolved", 99, ["web-8"], end=END - 5 * WINDOW, open_series=0),
+    incident("part", "merged", 80, ["vm-1"], merged_into="rack"),
+]
+
+NOVELTIES = [
+    novelty("rack-7", "cpu", ONSET + WINDOW, "absence", 88.0),
+    novelty("vm-1", JOINED, ONSET + WINDOW, "anomaly", 70.0),  # left out: a single metric of vm-1 is novel too
+    novelty("vm-1", "cpu", ONSET + 2 * WINDOW, "anomaly", 77.0),
+    novelty("vm-2", "disk", ONSET + 3 * WINDOW, "anomaly", 71.0),
+    novelty("vm-2", "disk", ONSET + 4 * WINDOW, "anomaly", 93.0),
+    novelty("vm-2", "disk", ONSET + 5 * WINDOW, "recovered", 99.0),
+    novelty("vm-2", "net", ONSET + 5 * WINDOW, "normal", 98.0),
+    novelty("vm-2", "fan", ONSET - 60 * WINDOW, "anomaly", 97.0),  # long before
+    novelty("db-1", "cpu", ONSET + 2 * WINDOW, "anomaly", 75.0),  # another machine
+    novelty("web-8", JOINED, END - 6 * WINDOW, "anomaly", 75.0),
+    novelty(HOSTILE, HOSTILE, ONSET + WINDOW, "anomaly", 75.0),
+]
+"""Of these, rack-7 cpu, vm-1 cpu and vm-2 disk are the series of the incident `rack`, in this order."""
+
+
+@contextmanager
+def stored_site(url: str) -> Iterator[Store]:
+    """The documents above in indices of their own; they are deleted at the end."""
+    name = f"c{uuid.uuid4().hex[:10]}"
+    records: tuple[tuple[str, type[Novelty | Incident], list[Any]], ...] = (
+        (name, Novelty, NOVELTIES), (f"{name}-incidents", Incident, INCIDENTS),
+    )  # fmt: skip
+    for index, kind, found in records:
+        sink = Sink(SinkConfig(url, index=index, alias=index), kind)
+        assert sink.write([SinkDocument(each.to_json()) for each in found]).indexed == len(found)
+        sink.close()
+    with Elasticsearch(url) as client:
+        client.indices.refresh(index=f"{name}*")
+    store = Store(url, name, f"{name}-incidents")
+    yield store
+    store.close()
+    with Elasticsearch(url) as client:
+        for index in client.indices.get(index=f"{name}*"):
+            client.indices.delete(index=index)
+        with contextlib.suppress(NotFoundError):
+            client.indices.delete_index_template(name=f"newnormal-{name}*")

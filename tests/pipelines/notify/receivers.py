@@ -1,0 +1,147 @@
+"""Real receivers on loopback: an HTTP server and a mail server that keep what they are sent, and incidents to send."""
+
+from __future__ import annotations
+
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import orjson
+
+from pipelines.contracts.records import Incident
+from pipelines.contracts.records.incident import AffectedMachine, Candidate
+
+T0 = 1_767_571_200_000
+
+
+def incident(name: str = "aaa", status: str = "open", severity: str = "critical", **more: Any) -> Incident:
+    """An incident of one machine."""
+    given: dict[str, Any] = {
+        "id": name, "opened": T0, "site": "default", "status": status, "severity": severity, "severity_score": 80,
+        "record_score": 90, "start": T0 - 20_000, "updated": T0, "message": f"{name} is down", "machine_count": 1,
+        "series_count": 3, "open_series": 3,
+        "machines": [AffectedMachine(entity="db-1", since=T0, series=3, record_score=90)],
+        "candidates": [Candidate(entity="db-1", metric="cpu", since=T0, share=1.0, reason="it began first")],
+    }  # fmt: skip
+    return Incident(**given | ({"end": T0 + 60_000} if status == "resolved" else {}) | more)
+
+
+class HttpReceiver:
+    """An HTTP server.
+
+    Attributes:
+        got: Path, headers and JSON of each request that was answered with success.
+        answers: Called with the number of the request, from 1; returns status, headers and text of the answer.
+    """
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, dict[str, str], Any]] = []
+        self.asked = 0
+        self.answers: Callable[[int], tuple[int, dict[str, str], str]] = lambda _: (200, {}, "ok")
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = orjson.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                receiver.asked += 1
+                status, headers, text = receiver.answers(receiver.asked)
+                if status < 300:
+                    receiver.got.append((self.path, dict(self.headers), body))
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_: Any) -> None:
+                """Says nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [body for _, _, body in self.got]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def http_receiver() -> Iterator[HttpReceiver]:
+    receiver = HttpReceiver()
+    try:
+        yield receiver
+    finally:
+        receiver.close()
+
+
+class _MailHandler(socketserver.StreamRequestHandler):
+    """The commands of RFC 5321 that a client needs."""
+
+    server: MailReceiver
+
+    def handle(self) -> None:
+        self._say("220 ready")
+        recipients: list[str] = []
+        while line := self.rfile.readline():
+            text = line.decode().strip()
+            command = text.upper()
+            if command.startswith("DATA"):
+                self._say("354 go on")
+                data = b""
+                while (part := self.rfile.readline()) != b".\r\n":
+                    data += part[1:] if part.startswith(b".") else part
+                self.server.got.append((recipients, message_from_bytes(data, policy=policy.default)))  # type: ignore[arg-type]
+                self._say("250 taken")
+            elif command.startswith("RCPT"):
+                recipients.append(text[text.index("<") + 1 : text.index(">")])
+                self._say(self.server.recipient)
+            else:
+                self._say("221 bye" if command.startswith("QUIT") else "250 fine")
+
+    def _say(self, text: str) -> None:
+        self.wfile.write(text.encode() + b"\r\n")
+
+
+class MailReceiver(socketserver.ThreadingTCPServer):
+    """A mail server.
+
+    Attributes:
+        got: Recipients and mail of each that was taken.
+        recipient: The answer to each recipient.
+    """
+
+    daemon_threads, allow_reuse_address = True, True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _MailHandler)
+        self.got: list[tuple[list[str], EmailMessage]] = []
+        self.recipient = "250 fine"
+        self.address = f"127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+
+@contextmanager
+def mail_receiver() -> Iterator[MailReceiver]:
+    with MailReceiver() as receiver:
+        try:
+            yield receiver
+        finally:
+            receiver.shutdown()
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Waits for a condition."""
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends, "it did not happen in time"
+        time.sleep(0.02)
