@@ -253,6 +253,7 @@ class Settings(BaseSettings):
     notify: NotifySettings = NotifySettings()
     log: LogSettings = LogSettings()
     _names: VersionNames = PrivateAttr(default_factory=VersionNames)
+    _end: int | None = PrivateAttr(default=None)
 
     @classmethod
     def settings_customise_sources(
@@ -266,16 +267,26 @@ class Settings(BaseSettings):
         """The sources of settings, the strongest first: command line (init), environment, newnormal.toml."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
-    def of(self, names: VersionNames) -> Settings:
-        """These settings for one version of the chain: its topics, indices and folders."""
+    def of(self, names: VersionNames, end: int | None = None) -> Settings:
+        """These settings for one version of the chain: its topics, indices and folders.
+
+        Args:
+            names: The names of the version's topics, indices and folders.
+            end: See `end`.
+        """
         mine = self.model_copy()
-        mine._names = names
+        mine._names, mine._end = names, end
         return mine
 
     @property
     def version(self) -> str:
         """Name of the version whose topics, indices and folders these settings name; ``v1`` unless `of` chose one."""
         return self._names.version
+
+    @property
+    def end(self) -> int | None:
+        """Event time at which the version ends, epoch milliseconds; ``None``: it goes on live."""
+        return self._end
 
     def topic(self, name: str) -> str:
         """The full name of a topic of the first version, or of all versions: with the namespace before it."""

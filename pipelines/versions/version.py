@@ -62,9 +62,8 @@ class Version(BaseModel):
         Raises:
             NewnormalError: ``SETTING_INVALID``.
         """
-        return load(**{name: value for name, value in overrides.items() if value is not None} | self.settings).of(
-            self.names
-        )
+        given = {name: value for name, value in overrides.items() if value is not None}
+        return load(**given | self.settings).of(self.names, self.end)
 
 
 def from_job(job: str) -> tuple[str, ...]:

@@ -166,7 +166,7 @@ def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_and_
     }.items():
         pipeline.command("replay", "--as", name, "--until", "now", "--config", live.config(**options), seconds=600)
         live.check(name, options.get("shards", 2))
-    assert not live.wrong
+    assert not live.wrong, json.dumps(live.wrong, indent=1)
 
 
 @pytest.mark.long
@@ -201,4 +201,4 @@ def test_a_replay_gives_the_final_verdicts_of_the_live_run_from_the_archive_and_
     assert {key for key in live.final if key[2] > live.start + 35 * MINUTE} <= forked.keys()
     assert len(forked) < len(live.final) * 0.8
     assert not _differences({key: live.final[key] for key in forked}, forked)
-    assert not live.wrong
+    assert not live.wrong, json.dumps(live.wrong, indent=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +17,6 @@ Identity = tuple[str, str, int, int]
 Final = Mapping[Identity, Verdict]
 """The final revision of each verdict."""
 JOINED, LOGS = "_machine", "logs"
-_REVISED = re.compile(r" ?Judged again after late data, a rule or a label \(revision \d+\)\.")
 _DECIDED_LATER = {"event.ingested", "revision"}
 
 
@@ -98,12 +96,7 @@ def check_reference(tally: Tally, final: Mapping[Identity, Verdict], reference: 
 def unlike(one: Verdict, other: Verdict, ignored: set[str]) -> list[str]:
     """The fields in which two verdicts differ; a field that is absent, null or empty is the same."""
     names = sorted((one.keys() | other.keys()) - ignored)
-    return [name for name in names if not _same(_said(one.get(name)), _said(other.get(name)))]
-
-
-def _said(value: Any) -> Any:
-    """A text without the remark that counts the revisions, of which there may be more or fewer."""
-    return _REVISED.sub("", value) if isinstance(value, str) else value
+    return [name for name in names if not _same(one.get(name), other.get(name))]
 
 
 def _same(one: Any, other: Any) -> bool:

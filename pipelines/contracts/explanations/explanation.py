@@ -67,7 +67,7 @@ def explain(novelty: Mapping[str, Any], zone: str = "UTC") -> dict[str, Any]:
     ['queue.depth of pay-01 is 180; usual: 95 to 108.', 'Far outside.', 'Since 10:28:40 UTC.']
     """
     facts = Facts(novelty, zone)
-    sentences = [*_SENTENCES.get(facts.metric, metric.sentences)(facts), facts.revised()]
+    sentences = [*_SENTENCES.get(facts.metric, metric.sentences)(facts), facts.decided()]
     return {
         "headline": HEADLINES.get(facts.kind, "Unusual"),
         "sentences": [sentence for sentence in sentences if sentence],

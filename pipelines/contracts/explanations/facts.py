@@ -137,9 +137,15 @@ class Facts:
             return f"The incident that began{self.from_onset.replace(' since', ' at')} is closed."
         return f"An incident has been open{self.from_onset}." if state == "open" else ""
 
-    def revised(self) -> str:
-        """A sentence saying that the verdict was decided later, or was judged again; else empty."""
-        decided, revision = self.novelty.get("incident.decided"), int(self.novelty.get("revision") or 0)
-        if decided is not None:
-            return f"This was decided at {self.instant(int(decided))}, from the windows that followed."
-        return f"Judged again after late data, a rule or a label (revision {revision})." if revision else ""
+    def decided(self) -> str:
+        """A sentence saying that the verdict was decided later; else empty.
+
+        How often a verdict was judged again depends on micro-batches, so that no text may tell it: final texts are the
+        same in every replay. The field `revision` tells it.
+        """
+        decided = self.novelty.get("incident.decided")
+        return (
+            ""
+            if decided is None
+            else f"This was decided at {self.instant(int(decided))}, from the windows that followed."
+        )

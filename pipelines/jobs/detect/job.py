@@ -31,7 +31,7 @@ def detector(settings: Settings) -> Job:
     horizon = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
-    judges = Metrics(horizon, settings.kafka.partitions)
+    judges = Metrics(horizon, settings.kafka.partitions, settings.end)
     return stream.process(Detect(settings.detector, judges, _around(settings))).write(
         "detector", novelties, dead(settings), late, {STATE: _state(settings), "news": _news(settings, topics.NEWS)}
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.spec.decoder import Decoder
-from engine.spec.duration import duration_ms
+from engine.spec.duration import END_OF_TIME, duration_ms
 from engine.spec.job import Job
 from engine.spec.output import Output
 from engine.spec.source import Source
@@ -38,7 +38,8 @@ def grouper(settings: Settings) -> Job:
     said = _messages(settings)
     stream = Stream((metrics, logs, said)).key_by(SITE)
     kept = duration_ms(settings.window.allowed_lateness) + 2 * duration_ms(settings.window.size)
-    operator = GroupNovelties(site, rules(settings.incidents), kept)
+    last = END_OF_TIME if settings.end is None else settings.end + kept
+    operator = GroupNovelties(site, rules(settings.incidents), kept, last)
     incidents = Output(settings.writes(topics.INCIDENTS), Incident, "json", settings.kafka.partitions)
     return stream.process(operator).write("incidents", incidents, dead(settings))
 

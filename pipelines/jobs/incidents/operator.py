@@ -38,11 +38,14 @@ class GroupNovelties(Operator):
         site: Name of the site, the value of the key.
         rules: The settings `incidents.*`.
         kept: How long a verdict may be replaced by a later revision, milliseconds.
+        last: Event time after which no incident changes by itself, epoch milliseconds: a version that has an end says
+            nothing of what comes after it, however far its watermark runs.
     """
 
     site: str
     rules: Rules
     kept: int
+    last: int = END_OF_TIME
 
 
 class _Grouping(Processor):
@@ -54,12 +57,13 @@ class _Grouping(Processor):
     """
 
     def __init__(self, operator: GroupNovelties) -> None:
-        self.site, self.rules, self.kept = operator.site, operator.rules, operator.kept
+        self.site, self.rules, self.kept, self.last = operator.site, operator.rules, operator.kept, operator.last
 
     def process(self, batch: pl.DataFrame, state: ShardState, progress: Progress) -> Results:
         """Returns the incidents that differ from what was written before."""
         note: dict[str, Any] = state.notes.get(_NOTE, {"next": END_OF_TIME, "texts": {}})
-        if not batch.height and progress.now < note["next"]:
+        now = min(progress.now, self.last)
+        if not batch.height and now < note["next"]:
             return Results(pl.DataFrame(), held=StateCounts(keys=note.get("keys")))
         known = Known(note["texts"])
         known.take(batch)
@@ -68,7 +72,6 @@ class _Grouping(Processor):
         tables = unpack(stored) if stored else {}
         rows = newest(tables.get("rows", pl.DataFrame(schema=ROWS)), news)
         old, written = tables.get("parts", pl.DataFrame(schema=PARTS)), _written(tables.get("written"))
-        now = progress.now
         ends = pl.col("window_end")
         old = joined(old, parts(rows.filter(ends <= now - self.kept)))
         rows = rows.filter(ends > now - self.kept)

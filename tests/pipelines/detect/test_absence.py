@@ -24,9 +24,9 @@ def _frame(*holes: tuple[str, str, int, int], machines: dict[str, str]) -> pl.Da
     return pl.DataFrame(rows, ["entity", "metric", "window_start", "window_end", "value"], orient="row")
 
 
-def _judged(frame: pl.DataFrame, size: int = STEPS) -> pl.DataFrame:
-    """The verdicts on absences and returns, judged in batches of so many minutes."""
-    detection = Detection(DetectorSettings())
+def _judged(frame: pl.DataFrame, size: int = STEPS, end: int | None = None) -> pl.DataFrame:
+    """The verdicts on absences and returns, judged in batches of so many minutes, up to an end."""
+    detection = Detection(DetectorSettings(), end=end)
     state, made = detection.new_state(), []
     for first in range(0, STEPS, size):
         now = (first + size) * MINUTE
@@ -67,6 +67,15 @@ def test_a_machine_of_one_series_is_absent_as_that_series() -> None:
         ("a", "x", "absence", 150, 150),
         ("a", "x", "recovered", 170, 150),
     ]
+
+
+@pytest.mark.parametrize("size", [1, 50])
+@pytest.mark.parametrize(("end", "told"), [(151, False), (190, True)])
+def test_no_machine_is_absent_because_the_windows_that_are_judged_end(size: int, end: int, told: bool) -> None:
+    """The watermark runs on past the end: a machine whose silence was not certain by then is not absent."""
+    frame = _frame(*(("a", metric, 150, STEPS) for metric in "xy"), machines={"a": "xy", "b": "xy"})
+    made = _judged(frame.filter(pl.col("window_end") < end * MINUTE), size, end * MINUTE)
+    assert made["entity"].to_list() == ["a"] * told
 
 
 def test_one_lost_window_is_no_absence() -> None:

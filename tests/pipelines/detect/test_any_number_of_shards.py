@@ -85,7 +85,7 @@ def final(driven: Driven) -> list[str]:
         name = verdict["host.name"], verdict["metric"], verdict["window_start"]
         if name not in last or verdict["revision"] >= last[name]["revision"]:
             last[name] = verdict
-    return said([{k: v for k, v in verdict.items() if k not in ("revision", "message")} for verdict in last.values()])
+    return said([{k: v for k, v in verdict.items() if k != "revision"} for verdict in last.values()])
 
 
 @cache

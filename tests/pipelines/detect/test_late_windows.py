@@ -68,7 +68,7 @@ class Job:
         """The last revision of each verdict."""
         said = pl.concat(self.said).sort("revision", maintain_order=True)
         last = said.unique(IDENTITY, keep="last").sort("window_end", "entity", "metric")
-        return last.drop("revision", "message")  # the message tells the revision
+        return last.drop("revision")
 
     def believed(self) -> dict[str, pl.DataFrame]:
         """The models' state in an order of its own; where rows of machines lie does not matter."""

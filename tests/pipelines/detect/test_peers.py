@@ -52,7 +52,7 @@ def _judge(rows: list[dict[str, Any]], every: int) -> tuple[pl.DataFrame, pl.Dat
         before = now
     last = pl.concat(said).sort("revision", maintain_order=True).unique(["entity", "metric", "window_end"], keep="last")
     believed = unpack(segments.values["models"])["series"].sort("entity", "metric")
-    return last.sort("window_end", "entity", "metric").drop("revision", "message"), believed
+    return last.sort("window_end", "entity", "metric").drop("revision"), believed
 
 
 def test_a_joining_machine_is_judged_the_same_whatever_the_batches_and_what_came_late() -> None:

@@ -16,7 +16,7 @@ from engine.runtime.shard import to_table
 from engine.testing.driven import Driven
 from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Incident, News, Placement
-from pipelines.contracts.settings import load
+from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.incidents.job import grouper
 
 SETTINGS = load()
@@ -48,8 +48,8 @@ def outage(entities: Iterable[str], start: int, end: int, metrics: int = 20) -> 
 class Feed:
     """Runs the incidents job over micro-batches of news and messages of operators."""
 
-    def __init__(self, shards: int = 1) -> None:
-        self.run, self.offset = Driven(grouper(SETTINGS), shards), 0
+    def __init__(self, shards: int = 1, settings: Settings = SETTINGS) -> None:
+        self.run, self.offset = Driven(grouper(settings), shards), 0
         self._take([self._row(b"\0heartbeat", name, p) for name in (topics.TOPOLOGY, topics.ACKNOWLEDGEMENTS)
                     for p in range(SETTINGS.kafka.partitions)])  # fmt: skip
 

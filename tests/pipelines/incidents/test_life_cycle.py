@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from engine.state.segments import ShardState, unpack
 from pipelines.contracts.records import Incident
-from tests.pipelines.incidents.cases import MINUTE, STEP, T0, Feed, episode, news, outage, parsed
+from pipelines.contracts.version_names import VersionNames
+from tests.pipelines.incidents.cases import MINUTE, SETTINGS, STEP, T0, Feed, episode, news, outage, parsed
 
 
 def test_an_incident_is_resolved_only_after_a_quiet_time_and_says_when_it_ended() -> None:
@@ -99,6 +100,13 @@ def test_a_series_without_news_for_longer_than_allowed_no_longer_keeps_its_incid
     assert feed.standing[0].status == "open"
     feed.send([], 25 * 60 * MINUTE)
     assert feed.standing[0].status == "resolved"
+
+
+def test_an_incident_that_is_open_where_a_version_ends_stays_open_however_far_the_watermark_runs() -> None:
+    feed = Feed(settings=SETTINGS.of(VersionNames(), end=T0 + 10 * MINUTE))
+    feed.send([news("a", "cpu", 0, "absence")], MINUTE)
+    feed.send([], 25 * 60 * MINUTE)
+    assert [each.status for each in feed.standing] == ["open"]
 
 
 def test_an_episode_without_an_end_ends_where_the_next_one_of_its_series_begins() -> None:

@@ -127,6 +127,7 @@ def test_only_the_first_jobs_are_held_to_the_event_times_and_rules_of_all_times_
     steps = {source.broadcast: source.steps for source in job.inputs}
     assert len(steps[False]) == 1
     assert steps[True] == ()
+    assert program.version.load().end == 2_000, "so that no machine is absent because the version ends"
     later = VersionProgram(made("v2", "extractor", start=1_000)).job("detector", settings)
     assert later is not None
     assert all(not source.steps for source in later.inputs)

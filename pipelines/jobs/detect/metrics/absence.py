@@ -68,9 +68,12 @@ class AbsenceWatch:
 
     Args:
         threshold: The lowest record_score of an absence that is announced.
+        end: Event time from which on no windows are expected, epoch milliseconds, as what judges them ends there; no
+            machine is absent because of that. ``None``: windows go on.
     """
 
-    def __init__(self, threshold: float) -> None:
+    def __init__(self, threshold: float, end: int | None = None) -> None:
+        self.end = NEVER_DUE - 1 if end is None else end
         share = min(max(threshold, 1.0), 99.0) / 100
         self.silence = Silence(KNOWN, FORGET, HALF * share / (1 - share))
 
@@ -125,7 +128,7 @@ class AbsenceWatch:
         absences: list[Absences] = []
         if now is not None:
             machines = Rows(state.entities.columns, np.arange(len(state.entities)), _PREFIX)
-            gone = np.flatnonzero(self.silence.due(machines) <= now)
+            gone = np.flatnonzero(self.silence.due(machines) <= min(now, self.end))
             if len(gone):
                 absences.append(self._machines(state, gone))
                 state.entities.columns[_PREFIX + "told"][gone] = True
@@ -141,7 +144,8 @@ class AbsenceWatch:
     def next_due(self, state: DetectionState) -> int:
         """The earliest watermark at which `overdue` finds the absence of a machine."""
         machines = Rows(state.entities.columns, np.arange(len(state.entities)), _PREFIX)
-        return int(self.silence.due(machines).min(initial=NEVER_DUE))
+        due = int(self.silence.due(machines).min(initial=NEVER_DUE))
+        return due if due <= self.end else NEVER_DUE
 
     def verdicts(self, absences: list[Absences], state: DetectionState, joined: str) -> pl.DataFrame:
         """The verdicts on absences, with the columns that are known here; without columns if there are none.

@@ -80,13 +80,20 @@ class Detection:
         settings: The detector's settings.
         config: The constants of the models, for benchmarks; ``None``: those that follow from the settings.
         says: True if changes of beliefs are collected, see `DetectionState.beliefs`.
+        end: See `AbsenceWatch`.
     """
 
-    def __init__(self, settings: DetectorSettings, config: DetectorConfig | None = None, says: bool = False) -> None:
+    def __init__(
+        self,
+        settings: DetectorSettings,
+        config: DetectorConfig | None = None,
+        says: bool = False,
+        end: int | None = None,
+    ) -> None:
         config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
         self.detector, self.joined = Detector(config), Joined(config)
         self.machines = Machines(MultivariateConfig(warm_up=config.learning))
-        self.absence = AbsenceWatch(config.threshold)
+        self.absence = AbsenceWatch(config.threshold, end)
         self.family, self.unusual = settings.family, unusual(config.threshold)
         self.says = says
 

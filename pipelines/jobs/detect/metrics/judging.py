@@ -33,13 +33,15 @@ class Metrics(Judges):
     Args:
         horizon: How far behind the watermark a window can be judged again, milliseconds.
         partitions: Number of partitions of the input. A new series starts from those of its metric in its partition.
+        end: See `AbsenceWatch`.
     """
 
     horizon: int
     partitions: int = 1
+    end: int | None = None
 
     def judge(self, settings: DetectorSettings) -> MetricsJudge:
-        return MetricsJudge(settings, self.horizon, self.partitions)
+        return MetricsJudge(settings, self)
 
 
 class MetricsJudge(Judge):
@@ -47,13 +49,12 @@ class MetricsJudge(Judge):
 
     Args:
         settings: The detector's settings.
-        horizon: See `Metrics`.
-        partitions: See `Metrics`.
+        config: The rest of the configuration.
     """
 
-    def __init__(self, settings: DetectorSettings, horizon: int, partitions: int) -> None:
-        self.partitions = partitions
-        self.detection, self.horizon = Detection(settings, says=True), horizon
+    def __init__(self, settings: DetectorSettings, config: Metrics) -> None:
+        self.partitions, self.horizon = config.partitions, config.horizon
+        self.detection = Detection(settings, says=True, end=config.end)
         self.novel_only = settings.emit == "novel"
 
     def windows(self, features: pl.DataFrame) -> pl.DataFrame:
