@@ -129,6 +129,24 @@ def _restart_servers(scene: Scene) -> tuple[list[Target], Undo]:
     return targets, undo
 
 
+def _without_elasticsearch(scene: Scene) -> tuple[list[Target], Undo]:
+    """Elasticsearch ends in order, and comes back when the fault is over."""
+    server = scene.servers.elasticsearch
+    targets = server.targets()[:1]
+    server.stop()
+
+    def undo() -> None:
+        server.start()
+        server.wait()
+
+    return targets, undo
+
+
+def outage(minutes: float) -> Fault:
+    """Elasticsearch is away for so long, and nothing else is touched or started again meanwhile."""
+    return Fault("no elasticsearch", _without_elasticsearch, (60 * minutes, 60 * minutes), in_order=True)
+
+
 def _upgrade(scene: Scene) -> tuple[list[Target], Undo]:
     """The old driver ends in order, then a new one goes on from its state."""
     targets = _driver(scene)

@@ -14,7 +14,8 @@ from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.chaos.driver import DriverProcess
-from pipelines.chaos.faults import FAULTS, Scene, watermarks
+from pipelines.chaos.faults import FAULTS, Scene, outage, watermarks
+from pipelines.chaos.footprint import Footprint
 from pipelines.chaos.load import Load
 from pipelines.chaos.operations import SECOND, Operation, operations
 from pipelines.chaos.plan import Planned, planned
@@ -35,6 +36,8 @@ _FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 600.0, 180.0, 900.0
 _LOOK_SECONDS = 0.25
 _AGO_MS = 8 * 3_600_000
 """How long ago the event time of the load begins, so that it stays behind the clock although it runs faster."""
+_CALM_SECONDS = 60.0
+"""For how long the pipeline runs on after an outage."""
 _FEW_MESSAGES = 2_000
 """Most messages of a micro-batch: even a long backlog is then read in several, as it is when the pipeline keeps up."""
 
@@ -65,6 +68,7 @@ class Conductor:
         minutes: For how long faults are done.
         speed: Seconds of event time for each second.
         replay: Whether a second version is replayed, runs beside the first one, and is promoted.
+        outage: Minutes for which Elasticsearch is away, as the only fault; ``None``: random faults.
         say: Is told what happens now.
         done: Is given each fault that is over.
     """
@@ -75,6 +79,7 @@ class Conductor:
     minutes: float
     speed: float
     replay: bool
+    outage: float | None
     say: Callable[[str], None]
     done: Callable[[Disturbance], None]
     disturbances: list[Disturbance] = field(default_factory=list)
@@ -153,6 +158,10 @@ class Conductor:
             raise NewnormalError("CHAOS_RUN_FAILED", "no first result came", str(scene.driver.log))
         results.began, results.course = time.monotonic(), []
         agenda = list(operations(scene.second)) if self.replay else []
+        if self.outage is not None:
+            self._fault(scene, results, Planned(outage(self.outage), 60 * self.outage, _CALM_SECONDS, at_once=False))
+            self._until(scene, lambda: results.look() < 0, _CALM_SECONDS)
+            return
         for plan in planned(FAULTS, self.seed):
             self._until(scene, lambda: results.look() < 0, plan.calm)
             passed = time.monotonic() - results.began
@@ -178,8 +187,15 @@ class Conductor:
         self.say(plan.fault.name)
         at, since = datetime.now(UTC), time.monotonic() - results.began
         targets, undo = plan.fault.act(scene)
+        footprint = Footprint(self.out / "footprint.jsonl", scene.driver)
+
+        def never() -> bool:
+            results.look()
+            footprint.look()
+            return False
+
         try:
-            self._until(scene, lambda: results.look() < 0, plan.lasts, mending=not plan.fault.in_order)
+            self._until(scene, never, plan.lasts, mending=not plan.fault.in_order)
         finally:
             undo()
         pids = tuple(each.pid for each in targets)

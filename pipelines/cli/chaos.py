@@ -27,6 +27,14 @@ def chaos(
     replay: Annotated[
         bool, typer.Option(help="Meanwhile replay into a second version, and promote it and the first one again.")
     ] = True,
+    outage: Annotated[
+        float | None,
+        typer.Option(
+            min=0.5,
+            help="Instead of random faults, Elasticsearch is away for so many minutes; footprint.jsonl has the memory "
+            "and the open files of the pipeline meanwhile.",
+        ),
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch directory: logs, topics, state.")] = False,
 ) -> None:
     """Kill, stop and starve a pipeline under load, and count what is lost, doubled or different.
@@ -41,12 +49,13 @@ def chaos(
     from pipelines.chaos.run import Conductor  # noqa: PLC0415  Spark and servers: only for this command
 
     out, console = out.absolute(), Console(stderr=True)
-    (out / "faults.jsonl").unlink(missing_ok=True)
+    for name in ("faults.jsonl", "footprint.jsonl"):
+        (out / name).unlink(missing_ok=True)
     with _scratch(keep) as state, Display(console) as display:
         display.say(f"scratch directory {state}")
         with chdir(state), _own_environment():
             settings: Settings = load(state_dir=state, **{"window.allowed_lateness": "3m", "console.port": 0})
-            course = Conductor(settings, out, seed, minutes, speed, replay, display.say, display.done).run()
+            course = Conductor(settings, out, seed, minutes, speed, replay, outage, display.say, display.done).run()
     plot(course.disturbances, course.documents, out / "chaos.png")
     console.print(summary(course.disturbances))
     tally, stalled = course.tally, sum(each.stalled for each in course.disturbances)
