@@ -9,6 +9,14 @@ file = section("Files and ports")
 file("PORT_TAKEN", "the console finds no free port, or the address is not of this machine", "`console.port`, `.host`")
 file("HOST_REFUSED", "the console was asked for by a name that it does not know", "name it in `console.hosts`")
 
+console = section("Console")
+console(
+    "ACTION_REFUSED",
+    "the console does not take a label, an acknowledgement or a maintenance from this page or this user",
+    "see what is accepted, and [console.md](console.md#labels-acknowledgements-maintenance)",
+)
+console("REQUEST_INVALID", "a request to the console has a wrong or missing value", "the message says which")
+
 elastic = section("Elasticsearch")
 elastic(
     "ELASTICSEARCH_QUERY_REFUSED", "it refused what the console asked; the reason is in the message", "see the reason"

@@ -1,7 +1,8 @@
 """The web console: the newest novelties, why each was reported, and how the pipeline is doing."""
 
+from dashboards.console.actions import Actions
 from dashboards.console.app import create_app
 from dashboards.console.server import ConsoleServer, serve
 from dashboards.console.store import Store
 
-__all__ = ["ConsoleServer", "Store", "create_app", "serve"]
+__all__ = ["Actions", "ConsoleServer", "Store", "create_app", "serve"]

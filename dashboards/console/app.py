@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
+from dashboards.console.action_routes import action_routes
+from dashboards.console.actions import Actions
 from dashboards.console.hosts import allowed
 from dashboards.console.incident_routes import incident_routes
 from dashboards.console.novelty_routes import novelty_routes
@@ -29,12 +32,21 @@ HEADERS = {
 """No inline script is allowed, so that a hostile name could not run even if the page did not escape it."""
 
 
+_STATUS = {
+    REFUSED: 400, "ACTION_REFUSED": 403, "LABEL_INVALID": 400, "RULE_INVALID": 400, "ACKNOWLEDGEMENT_INVALID": 400,
+    "TIME_AHEAD": 400, "TIME_TOO_EARLY": 400, "RULE_UNKNOWN": 404, "INCIDENT_UNKNOWN": 404, "INCIDENT_OVER": 409,
+}  # fmt: skip
+"""The HTTP status of errors; of all others 503, as a server does not answer."""
+
+
 def create_app(
     store: Store,
     status: Callable[[], dict[str, Any]] = dict,
     zone: str = "UTC",
     listening: str = "127.0.0.1",
     hosts: Collection[str] = (),
+    actions: Actions | None = None,
+    user_header: str = "",
 ) -> FastAPI:
     """The console's application.
 
@@ -44,12 +56,15 @@ def create_app(
         zone: IANA name of the time zone in which explanations tell instants.
         listening: The address that the console listens on.
         hosts: Further names that it is reached by, see `dashboards.console.hosts`.
+        actions: Writes what operators say; ``None``: the console only shows.
+        user_header: See `action_routes`.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
     _guard(app, listening, hosts)
     app.include_router(incident_routes(store.incidents))
     app.include_router(novelty_routes(store, zone))
     app.include_router(status_routes(store, status))
+    app.include_router(action_routes(store, actions, listening, user_header))
 
     @app.get("/")
     def page() -> FileResponse:
@@ -73,7 +88,13 @@ def _guard(app: FastAPI, listening: str, hosts: Collection[str]) -> None:
 
     @app.exception_handler(NewnormalError)
     def unavailable(_request: Request, error: NewnormalError) -> JSONResponse:
-        return JSONResponse({"code": error.code, "detail": error.what}, 400 if error.code == REFUSED else 503)
+        detail = f"{error.what}; accepted: {error.accepted}" if error.accepted else error.what
+        return JSONResponse({"code": error.code, "detail": detail}, _STATUS.get(error.code, 503))
+
+    @app.exception_handler(RequestValidationError)
+    def wrong(_request: Request, error: RequestValidationError) -> JSONResponse:
+        faults = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors()]
+        return JSONResponse({"code": "REQUEST_INVALID", "detail": "; ".join(faults)}, 422)
 
 
 def _stranger(host: str) -> JSONResponse:

@@ -62,6 +62,13 @@ class Store:
             return [{name: each.get(name) for name in _SHOWN} for each in found]
         return self._summary(query, start, (end - start) // most + 1)
 
+    def after(self, entity: str, metric: str, time: int) -> Document | None:
+        """The newest verdict on a window that ended after a time, of a series or, with ``""``, of a whole machine."""
+        of = [{"term": {"host.name": entity}}, *([{"term": {"metric": metric}}] if metric else [])]
+        query = {"bool": {"filter": [*of, within(gte=time + 1)]}}
+        found = self._hits(query=query, sort=[{"@timestamp": "desc"}], size=1)
+        return found[0] if found else None
+
     def pace(self, entity: str, metric: str, end: int) -> int:
         """Usual distance, in milliseconds, of the windows of a series up to ``end``; 0 if there are too few."""
         query = _windows(entity, metric, end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
@@ -28,6 +29,7 @@ def console(
 ) -> None:
     """Serve the web console until Ctrl-C; it shows the incidents and novelties in Elasticsearch."""
     from dashboards.console import Store, create_app, serve  # noqa: PLC0415  the web server is heavy: only for this command
+    from pipelines.query.operator import Operator  # noqa: PLC0415  Kafka: only for this command
 
     overrides = {
         "elasticsearch.url": elasticsearch,
@@ -41,7 +43,14 @@ def console(
     settings = running(settings, kafka=False)
     store = Store(settings.elasticsearch.url or "", settings.alias, settings.incident_alias)
     shown = settings.console
-    app = create_app(store, zone=settings.detector.timezone, listening=shown.host, hosts=shown.hosts.split(","))
+    app = create_app(
+        store,
+        zone=settings.detector.timezone,
+        listening=shown.host,
+        hosts=shown.hosts.split(","),
+        actions=Operator(lambda: running(settings, elasticsearch=False), lambda: int(time.time() * 1000)),
+        user_header=shown.user_header,
+    )
     server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")
     try:

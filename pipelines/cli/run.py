@@ -72,6 +72,7 @@ def run(
         early = version == FIRST and not files
         starting = stack.enter_context(starting_spark(settings)) if early else None
         from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.runtime.bounded import BoundedRun  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
@@ -93,7 +94,7 @@ def run(
         found = servers.settings(settings)
         driver = Driver(found, jobs, write_again=write_again, take_over=take_over, program=program, starting=starting)
         bounded = BoundedRun(driver) if until else None
-        watch = stack.enter_context(watching(driver))
+        watch = stack.enter_context(watching(driver, actions=None if files else operator))
         if not files:
             stack.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
         watch.until(bounded.done if bounded else lambda: False)

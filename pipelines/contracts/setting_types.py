@@ -163,6 +163,10 @@ Names = Annotated[
     str, _checked(lambda t: t == "" or all(name == "*" or is_host(name) for name in t.split(","))),
     Accepts("nothing, or host names and addresses with commas between them, or *"),
 ]  # fmt: skip
+HeaderName = Annotated[
+    str, _checked(lambda t: re.fullmatch(r"[A-Za-z0-9-]{0,100}", t) is not None),
+    Accepts("nothing, or the name of an HTTP header, e.g. X-Forwarded-User"),
+]  # fmt: skip
 SeriesGlobs = Annotated[
     str, _checked(lambda t: t == "" or all(map(_is_series_glob, t.split(",")))),
     Accepts("nothing, or globs machine/metric of * and ? with commas between them, e.g. db-*/latency"),

@@ -26,6 +26,7 @@ from pipelines.contracts.setting_types import (
     Duration,
     Families,
     Folder,
+    HeaderName,
     Heap,
     Index,
     Length,
@@ -182,6 +183,11 @@ class ConsoleSettings(_Section):
     )
     hosts: Names = Field(
         "", description="further host names under which browsers reach the console, separated by commas; `*`: any"
+    )
+    user_header: HeaderName = Field(
+        "",
+        description="header in which a proxy names the operator who has logged in; a console that others than this "
+        "machine reach takes labels and the like only with it",
     )
 
 

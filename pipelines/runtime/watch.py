@@ -10,11 +10,12 @@ from typing import Any
 
 import structlog
 
-from dashboards.console import Store, create_app, serve
+from dashboards.console import Actions, Store, create_app, serve
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records.novelty import NEWS_KINDS
+from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
 from pipelines.jobs.index.partition import Partition
 from pipelines.runtime.driver import Driver
@@ -105,7 +106,11 @@ class Watch:
 
 
 @contextmanager
-def watching(driver: Driver, progress: Callable[[], Progress | None] = lambda: None) -> Iterator[Watch]:
+def watching(
+    driver: Driver,
+    progress: Callable[[], Progress | None] = lambda: None,
+    actions: Callable[[Settings], Actions] | None = None,
+) -> Iterator[Watch]:
     """A context manager: starts the driver, the console and the live view, and stops them at the end.
 
     The console of the first version shows what the alias shows; that of another version shows its own documents.
@@ -113,6 +118,7 @@ def watching(driver: Driver, progress: Callable[[], Progress | None] = lambda: N
     Args:
         driver: The driver.
         progress: See `Watch`.
+        actions: Gives what writes the messages of operators; ``None``: the console only shows.
     """
     settings = driver.settings
     shown, incidents = settings.alias, settings.incident_alias
@@ -122,7 +128,15 @@ def watching(driver: Driver, progress: Callable[[], Progress | None] = lambda: N
     store = Store(settings.elasticsearch.url or "", shown, incidents)
     watch: list[Watch] = []
     console, status = settings.console, lambda: watch[0].status() if watch else {}
-    app = create_app(store, status, settings.detector.timezone, listening=console.host, hosts=console.hosts.split(","))
+    app = create_app(
+        store,
+        status,
+        settings.detector.timezone,
+        console.host,
+        console.hosts.split(","),
+        actions(settings) if actions else None,
+        console.user_header,
+    )
     with driver.interrupts, ExitStack() as stack:
         stack.callback(store.close)
         stack.callback(driver.stop)

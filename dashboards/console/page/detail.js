@@ -1,4 +1,5 @@
 // One novelty: its plot, what is unusual in words, and apart from them the figures behind it.
+import { labels } from "./actions.js";
 import { el, metricName, num, time, words } from "./dom.js";
 import { plot } from "./plot.js";
 
@@ -14,6 +15,7 @@ export function showDetail(place, { novelty, explanation, series, span }, zoom, 
     el("div", { class: "top" }, el("h2", {}, explanation.headline, ": ", novelty["host.name"]), el("div", { class: "zoom" }, ...levels)),
     el("p", { class: "where" }, where, badge),
     plot(series, novelty, span),
+    labels(novelty, novelty.since ?? novelty.window_start),
     ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),
     el("details", {}, el("summary", {}, "Figures"),
       ...explanation.details.map((text) => el("p", {}, text)),

@@ -7,6 +7,9 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+// Text from outside within a sentence: a mark in it that turns the direction of writing ends with it.
+export const foreign = (text) => el("bdi", {}, text);
+
 // Verdicts on a machine as a whole have a metric of their own.
 export const metricName = (metric) => (metric === "_machine" ? "all metrics" : metric);
 

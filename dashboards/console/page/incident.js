@@ -1,5 +1,6 @@
 // One incident: what happened, where it probably began, and the onset of each series, drawn and linked to its plot.
-import { duration, el, metricName, num, time, words } from "./dom.js";
+import { acknowledgement, labels, maintenance } from "./actions.js";
+import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
 import { plural, since, stateText } from "./incidents.js";
 import { incidentLink, noveltyLink } from "./place.js";
 
@@ -8,12 +9,14 @@ const SHOWN = 60;
 export function showIncident(place, { now, incident, series }) {
   const severity = el("span", { class: "severity", "data-severity": incident.severity }, `${incident.severity} ${incident["event.risk_score"]}`);
   const more = [];
-  if (incident.note) more.push(el("p", { class: "where" }, `Remark: ${incident.note}`));
+  if (incident.note) more.push(el("p", { class: "where" }, "Remark: ", foreign(incident.note)));
   if (incident.merged_into) more.push(el("p", {}, "It turned out to be a part of ", el("a", { href: incidentLink(incident.merged_into) }, "another incident"), "."));
   place.replaceChildren(
-    el("div", { class: "top" }, el("h2", {}, incident.message), severity),
-    el("p", { class: "where" }, `${since(incident, now)} · ${stateText(incident)} · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series, ${incident.open_series.toLocaleString("en")} of them novel now`),
+    el("div", { class: "top" }, el("h2", {}, foreign(incident.message)), severity),
+    el("p", { class: "where" }, `${since(incident, now)} · `, foreign(stateText(incident)), ` · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series, ${incident.open_series.toLocaleString("en")} of them novel now`),
     ...more,
+    acknowledgement(incident),
+    maintenance((incident.machines ?? []).map((it) => it.entity)),
     ...causes(incident.candidates ?? []),
     ...onsets(incident, series, now),
   );
@@ -22,8 +25,8 @@ export function showIncident(place, { now, incident, series }) {
 function causes(candidates) {
   if (!candidates.length) return [];
   const items = candidates.map((it) => el("li", {},
-    el("b", {}, it.entity), ` ${metricName(it.metric)} · ${num(it.share * 100, 2)}% · from ${time(it.since)}`,
-    el("div", { class: "soft" }, it.reason)));
+    el("b", {}, foreign(it.entity)), " ", foreign(metricName(it.metric)), ` · ${num(it.share * 100, 2)}% · from ${time(it.since)}`,
+    el("div", { class: "soft" }, foreign(it.reason))));
   return [el("h3", {}, "Where it may have begun"), el("ol", { class: "causes" }, ...items)];
 }
 
@@ -45,10 +48,11 @@ function onset(it, start, span) {
   const from = Math.max(start, it.since ?? it["@timestamp"]);
   const mark = el("i", { "data-kind": it.kind });
   mark.style.marginLeft = `${Math.min(99, (100 * (from - start)) / span)}%`;
-  return el("a", { href: noveltyLink(it._id), title: `${time(from)} UTC` },
+  const link = el("a", { href: noveltyLink(it._id), title: `${time(from)} UTC` },
     el("span", { class: "after" }, from === start ? "first" : `+${duration(from - start)}`),
     el("span", { class: "name" }, el("b", {}, it["host.name"]), ` ${metricName(it.metric)}`),
     el("span", { class: "kind", "data-kind": it.kind }, words(it.kind)),
     el("span", { class: "n" }, num(it.highest, 3)),
     el("span", { class: "line", "aria-hidden": "true" }, mark));
+  return el("div", {}, link, labels(it, it.since ?? it.window_start, true));
 }

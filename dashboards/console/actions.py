@@ -1,0 +1,52 @@
+"""What operators say to the pipeline through the console. Who serves the console says how it is written."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+VERDICTS = ("expected_change", "new_normal", "false_alarm", "true")
+"""What a novelty may be said to have been; see docs/rules.md."""
+
+LONGEST_MAINTENANCE = 30 * 24 * 60
+"""The most minutes that a maintenance which is begun in the console may last."""
+
+
+class Actions(Protocol):
+    """Writes what operators say to the topics of the pipeline.
+
+    Each method returns when Kafka has accepted the message. It raises `NewnormalError` if Kafka has not, or if the job
+    that reads the message would refuse it: then nothing was written.
+    """
+
+    def label(self, entity: str, metric: str, start: int, verdict: str, note: str) -> int:
+        """Says what a novelty was; returns the event time from which on that takes effect, epoch milliseconds.
+
+        Args:
+            entity: The machine.
+            metric: The metric.
+            start: When the novelty began, epoch milliseconds.
+            verdict: One of `VERDICTS`.
+            note: A remark.
+        """
+
+    def acknowledge(self, incident: str, active: bool, by: str, note: str) -> None:
+        """Says that an operator looks after an incident (``active``), or no longer does.
+
+        Args:
+            incident: Its id.
+            active: ``False`` takes an acknowledgement back.
+            by: The operator.
+            note: A remark.
+        """
+
+    def maintain(self, entity: str, minutes: int, note: str) -> tuple[str, int]:
+        """Has the detector report and learn nothing of a machine for some minutes from now.
+
+        Args:
+            entity: The machine.
+            minutes: For how long; 0 ends a maintenance that was begun here.
+            note: The reason.
+
+        Returns:
+            The id of the rule, and the event time at which the maintenance ends, epoch milliseconds.
+        """

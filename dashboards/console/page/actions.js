@@ -1,0 +1,121 @@
+// What an operator says by a click: labels, acknowledgements, maintenance. Nothing counts as done before the pipeline has answered.
+import { ask, tell } from "./ask.js";
+import { duration, el, time, words } from "./dom.js";
+
+const ANSWER_MS = 2000, PATIENCE_MS = 60000, NAME = "newnormal.operator";
+const LENGTHS = [[30, "30 min"], [120, "2 h"], [480, "8 h"]];
+const sayings = new Map(); // what was said and has become of it, by what it is about: outlives a page that is drawn anew
+let possible = null; // whether operators can say anything here, asked once
+
+const can = () => (possible ??= ask("/api/actions").catch(() => ({ possible: false, why: "the console does not answer" })));
+
+// A place for buttons; it stays empty where nothing can be said, and says why.
+function bar(name, fill, quiet = false) {
+  const place = el("div", { class: "actions", role: "group", "aria-label": name });
+  can().then((it) => { if (it.possible) fill(place, it); else if (!quiet) place.append(el("span", { class: "soft" }, `Nothing can be said here: ${it.why}.`)); });
+  return place;
+}
+
+function button(text, title, act) {
+  const made = el("button", { type: "button", title }, text);
+  made.addEventListener("click", act);
+  return made;
+}
+
+// One line below the buttons, for what became of the last click on them; also where the page is drawn anew meanwhile.
+function outcome(key) {
+  const line = el("span", { class: "outcome", role: "status", "data-key": key });
+  line.textContent = sayings.get(key) ?? "";
+  return line;
+}
+
+function report(key, text) {
+  sayings.set(key, text);
+  for (const line of document.querySelectorAll(".outcome")) if (line.dataset.key === key) line.textContent = text;
+}
+
+// Sends, and then asks again and again whether the pipeline has answered: `answered` gives its answer in words, or nothing yet.
+async function say(key, path, body, sent, answered) {
+  report(key, "Sending…");
+  let reply;
+  try {
+    reply = await tell(path, body);
+  } catch (error) {
+    return report(key, `Not sent: ${error.message}`);
+  }
+  const words = sent(reply);
+  report(key, words);
+  const until = Date.now() + PATIENCE_MS;
+  while (Date.now() < until && sayings.get(key) === words) {
+    await new Promise((go) => setTimeout(go, ANSWER_MS));
+    const answer = await answered(reply).catch(() => null);
+    if (answer) return report(key, answer);
+  }
+  if (sayings.get(key) === words) report(key, `${words} No answer for a minute: is the pipeline running?`);
+}
+
+const newest = (entity, metric, after) => ask("/api/answer", { entity, metric, after }).then((found) => found.verdict);
+
+// Labels for one series: what its novelty was.
+export function labels(it, start, quiet = false) {
+  const entity = it["host.name"], { metric } = it, key = `label ${entity} ${metric} ${start}`;
+  const label = (verdict, shown) => say(key, "/api/label", { entity, metric, start, verdict },
+    (reply) => `${shown}: sent, for windows that end after ${time(reply.from).slice(11)}. Waiting for the detector.`,
+    async (reply) => {
+      const found = await newest(entity, metric, reply.from);
+      if (!found) return null;
+      const closed = found["incident.state"] === "closed" ? ", its incident is closed" : "";
+      return `${shown}: the detector has judged the window that ended at ${time(found["@timestamp"]).slice(11)} with it: ${words(found.kind)}${closed}.`;
+    });
+  return bar("What this was", (place) => place.append(
+    button("Expected", "What the series does now is normal from now on; its incident is closed", () => label("expected_change", "Expected")),
+    button("False alarm", "Evidence of this series counts less from now on", () => label("false_alarm", "False alarm")),
+    button("True", "Evidence of this series counts more from now on", () => label("true", "True")),
+    outcome(key)), quiet);
+}
+
+// Acknowledges an incident, or takes that back.
+export function acknowledgement(incident) {
+  const id = incident["event.id"], state = incident["incident.state"], key = `acknowledgement ${id}`;
+  if (state === "resolved" || state === "merged") return el("div", {});
+  const active = state !== "acknowledged", revision = incident.revision;
+  return bar("Who looks after it", (place, it) => {
+    const by = el("input", { type: "text", maxlength: 200, autocomplete: "username", placeholder: "your name", "aria-label": "Your name" });
+    by.value = it.by ?? localStorage.getItem(NAME) ?? "";
+    by.readOnly = Boolean(it.by);
+    const act = () => {
+      if (!it.by) localStorage.setItem(NAME, by.value);
+      say(key, "/api/acknowledgement", { incident: id, active, by: by.value }, () => "Sent. Waiting for the incidents job.",
+        async () => {
+          const found = (await ask("/api/incident", { id })).incident;
+          return found.revision > revision ? " " : null; // the page shows the new state by itself
+        });
+    };
+    place.append(button(active ? "Acknowledge" : "Release", active ? "You look after it" : "You no longer look after it", act), ...(active ? [by] : []), outcome(key));
+  });
+}
+
+// Maintenance of one of the machines of an incident: nothing of it is reported or learned for some time.
+export function maintenance(machines) {
+  if (!machines.length) return el("div", {});
+  const choice = el("select", { "aria-label": "Machine" }, ...machines.map((name) => el("option", { value: name }, name)));
+  const line = el("span", { class: "outcome", role: "status" });
+  const shown = () => { line.dataset.key = `maintenance ${choice.value}`; line.textContent = sayings.get(line.dataset.key) ?? ""; };
+  choice.addEventListener("change", shown);
+  shown();
+  const begin = (minutes) => {
+    const entity = choice.value;
+    say(line.dataset.key, "/api/maintenance", { entity, minutes },
+      (reply) => (minutes ? `Maintenance until ${time(reply.until)} UTC: sent. Waiting for the detector.` : "End of the maintenance: sent. Waiting for the detector."),
+      async (reply) => {
+        const found = await newest(entity, "", minutes ? reply.until - minutes * 60000 : reply.until);
+        const ruled = (found?.rules ?? []).includes(reply.rule);
+        if (!found || ruled !== minutes > 0) return null;
+        return minutes ? `In maintenance for ${duration(minutes * 60000)}, until ${time(reply.until)} UTC: nothing of it is reported.` : "The maintenance is over.";
+      });
+  };
+  const group = bar("Maintenance", (place) => place.append(
+    el("label", {}, "Maintenance of ", choice), ...LENGTHS.map(([minutes, text]) => button(text, "Nothing of this machine is reported or learned for so long", () => begin(minutes))),
+    button("End", "The machine is watched again", () => begin(0)), line), true);
+  return group;
+}

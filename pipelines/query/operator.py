@@ -1,0 +1,80 @@
+"""What an operator says to a running pipeline by a click: labels, acknowledgements, maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.settings import Settings
+from pipelines.query import incidents
+from pipelines.query.control_topics import checked, rules, write
+
+_MINUTE = 60_000
+_LONGEST_NAME = 200
+
+
+class Operator:
+    """Writes what an operator says to the topics that the detector and the incidents job read.
+
+    Args:
+        settings: Gives the settings, with the address of Kafka filled in; asked at each message.
+        clock: The present, epoch milliseconds.
+    """
+
+    def __init__(self, settings: Callable[[], Settings], clock: Callable[[], int]) -> None:
+        self._settings, self._clock = settings, clock
+
+    def label(self, entity: str, metric: str, start: int, verdict: str, note: str) -> int:
+        """Writes a label that takes effect now; returns that event time, epoch milliseconds.
+
+        Raises:
+            NewnormalError: As `checked` and `write`.
+        """
+        settings, now = self._settings(), self._clock()
+        fields = {"entity": entity, "metric": metric, "start": start, "time": now, "verdict": verdict, "note": note}
+        label = checked(Label, fields, settings, now)
+        write(settings, label)
+        return label.effective_from
+
+    def acknowledge(self, incident: str, active: bool, by: str, note: str) -> None:
+        """Writes that an operator looks after an incident, or no longer does.
+
+        Raises:
+            NewnormalError: As `pipelines.query.incidents.incidents`, `named` and `acknowledge`.
+        """
+        settings = self._settings()
+        found = incidents.named(incidents.incidents(settings), incident)
+        incidents.acknowledge(settings, found, self._clock(), by=by, note=note, active=active)
+
+    def maintain(self, entity: str, minutes: int, note: str) -> tuple[str, int]:
+        """Begins or ends a maintenance: a rule by which nothing of a machine is reported or learned.
+
+        Raises:
+            NewnormalError: ``RULE_UNKNOWN`` if there is no maintenance to end; as `checked` and `write`.
+        """
+        settings, now, name = self._settings(), self._clock(), maintenance(entity)
+        fields: dict[str, object] = {"id": name, "time": now, "entity": entity.replace("*", "?"), "note": note}
+        end = now + minutes * _MINUTE
+        if minutes:
+            fields |= {"start": now, "end": end, "skip_result": True, "skip_learning": True}
+        else:
+            known = next((rule for rule in rules(settings) if rule.id == name), None)
+            if known is None or (known.end is not None and known.end <= now):
+                what = f"no maintenance of {entity} that was begun here is in force"
+                raise NewnormalError("RULE_UNKNOWN", what, "maintenance", "`newnormal rule list`", "nothing changed")
+            end = max(now, known.time + 1)
+            fields |= {"time": end, "active": False}
+        write(settings, checked(Rule, fields, settings, now))
+        return name, end
+
+
+def maintenance(entity: str) -> str:
+    """The id of the rule for the maintenance of a machine.
+
+    >>> maintenance("db-1")
+    'maintenance of db-1'
+    """
+    short = entity if len(entity) <= _LONGEST_NAME else sha256(entity.encode()).hexdigest()
+    return f"maintenance of {short}"
