@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from dashboards.console.actions import LONGEST_MAINTENANCE, Actions
@@ -70,8 +70,6 @@ def action_routes(store: Store, actions: Actions | None, listening: str, user_he
             raise _refusal(f"the proxy names no operator in {user_header}", f"a request with the header {user_header}")
         return actions, user
 
-    writing = Annotated[tuple[Actions, str], Depends(said)]
-
     @api.get("/actions")
     def possible(request: Request) -> dict[str, Any]:
         return {
@@ -81,21 +79,28 @@ def action_routes(store: Store, actions: Actions | None, listening: str, user_he
         }
 
     @api.post("/label")
-    def label(told: _Label, writes: writing) -> dict[str, Any]:
-        return {"from": writes[0].label(told.entity, told.metric, told.start, told.verdict, told.note)}
+    def label(told: _Label, request: Request) -> dict[str, Any]:
+        writer, _ = said(request)
+        return {"from": writer.label(told.entity, told.metric, told.start, told.verdict, told.note)}
 
     @api.post("/acknowledgement")
-    def acknowledgement(told: _Acknowledgement, writes: writing) -> dict[str, Any]:
-        writes[0].acknowledge(told.incident, told.active, writes[1] or told.by, told.note)
+    def acknowledgement(told: _Acknowledgement, request: Request) -> dict[str, Any]:
+        writer, user = said(request)
+        writer.acknowledge(told.incident, told.active, user or told.by, told.note)
         return {}
 
     @api.post("/maintenance")
-    def maintenance(told: _Maintenance, writes: writing) -> dict[str, Any]:
-        rule, end = writes[0].maintain(told.entity, told.minutes, told.note)
+    def maintenance(told: _Maintenance, request: Request) -> dict[str, Any]:
+        writer, _ = said(request)
+        rule, end = writer.maintain(told.entity, told.minutes, told.note)
         return {"rule": rule, "until": end}
 
     @api.get("/answer")
-    def answer(entity: Name, metric: Annotated[str, Field(max_length=512)], after: int) -> dict[str, Any]:
+    def answer(
+        entity: Annotated[str, Query(min_length=1, max_length=512)],
+        metric: Annotated[str, Query(max_length=512)],
+        after: Annotated[int, Query(ge=0, le=_LAST)],
+    ) -> dict[str, Any]:
         return {"verdict": store.after(entity, metric, after)}
 
     return api

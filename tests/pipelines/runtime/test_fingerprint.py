@@ -25,7 +25,7 @@ OTHER: dict[str, object] = {
     "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.emit": "novel",
     "detector.context_before": 6, "detector.context_after": 3, "detector.context_always": "a/*",
     "detector.timezone": "Asia/Kolkata", "detector.family": {"a*": "count"}, "console.host": "::1", "console.port": 1,
-    "console.hosts": "a", "view.host": "::1", "view.port": 1, "view.hosts": "a", "view.windows": 1,
+    "console.hosts": "a", "console.user_header": "X-User", "view.host": "::1", "view.port": 1, "view.hosts": "a", "view.windows": 1,
     "log.level": "debug", "log.format": "json", "buffer.size": "1g", "buffer.age": "2d",
     "kafka.retention": "1d", "archive.path": "elsewhere", "archive.every": "5m", "retention.indices": "1d",
     "retention.archive": "1d", "retention.late": "1d", "retention.every": "5m", "elasticsearch.incidents": "b",

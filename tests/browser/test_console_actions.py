@@ -1,0 +1,124 @@
+"""Clicks of an operator in a real browser: what is sent, and that the page waits for the answer of the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from elasticsearch import Elasticsearch
+from playwright.sync_api import Browser, Page, expect
+
+from dashboards.console import ConsoleServer, Store, create_app, serve
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.records import Incident, Novelty
+from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
+from tests.dashboards.console_documents import END, INCIDENTS, WINDOW, novelty, stored_site
+
+pytestmark = [pytest.mark.servers, pytest.mark.browser]
+
+
+class Pipeline:
+    """Takes what is said, and answers, when it is told to, as the sink of a real one does: by new documents."""
+
+    def __init__(self, url: str, store: Store) -> None:
+        self.url, self.store, self.said = url, store, list[Any]()
+
+    def label(self, entity: str, metric: str, start: int, verdict: str, note: str) -> int:
+        self.said.append((entity, metric, start, verdict, note))
+        return END
+
+    def acknowledge(self, incident: str, active: bool, by: str, note: str) -> None:
+        if incident == "small":
+            raise NewnormalError("KAFKA_UNREACHABLE", "no broker answers", "127.0.0.1:9", "a running broker")
+        self.said.append((incident, active, by, note))
+
+    def maintain(self, entity: str, minutes: int, note: str) -> tuple[str, int]:
+        self.said.append((entity, minutes, note))
+        return "maintenance", END + minutes * 60_000
+
+    def answers(self, record: Novelty | Incident) -> None:
+        name = self.store._index + ("-incidents" if isinstance(record, Incident) else "")
+        sink = Sink(SinkConfig(self.url, index=name, alias=name), type(record))
+        assert sink.write([SinkDocument(record.to_json())]).indexed == 1
+        sink.close()
+        with Elasticsearch(self.url) as client:
+            client.indices.refresh(index=f"{name}*")
+
+
+@pytest.fixture
+def site(endpoints: Any) -> Iterator[tuple[ConsoleServer, Pipeline]]:
+    with stored_site(endpoints.elasticsearch_url) as store:
+        pipeline = Pipeline(endpoints.elasticsearch_url, store)
+        server = serve(create_app(store, actions=pipeline), port=0)
+        yield server, pipeline
+        server.stop()
+
+
+@pytest.fixture(params=[(1440, 860), (390, 844)], ids=["wide", "phone"])
+def page(browser: Browser, site: tuple[ConsoleServer, Pipeline], request: pytest.FixtureRequest) -> Iterator[Page]:
+    width, height = request.param
+    page = browser.new_page(viewport={"width": width, "height": height})
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(site[0].url)
+    page.locator("#incidents .card", has_text="rack: 3 machines").click()
+    expect(page.locator("#detail h2")).to_have_text("rack: 3 machines")
+    yield page
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is not wider than the screen"
+    page.close()
+    assert wrong == []
+
+
+def test_a_label_waits_for_the_detector_and_then_tells_its_verdict(
+    page: Page, site: tuple[ConsoleServer, Pipeline]
+) -> None:
+    row = page.locator(".onsets > div", has_text="vm-1 cpu")
+    row.get_by_role("button", name="Expected").click()
+    expect(row.locator(".outcome")).to_contain_text("Waiting for the detector")
+    ((entity, metric, start, verdict, _),) = site[1].said
+    assert (entity, metric, verdict) == ("vm-1", "cpu", "expected_change")
+    assert start == END - 20 * WINDOW + WINDOW, "the onset of the novelty"
+    closed = novelty("vm-1", "cpu", END + WINDOW, "new_normal", 5.0).model_copy(update={"incident_state": "closed"})
+    site[1].answers(closed)
+    expect(row.locator(".outcome")).to_contain_text("new normal, its incident is closed", timeout=15_000)
+
+
+def test_an_incident_is_acknowledged_by_keyboard_and_shows_it_when_the_job_has_answered(
+    page: Page, site: tuple[ConsoleServer, Pipeline]
+) -> None:
+    detail = page.locator("#detail")
+    detail.get_by_label("Your name").fill("ann\u202e<b>")
+    detail.get_by_role("button", name="Acknowledge").focus()
+    page.keyboard.press("Enter")
+    expect(detail.locator(".outcome", has_text="Waiting for the incidents job")).to_be_visible()
+    assert site[1].said == [("rack", True, "ann\u202e<b>", "")]
+    rack = next(each for each in INCIDENTS if each.id == "rack")
+    taken = {"status": "acknowledged", "acknowledged_by": "ann\u202e<b>", "revision": 2, "updated": END + 1}
+    site[1].answers(rack.model_copy(update=taken))
+    expect(detail.get_by_role("button", name="Release")).to_be_visible(timeout=15_000)
+    expect(detail.locator(".where bdi").first).to_have_text("acknowledged by ann\u202e<b>")
+    page.reload()
+    expect(detail.get_by_role("button", name="Release")).to_be_visible()
+
+
+def test_a_maintenance_is_for_the_chosen_machine_and_shows_that_the_detector_respects_it(
+    page: Page, site: tuple[ConsoleServer, Pipeline]
+) -> None:
+    detail = page.locator("#detail")
+    detail.get_by_label("Machine", exact=True).select_option("vm-2")
+    detail.get_by_role("button", name="2 h").click()
+    outcome = detail.locator(".outcome", has_text="Maintenance until")
+    expect(outcome).to_contain_text("Waiting for the detector")
+    assert site[1].said == [("vm-2", 120, "")]
+    silent = novelty("vm-2", "disk", END + WINDOW, "normal", 0.0).model_copy(update={"rules": ["maintenance"]})
+    site[1].answers(silent)
+    expect(detail.locator(".outcome", has_text="In maintenance for 2 h")).to_be_visible(timeout=15_000)
+
+
+def test_what_could_not_be_sent_is_said_with_its_reason(page: Page) -> None:
+    page.locator("#incidents .card", has_text="small: 1 machines").click()
+    detail = page.locator("#detail")
+    expect(detail.locator("h2")).to_have_text("small: 1 machines")
+    detail.get_by_role("button", name="Acknowledge").click()
+    expect(detail.locator(".outcome", has_text="KAFKA_UNREACHABLE")).to_contain_text("accepted: a running broker")

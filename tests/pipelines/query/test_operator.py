@@ -1,0 +1,98 @@
+"""What a click of an operator writes to a real Kafka: the records that docs/rules.md and docs/incidents.md describe."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from datagen.kafka_writer import KafkaWriter
+from deploy.embedded.endpoints import Endpoints
+from engine.kafka import content
+from engine.kafka.admin import ensure_topics
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings, load
+from pipelines.query.operator import Operator
+from tests.pipelines.incidents.cases import MINUTE, Feed, news
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
+
+NOW = 1_800_000_000_000
+
+
+@pytest.fixture
+def settings(endpoints: Endpoints) -> Settings:
+    space = f"op{uuid.uuid4().hex[:8]}."
+    return load(namespace=space, **{"kafka.bootstrap": endpoints.bootstrap})
+
+
+def written(settings: Settings, topic: str) -> list[dict[str, Any]]:
+    """All records of a topic."""
+    return [json.loads(value) for value in content.values(settings.kafka.bootstrap or "", settings.topic(topic))]
+
+
+def at(settings: Settings, now: int) -> Operator:
+    return Operator(lambda: settings, lambda: now)
+
+
+def test_a_label_is_about_the_onset_and_takes_effect_now(settings: Settings) -> None:
+    assert at(settings, NOW).label("db-1", "cpu", NOW - 60_000, "false_alarm", "backup") == NOW
+    (label,) = written(settings, topics.LABELS)
+    named = {"host.name": "db-1", "metric": "cpu", "verdict": "false_alarm", "note": "backup"}
+    assert {key: label[key] for key in named} == named
+    assert (label["event.start"], label["event.created"]) == ("2027-01-15T07:59:00.000Z", "2027-01-15T08:00:00.000Z")
+
+
+def test_a_maintenance_silences_one_machine_from_now_on_and_its_end_withdraws_it(settings: Settings) -> None:
+    name, end = at(settings, NOW).maintain("db-*[1]", 30, "upgrade")
+    assert end == NOW + 30 * 60_000
+    assert at(settings, NOW + 60_000).maintain("db-*[1]", 0, "") == (name, NOW + 60_000)
+    begun, over = written(settings, topics.RULES)
+    assert (begun["id"], over["id"]) == (name, name)
+    assert begun["host.name"] == "db-?[1]", "a star in a machine's name is no glob over other machines"
+    assert (begun["skip_result"], begun["skip_learning"], begun["note"]) == (True, True, "upgrade")
+    assert (begun["event.start"], begun["event.end"]) == ("2027-01-15T08:00:00.000Z", "2027-01-15T08:30:00.000Z")
+    assert (over["active"], over["@timestamp"]) == (False, "2027-01-15T08:01:00.000Z")
+
+
+@pytest.mark.parametrize("past", [False, True])
+def test_a_maintenance_that_is_not_in_force_cannot_be_ended(settings: Settings, past: bool) -> None:
+    if past:
+        at(settings, NOW - 31 * 60_000).maintain("db-1", 30, "")
+    with pytest.raises(NewnormalError) as refused:
+        at(settings, NOW).maintain("db-1", 0, "")
+    assert refused.value.code == "RULE_UNKNOWN"
+
+
+def test_maintenances_of_two_machines_do_not_end_each_other_however_long_their_names_are(settings: Settings) -> None:
+    names = ["w" * 511 + end for end in "ab"]
+    ids = [at(settings, NOW).maintain(name, 30, "")[0] for name in names]
+    assert ids[0] != ids[1]
+    assert max(map(len, ids)) <= 256
+
+
+def test_an_incident_is_acknowledged_by_its_operator_and_released(settings: Settings) -> None:
+    feed = Feed()
+    feed.send([news("db-1", "cpu", 0)], MINUTE)
+    incident = feed.standing[0]
+    name = settings.topic(topics.INCIDENTS)
+    ensure_topics(settings.kafka.bootstrap or "", {name: topics.config(topics.INCIDENTS)}, 1)
+    with KafkaWriter(settings.kafka.bootstrap or "") as writer:
+        writer.write(name, [incident.to_json()], [incident.id])
+    at(settings, NOW).acknowledge(incident.id, True, "ann", "looking")
+    at(settings, NOW + 1).acknowledge(incident.id, False, "ann", "")
+    taken, given_back = written(settings, topics.ACKNOWLEDGEMENTS)
+    assert (taken["incident"], taken["by"], taken["note"]) == (incident.id, "ann", "looking")
+    assert [each.get("active", True) for each in (taken, given_back)] == [True, False]
+
+
+def test_what_the_detector_would_refuse_is_not_written(settings: Settings) -> None:
+    with pytest.raises(NewnormalError) as refused:
+        at(settings, NOW).label("db-1", "cpu", NOW, "maybe", "")
+    assert refused.value.code == "LABEL_INVALID"
+    with pytest.raises(NewnormalError) as unknown:
+        written(settings, topics.LABELS)
+    assert unknown.value.code == "TOPIC_UNKNOWN"
