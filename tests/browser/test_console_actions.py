@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,6 +68,9 @@ def page(browser: Browser, site: tuple[ConsoleServer, Pipeline], request: pytest
     expect(page.locator("#detail h2")).to_have_text("rack: 3 machines")
     yield page
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is not wider than the screen"
+    if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
+        name = f"{request.function.__name__.removeprefix('test_')[:32]}-{request.node.callspec.id}"
+        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
     page.close()
     assert wrong == []
 
