@@ -1,0 +1,78 @@
+"""The demo as an operator sees it in a browser: find an incident, look at a series, say what it was, set maintenance."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import browser as browser
+from tests.integration.conftest import Pipeline
+
+pytestmark = [
+    pytest.mark.servers, pytest.mark.spark, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1200),
+]  # fmt: skip
+
+PAGE_BYTES, FIRST_VIEW_SECONDS = 500_000, 4.0
+"""The first view takes less than a second on a quiet machine; here all of a pipeline runs beside it on the same cores."""
+
+
+@pytest.fixture
+def address(pipeline: Pipeline) -> str:
+    """The address of the console of a demo that has an open incident."""
+    pipeline.process = pipeline.spawn("demo")
+    found: list[str] = []
+
+    def told() -> bool:
+        found.extend(re.findall(r"http://127\.0\.0\.1:\d+(?=\s)", pipeline.log.read_text()))
+        return bool(found)
+
+    pipeline.wait("the address of the console", told)
+    incidents = f"{found[-1]}/api/incidents"
+    pipeline.wait("an open incident", lambda: bool(httpx.get(incidents, timeout=30).json().get("open")), 600)
+    return found[-1]
+
+
+def test_an_operator_finds_an_incident_labels_it_and_silences_its_machine(
+    address: str, pipeline: Pipeline, browser: Browser
+) -> None:
+    page, wrong, sizes = browser.new_page(viewport={"width": 390, "height": 844}), list[str](), list[int]()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("response", lambda reply: sizes.append(len(reply.body())) if "/page/" in reply.url else None)
+    page.goto(address)
+    expect(page.locator("#incidents .card").first).to_be_visible()
+    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
+    assert painted < FIRST_VIEW_SECONDS
+    assert sum(sizes) < PAGE_BYTES
+
+    page.locator("#incidents > .cards .card").first.click()
+    detail = page.locator("#detail")
+    row = detail.locator(".onsets > div", has_not_text="all metrics").first
+    machine, metric = (row.locator(".name").inner_text()).split(" ", 1)
+    row.locator("a").click()
+    expect(detail.locator("svg.series .marked")).to_be_visible()  # two clicks
+    page.go_back()
+
+    before = time.time() * 1000
+    row.get_by_role("button", name="Expected").click()
+    expect(row.locator(".outcome")).to_contain_text("the detector has judged", timeout=60_000)
+    _silence(page, machine)
+    answer = {"entity": machine, "metric": metric, "after": int(before)}
+    verdict = httpx.get(f"{address}/api/answer", params=answer, timeout=20).json()["verdict"]
+    assert verdict["incident.state"] != "open", "what was expected is no incident any more"
+    assert (verdict["kind"], verdict["record_score"]) == ("normal", 0.0)
+    assert verdict["rules"] == [f"maintenance of {machine}"]
+    page.close()
+    assert wrong == []
+
+
+def _silence(page: Page, machine: str) -> None:
+    """Sets maintenance of a machine by click, and waits until the detector respects it."""
+    detail = page.locator("#detail")
+    detail.get_by_label("Machine", exact=True).select_option(machine)
+    detail.get_by_role("button", name="30 min").click()
+    expect(detail.locator(".outcome", has_text="In maintenance for 30 min")).to_be_visible(timeout=60_000)
