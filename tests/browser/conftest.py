@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-CHROMIUM = Path("/usr/bin/chromium")
+from tests.browser.chromium import chromium
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A headless Chromium; without one the test is skipped."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no Chromium at {CHROMIUM}: `make browser` installs it")
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with chromium() as browser:
         yield browser
-        browser.close()

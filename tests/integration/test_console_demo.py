@@ -1,4 +1,4 @@
-"""The demo as an operator sees it in a browser: find an incident, look at a series, say what it was, set maintenance."""
+"""The demo as an operator sees it in a browser: an incident, its series; what it was is said, maintenance is set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import browser as browser
+from tests.browser.chromium import chromium
 from tests.integration.conftest import Pipeline
 
 pytestmark = [
@@ -17,7 +17,7 @@ pytestmark = [
 ]  # fmt: skip
 
 PAGE_BYTES, FIRST_VIEW_SECONDS = 500_000, 4.0
-"""The first view takes less than a second on a quiet machine; here all of a pipeline runs beside it on the same cores."""
+"""The first view takes less than a second on a quiet machine; here a pipeline runs beside it."""
 
 
 @pytest.fixture
@@ -36,9 +36,12 @@ def address(pipeline: Pipeline) -> str:
     return found[-1]
 
 
-def test_an_operator_finds_an_incident_labels_it_and_silences_its_machine(
-    address: str, pipeline: Pipeline, browser: Browser
-) -> None:
+def test_an_operator_finds_an_incident_labels_it_and_silences_its_machine(address: str) -> None:
+    with chromium() as browser:
+        _finds_labels_and_silences(address, browser)
+
+
+def _finds_labels_and_silences(address: str, browser: Browser) -> None:
     page, wrong, sizes = browser.new_page(viewport={"width": 390, "height": 844}), list[str](), list[int]()
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
