@@ -2,7 +2,7 @@
 import { ask, tell } from "./ask.js";
 import { duration, el, time, words } from "./dom.js";
 
-const ANSWER_MS = 2000, PATIENCE_MS = 60000, NAME = "newnormal.operator";
+const ANSWER_MS = 2000, PATIENCE_MS = 60000, LONGEST_MS = 3600000, NAME = "newnormal.operator";
 const LENGTHS = [[30, "30 min"], [120, "2 h"], [480, "8 h"]];
 const sayings = new Map(); // what was said and has become of it, by what it is about: outlives a page that is drawn anew
 let possible = null; // whether operators can say anything here, asked once
@@ -43,15 +43,14 @@ async function say(key, path, body, sent, answered) {
   } catch (error) {
     return report(key, `Not sent: ${error.message}`);
   }
-  const words = sent(reply);
+  const began = Date.now(), words = sent(reply), doubt = `${words} No answer for a minute: is the pipeline running?`;
   report(key, words);
-  const until = Date.now() + PATIENCE_MS;
-  while (Date.now() < until && sayings.get(key) === words) {
+  while (Date.now() < began + LONGEST_MS && [words, doubt].includes(sayings.get(key))) {
     await new Promise((go) => setTimeout(go, ANSWER_MS));
     const answer = await answered(reply).catch(() => null);
     if (answer) return report(key, answer);
+    if (Date.now() > began + PATIENCE_MS && sayings.get(key) === words) report(key, doubt);
   }
-  if (sayings.get(key) === words) report(key, `${words} No answer for a minute: is the pipeline running?`);
 }
 
 const newest = (entity, metric, after) => ask("/api/answer", { entity, metric, after }).then((found) => found.verdict);
