@@ -14,7 +14,8 @@ from tests.browser.chromium import chromium
 from tests.integration.conftest import Pipeline
 
 pytestmark = [
-    pytest.mark.servers, pytest.mark.spark, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(1200),
+    pytest.mark.servers, pytest.mark.spark, pytest.mark.browser, pytest.mark.slow, pytest.mark.long,
+    pytest.mark.timeout(1200),
 ]  # fmt: skip
 
 PAGE_BYTES, FIRST_VIEW_SECONDS = 500_000, 4.0
