@@ -37,6 +37,13 @@ def check_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting: s
         NewnormalError: ``STATE_FORMAT``, ``SHARDS_FIXED``.
     """
     jobs = list(jobs)
+    compare_layout(checkpoints, jobs, shards, setting)
+    for job in jobs:
+        _keep(checkpoints / job / _LAYOUT, {"shards": shards, "format": STATE_FORMAT})
+
+
+def compare_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting: str) -> None:
+    """Makes the comparison of `check_layout`, with its arguments and errors, and stores nothing."""
     for job in jobs:
         if not _begun(checkpoints / job):
             continue
@@ -53,8 +60,6 @@ def check_layout(checkpoints: Path, jobs: Iterable[str], shards: int, setting: s
                 f"`newnormal savepoint restore rescale --shards {shards}`; both with --file FILE for jobs of your own"
             )
             raise NewnormalError("SHARDS_FIXED", what, str(checkpoints / job), accepted, _NOW)
-    for job in jobs:
-        _keep(checkpoints / job / _LAYOUT, {"shards": shards, "format": STATE_FORMAT})
 
 
 def check_definitions(checkpoints: Path, jobs: Iterable[Job]) -> None:

@@ -14,6 +14,7 @@ import deploy.codes  # noqa: F401
 from engine.explain.printing import visible
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.schemas.markdown import errors_page, records_page, settings_page
+from pipelines.doctor.page import with_findings
 from pipelines.jobs.pages import jobs_page, with_picture
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -30,12 +31,13 @@ def docs(
 ) -> None:
     """Generate the reference pages in docs/ and the picture of the jobs in README.md from the definitions in the code.
 
-    The pages are errors.md, jobs.md, records.md and settings.md; README.md is in the parent of their folder.
+    The pages are errors.md, jobs.md, records.md and settings.md, and the findings in troubleshooting.md; README.md is
+    in the parent of their folder.
     """
     wanted = {folder / name: page() for name, page in PAGES.items()}
-    readme = folder.parent / "README.md"
-    if (written := _read(readme)) is not None:
-        wanted[readme] = with_picture(written)
+    for path, renewed in ((folder.parent / "README.md", with_picture), (folder / "troubleshooting.md", with_findings)):
+        if (written := _read(path)) is not None:
+            wanted[path] = renewed(written)
     stale = [path for path, text in wanted.items() if _read(path) != text]
     if check:
         for path in stale:

@@ -20,6 +20,7 @@ from pipelines.cli import (
     deadletter,
     demo,
     docs,
+    doctor,
     evaluate,
     example,
     explain,
@@ -78,6 +79,7 @@ app.command()(versions.promote)
 app.command()(versions.retire)
 app.command()(retention.retention)
 app.command()(status.status)
+app.command()(doctor.doctor)
 app.command()(score.score)
 app.command()(evaluate.evaluate)
 app.command()(compare.compare)

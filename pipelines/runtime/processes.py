@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -61,14 +61,29 @@ def announced(settings: Settings, url: str, jobs: Sequence[str]) -> Iterator[Non
 
 def found(settings: Settings) -> list[JobProcess]:
     """The processes that run now, sorted by process id; files of ended processes are removed."""
-    alive = []
-    for path in sorted(_folder(settings).glob("[0-9]*.json")):
-        process = _read(path)
-        if process and is_same_process(process.pid, process.started):
-            alive.append(process)
-        else:
+    running = {path: _alive(path) for path in _files(settings)}
+    for path, process in running.items():
+        if process is None:
             path.unlink(missing_ok=True)
-    return sorted(alive, key=lambda process: process.pid)
+    return _sorted(running.values())
+
+
+def alive(settings: Settings) -> list[JobProcess]:
+    """As `found`, but files of ended processes stay."""
+    return _sorted(map(_alive, _files(settings)))
+
+
+def _files(settings: Settings) -> list[Path]:
+    return sorted(_folder(settings).glob("[0-9]*.json"))
+
+
+def _alive(path: Path) -> JobProcess | None:
+    process = _read(path)
+    return process if process and is_same_process(process.pid, process.started) else None
+
+
+def _sorted(running: Iterable[JobProcess | None]) -> list[JobProcess]:
+    return sorted((each for each in running if each), key=lambda process: process.pid)
 
 
 def _folder(settings: Settings) -> Path:

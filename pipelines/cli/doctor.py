@@ -1,0 +1,87 @@
+"""`newnormal doctor`: looks at the installation and at what runs, and says what is wrong and what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from deploy.embedded import services
+from deploy.embedded.endpoints import Endpoints
+from engine.explain.printing import cell
+from engine.spec.errors import NewnormalError
+from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.settings import load
+from pipelines.runtime import processes
+
+if TYPE_CHECKING:
+    from pipelines.doctor.examination import Examination
+
+FINE, BROKEN = 0, 1
+"""Exit codes: nothing is broken; something is."""
+_STYLES = {"broken": "bold red", "at risk": "yellow", "note": "dim"}
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON for programs.")] = False,
+    kafka: Kafka = None,
+    elasticsearch: Elasticsearch = None,
+    state_dir: StateDir = None,
+    namespace: Namespace = None,
+) -> None:
+    """Find what is wrong with the installation or a running pipeline, and say what to do. It changes nothing.
+
+    It looks at this machine, the checkpoints, Kafka, Elasticsearch and the jobs; docs/troubleshooting.md lists what it
+    finds. Exit code 0 if nothing is broken, 1 if something is.
+    """
+    found = _examined(overrides(kafka, elasticsearch, state_dir, namespace))
+    if as_json:
+        findings = [each.to_dict() for each in found.findings]
+        status = "broken" if found.broken else "findings" if findings else "ok"
+        typer.echo(json.dumps({"status": status, "checks": found.checks, "findings": findings}))
+    else:
+        _show(found)
+    raise typer.Exit(BROKEN if found.broken else FINE)
+
+
+def _examined(given: dict[str, object]) -> Examination:
+    # clients of both servers: only for this command
+    from pipelines.doctor.context import Context  # noqa: PLC0415
+    from pipelines.doctor.examination import examine, examine_without  # noqa: PLC0415
+
+    try:
+        settings = load(**given)
+    except NewnormalError as error:
+        return examine_without(error)
+    if running := services.status(settings):
+        kafka, url = settings.kafka.bootstrap, settings.elasticsearch.url
+        settings = Endpoints(kafka or running.endpoints.bootstrap, url or running.endpoints.elasticsearch_url).settings(
+            settings
+        )
+    context = Context(settings, tuple(processes.alive(settings)))
+    try:
+        return examine(context)
+    finally:
+        context.close()
+
+
+def _show(found: Examination) -> None:
+    console = Console(highlight=False)
+    if not found.findings:
+        console.print(f"{found.checks} checks, nothing is wrong")
+        return
+    table = Table(show_lines=True, expand=console.width < 200)
+    for name in ("finding", "what, and where", "what to do"):
+        table.add_column(name, overflow="fold", ratio=1 if name == "finding" else 2)
+    for each in found.findings:
+        severity = str(each.kind.severity)
+        code = cell(each.code, _STYLES[severity]).append(f"\n{severity}")
+        what = cell(each.what).append("\n").append_text(cell(each.where, "dim"))
+        table.add_row(code, what, cell(each.do or each.kind.do))
+    console.print(table)
+    counts = {severity: sum(str(each.kind.severity) == severity for each in found.findings) for severity in _STYLES}
+    said = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)
+    console.print(f"{found.checks} checks: {said}")

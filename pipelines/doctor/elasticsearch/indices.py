@@ -1,0 +1,108 @@
+"""Checks the indices that the sink writes: whether they can be written, and have our mapping and template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from elasticsearch import NotFoundError
+
+from engine.spec.record import Record
+from pipelines.contracts.records import Incident, Novelty
+from pipelines.contracts.schemas.elasticsearch_mapping import mapping
+from pipelines.contracts.settings import Settings
+from pipelines.doctor.context import Context
+from pipelines.doctor.finding import Finding, Severity, subject
+from pipelines.jobs.index.partition import Partition
+from pipelines.jobs.index.read_alias import template_name
+
+_kind = subject("Elasticsearch")
+_BLOCKED = _kind(
+    "INDEX_READ_ONLY",
+    Severity.BROKEN,
+    "an index that the sink writes has a block that forbids writing: the sink waits",
+    "free disk space, then remove the block: `PUT INDEX/_settings {\"index.blocks.read_only_allow_delete\": null}`",
+)  # fmt: skip
+_CONFLICT = _kind(
+    "MAPPING_CONFLICT",
+    Severity.BROKEN,
+    "a field of an index has another type than its records: the sink does not start, or its documents are refused",
+    "another `elasticsearch.index`, or delete that index and write it again by a replay",
+)
+_OLD = _kind(
+    "TEMPLATE_OUTDATED",
+    Severity.AT_RISK,
+    "the index template was written by another version of Newnormal or changed by hand: new indices get other fields",
+    "restart the sink (`newnormal run`), which writes its template",
+)
+_ABSENT = _kind(
+    "TEMPLATE_MISSING",
+    Severity.AT_RISK,
+    "there are indices, but no index template: the next day's index would get no types and not join the alias",
+    "restart the sink (`newnormal run`), which writes its template",
+)
+
+
+def stored(settings: Settings) -> tuple[tuple[str, str, type[Record]], ...]:
+    """What the sink stores: alias, first part of the indices' names, and type of the records."""
+    return (
+        (settings.alias, settings.index, Novelty),
+        (settings.incident_alias, settings.incident_index, Incident),
+    )
+
+
+def indices(context: Context) -> list[Finding]:
+    """Finds blocked indices, other mappings, and a template that is missing or not ours."""
+    return [finding for _, base, record in stored(context.settings) for finding in _of(context, base, record)]
+
+
+def _of(context: Context, base: str, record: type[Record]) -> Iterator[Finding]:
+    client, wanted = context.elasticsearch, mapping(record)
+    patterns = ",".join(Partition(base, 0).patterns)
+    there = client.indices.get(index=patterns, allow_no_indices=True, flat_settings=True)
+    for name, index in sorted(there.items()):
+        blocks = [key for key, on in index["settings"].items() if key.startswith("index.blocks.") and on == "true"]
+        if blocks:
+            yield Finding(_BLOCKED, f"it has {', '.join(blocks)}", name)
+        if wrong := _differences(wanted["properties"], index["mappings"].get("properties", {})):
+            yield Finding(_CONFLICT, "; ".join(wrong), name)
+    try:
+        kept: Any = client.indices.get_index_template(name=template_name(base))["index_templates"][0]["index_template"]
+    except (NotFoundError, IndexError):
+        if there:
+            yield Finding(_ABSENT, f"{len(there)} indices, no template", template_name(base))
+        return
+    given = kept["template"].get("mappings", {}).get("properties", {})
+    if wrong := [*_differences(wanted["properties"], given), *_unknown(wanted["properties"], given)]:
+        yield Finding(_OLD, "; ".join(wrong), template_name(base))
+    elif lacking := _unknown(given, wanted["properties"]):
+        yield Finding(_OLD, "; ".join(f"lacks {text}" for text in lacking), template_name(base))
+
+
+def _differences(wanted: dict[str, Any], there: dict[str, Any], path: str = "") -> list[str]:
+    """Fields of both mappings that have another type in the second."""
+    found = []
+    for name in sorted(wanted.keys() & there.keys()):
+        full, mine, theirs = f"{path}{name}", _type(wanted[name]), _type(there[name])
+        if mine != theirs:
+            found.append(f"{full} is {theirs}, {mine} is needed")
+        else:
+            inner = (wanted[name].get("properties", {}), there[name].get("properties", {}))
+            found += _differences(*inner, path=f"{full}.")
+    return found
+
+
+def _unknown(known: dict[str, Any], there: dict[str, Any], path: str = "") -> list[str]:
+    """Fields of the second mapping that the first does not have; keys of objects that accept any key are left out."""
+    found = []
+    for name in sorted(there):
+        if name not in known:
+            found.append(f"{path}{name}")
+        elif known[name].get("dynamic") != "true":
+            inner = (known[name].get("properties", {}), there[name].get("properties", {}))
+            found += _unknown(*inner, path=f"{path}{name}.")
+    return found
+
+
+def _type(field: dict[str, Any]) -> str:
+    return str(field.get("type", "object"))

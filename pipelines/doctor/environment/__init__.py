@@ -1,0 +1,1 @@
+"""Checks of this machine and this installation; they ask no server."""

@@ -1,0 +1,39 @@
+"""Checks that each version of the chain has readers."""
+
+from __future__ import annotations
+
+from dashboards.quantities import size
+from engine.kafka.admin import partition_counts
+from pipelines.contracts import topics
+from pipelines.doctor.context import Context
+from pipelines.doctor.finding import Finding, Severity, subject
+from pipelines.versions.overview import view
+from pipelines.versions.registry import Registry
+
+_kind = subject("Jobs")
+_UNREAD = _kind(
+    "VERSION_UNREAD",
+    Severity.NOTE,
+    "readers do not see a version, and no other version builds on it, but it keeps topics, indices and state",
+    "`newnormal promote` shows it to readers; `newnormal retire` frees what it keeps (replay.md)",
+)
+
+
+def unread_versions(context: Context) -> list[Finding]:
+    """Finds versions that the alias does not show and on which no other version builds."""
+    registry = context.settings.topic(topics.VERSIONS)
+    if registry not in partition_counts(context.bootstrap, [registry], timeout=10.0):
+        return []  # the registry would create its topic
+    versions = Registry(context.settings).all()
+    if len(versions) < 2:
+        return []
+    needed = {name for each in versions.values() for name in each.sources.values()}
+    found = []
+    for name, version in versions.items():
+        seen = view(version, context.settings)
+        if seen.shown is False and name not in needed:
+            kept = size((seen.index_bytes or 0) + sum(job.state_bytes for job in seen.jobs))
+            running = f", and process {', '.join(map(str, seen.pids))} runs it" if seen.pids else ""
+            what = f"nobody reads {name}: {seen.documents or 0:,} documents, {kept} of indices and state{running}"
+            found.append(Finding(_UNREAD, what, name))
+    return found

@@ -1,0 +1,44 @@
+"""Checks that this machine's clock agrees with that of Kafka."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from dashboards.quantities import duration
+from pipelines.contracts import topics
+from pipelines.doctor.context import Context
+from pipelines.doctor.finding import Finding, Severity, subject
+
+_kind = subject("Environment")
+CLOCK_OFF = _kind(
+    "CLOCK_OFF",
+    Severity.AT_RISK,
+    "the clock of this machine differs from that of Kafka or Elasticsearch",
+    "synchronize the clocks of all machines (NTP): event times are compared with arrival times at Kafka",
+)
+MOST_MS = 5_000
+"""The greatest difference of clocks that is no finding, milliseconds."""
+_SECONDS = 10.0
+
+
+def kafka_clock(context: Context) -> list[Finding]:
+    """Finds that messages have arrived at Kafka in the future of this machine.
+
+    Kafka does not tell its time, but stamps messages in the agents' topics with it. So a clock of this machine that
+    runs ahead is not found here; `pipelines.doctor.elasticsearch.clock` finds both.
+    """
+    quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
+    client = AdminClient({"bootstrap.servers": context.bootstrap, **quiet})
+    names = {context.settings.reads(name) for name in topics.FROM_AGENTS}
+    known = client.list_topics(timeout=_SECONDS).topics
+    newest: Any = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+    asked = {TopicPartition(name, p): newest for name in sorted(names & known.keys()) for p in known[name].partitions}
+    answers = client.list_offsets(asked, request_timeout=_SECONDS) if asked else {}
+    arrived = max((future.result(_SECONDS).timestamp for future in answers.values()), default=0)
+    if (ahead := arrived - context.clock()) <= MOST_MS:
+        return []
+    what = f"the newest message arrived {duration(ahead)} in the future: the clock of this machine is behind"
+    return [Finding(CLOCK_OFF, what, f"Kafka at {context.bootstrap}")]

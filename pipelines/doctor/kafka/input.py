@@ -1,0 +1,115 @@
+"""Checks that agents send records, and that not all of them are refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from engine.formats.dead_letters import DeadLetter, positions
+from engine.kafka.offsets import KafkaOffsets
+from engine.spec.duration import iso
+from pipelines.contracts import topics
+from pipelines.doctor.context import Context
+from pipelines.doctor.finding import Finding, Severity, subject
+from pipelines.doctor.tails import LAST, tails
+
+_kind = subject("Kafka")
+_NO_INPUT = _kind(
+    "NO_INPUT",
+    Severity.AT_RISK,
+    "no agent sends anything: the last messages of all agents' topics are heartbeats, or there are none",
+    "see that agents run and send to this broker and namespace (input.md); `newnormal agent` sends metrics of this machine",
+)  # fmt: skip
+_REFUSED = _kind(
+    "INPUT_REFUSED",
+    Severity.BROKEN,
+    "all of the last messages of an agents' topic were refused: nothing of them is judged",
+    "mend what the example says (errors.md, Dead letters), then `newnormal deadletter retry`",
+)
+_GROW = _kind(
+    "DEAD_LETTERS_GROW",
+    Severity.AT_RISK,
+    "messages were refused in the last ten minutes; the most frequent code and an example are named",
+    "mend what the example says (errors.md, Dead letters), then `newnormal deadletter retry`",
+)
+LATELY_MS = 600_000
+"""What counts as recent, milliseconds."""
+_MOST_LETTERS = 5_000
+_SECONDS = 10.0
+
+
+def silent(context: Context) -> list[Finding]:
+    """Finds that no agent sends anything."""
+    arrived = context.tails
+    if not arrived or any(not each.beats for tail in arrived.values() for each in tail):
+        return []
+    names = sorted({topic for topic, _ in arrived})
+    first = min((tail[0].time for tail in arrived.values() if tail), default=None)
+    since = f"since {iso(first)[:19]}Z there were heartbeats alone" if first else "they have no message at all"
+    return [Finding(_NO_INPUT, f"no record in the last {LAST} messages of each partition: {since}", ", ".join(names))]
+
+
+def refused(context: Context) -> list[Finding]:
+    """Finds topics of which all messages are refused lately, and dead letters that become more."""
+    home = context.settings.writes(topics.DEADLETTER)
+    recent = lately(context, home)
+    if not recent:
+        return []
+    letters = _letters(context, home)
+    found = []
+    whole = {(each.topic, each.partition, each.offset) for each in letters if _all_of(each)}
+    for topic in sorted({topic for topic, _ in context.tails}):
+        offsets = [
+            (topic, partition, each.offset)
+            for (name, partition), tail in context.tails.items()
+            for each in tail
+            if name == topic and not each.beats
+        ]
+        if offsets and whole.issuperset(offsets):
+            of_topic = [each for each in letters if each.topic == topic]
+            found.append(Finding(_REFUSED, f"all of the last {len(offsets):,} messages: {_most(of_topic)}", topic))
+    if not found:
+        found.append(Finding(_GROW, f"{recent:,} dead letters in the last ten minutes: {_most(letters)}", home))
+    return found
+
+
+def lately(context: Context, topic: str) -> int:
+    """Number of messages that a topic got lately; 0 if there is no such topic.
+
+    Raises:
+        KafkaException: The broker does not answer.
+    """
+    asked = KafkaOffsets(context.bootstrap, [topic], timeout=_SECONDS)
+    try:
+        since, ends = asked.since(context.clock() - LATELY_MS), asked.ends()
+    except TimeoutError:  # no such topic
+        return 0
+    return sum(max(0, ends.get(place, first) - first) for place, first in since.items())
+
+
+def _letters(context: Context, home: str) -> list[DeadLetter]:
+    """The letters among the last messages of a topic of dead letters; marks of letters sent again are left out."""
+    found = []
+    for tail in tails(context.bootstrap, [home], _MOST_LETTERS).values():
+        for each in tail:
+            try:
+                letter = DeadLetter.from_json(each.value)
+            except ValueError:  # another program wrote to the topic
+                continue
+            if letter.retried is None and each.time >= context.clock() - LATELY_MS:
+                found.append(letter)
+    return found
+
+
+def _all_of(letter: DeadLetter) -> bool:
+    """Whether a letter is about all records of its message."""
+    return letter.refused is None or len(positions(letter.refused)) == letter.records
+
+
+def _most(letters: list[DeadLetter]) -> str:
+    """The most frequent code among some letters, with an example."""
+    if not letters:
+        return "none of them can be read"
+    code, count = Counter(each.code for each in letters).most_common(1)[0]
+    example = max((each for each in letters if each.code == code), key=lambda each: each.time)
+    place = f"{example.topic}/{example.partition}@{example.offset}"
+    return f"mostly {code} ({count:,} of {len(letters):,}), e.g. {place}, refused by {example.job}: {example.reason}"

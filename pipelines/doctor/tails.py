@@ -1,0 +1,93 @@
+"""Reads the last messages of topics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from engine.formats.heartbeat import HEARTBEAT
+from engine.kafka.content import bounds
+
+LAST = 200
+"""How many of the last messages of a partition are read: with heartbeats alone, those of eight minutes."""
+_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A message of a partition.
+
+    Attributes:
+        offset: Its offset.
+        time: When it arrived at Kafka, epoch milliseconds.
+        value: Its value.
+    """
+
+    offset: int
+    time: int
+    value: bytes
+
+    @property
+    def beats(self) -> bool:
+        """True for a heartbeat, which holds no record."""
+        return self.value == HEARTBEAT
+
+
+Tails = Mapping[tuple[str, int], Sequence[Arrived]]
+"""The last messages of each partition, by topic and partition; empty for a partition without messages."""
+
+
+def tails(bootstrap: str, topics: Sequence[str], last: int = LAST) -> Tails:
+    """The last messages of each partition of some topics; topics that do not exist are left out.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        topics: Full names of the topics.
+        last: How many messages of each partition.
+
+    Raises:
+        KafkaException: The broker does not answer.
+        TimeoutError: It answers too slowly.
+    """
+    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.doctor", "log_level": 0}
+    reader = Consumer(options | {"enable.auto.commit": False, "enable.partition.eof": True})
+    try:
+        known = reader.list_topics(timeout=_SECONDS).topics
+        places = [TopicPartition(name, p) for name in topics if name in known for p in known[name].partitions]
+        found: dict[tuple[str, int], list[Arrived]] = {(each.topic, each.partition): [] for each in places}
+        ends = {}
+        for each in places:
+            low, high = bounds(reader, each)
+            if high > low:
+                each.offset = max(low, high - last)
+                ends[each.topic, each.partition] = high
+        reader.assign([each for each in places if (each.topic, each.partition) in ends])
+        deadline = time.monotonic() + _SECONDS
+        while ends:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no message within {_SECONDS:g} s")
+            for message in reader.consume(1_000, 0.1):
+                _take(message, found, ends)
+        return found
+    finally:
+        reader.close()
+
+
+def _take(message: Message, found: dict[tuple[str, int], list[Arrived]], ends: dict[tuple[str, int], int]) -> None:
+    """Keeps a message, and drops its partition from ``ends`` if the partition was read to its end."""
+    error, place = message.error(), (message.topic() or "", message.partition() or 0)
+    if place not in ends:
+        return
+    offset = message.offset() or 0
+    if error:
+        if error.code() == KafkaError._PARTITION_EOF:
+            del ends[place]
+        return
+    if offset < ends[place]:
+        found[place].append(Arrived(offset, message.timestamp()[1], message.value() or b""))
+    if offset >= ends[place] - 1:
+        del ends[place]
