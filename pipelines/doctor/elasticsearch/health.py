@@ -15,7 +15,7 @@ _RED = _kind(
     "ELASTICSEARCH_RED",
     Severity.BROKEN,
     "a primary shard has no node: its index can be neither read nor written; the reason is Elasticsearch's",
-    "see the reason: bring the node back, or restore the index from a snapshot; or compute its verdicts anew by a replay",
+    "see the reason: bring the node back, or restore the index from a snapshot; a replay computes verdicts anew",
 )  # fmt: skip
 _YELLOW = _kind(
     "ELASTICSEARCH_YELLOW",

@@ -30,7 +30,10 @@ def unread_versions(context: Context) -> list[Finding]:
     needed = {name for each in versions.values() for name in each.sources.values()}
     found = []
     for name, version in versions.items():
-        seen = view(version, context.settings)
+        try:
+            seen = view(version, context.settings)
+        except TimeoutError:
+            continue  # its topics do not exist: it was never started
         if seen.shown is False and name not in needed:
             kept = size((seen.index_bytes or 0) + sum(job.state_bytes for job in seen.jobs))
             running = f", and process {', '.join(map(str, seen.pids))} runs it" if seen.pids else ""

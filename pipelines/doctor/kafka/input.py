@@ -17,7 +17,7 @@ _NO_INPUT = _kind(
     "NO_INPUT",
     Severity.AT_RISK,
     "no agent sends anything: the last messages of all agents' topics are heartbeats, or there are none",
-    "see that agents run and send to this broker and namespace (input.md); `newnormal agent` sends metrics of this machine",
+    "see that agents run and send to this broker and namespace (input.md); `newnormal agent` sends some",
 )  # fmt: skip
 _REFUSED = _kind(
     "INPUT_REFUSED",

@@ -24,8 +24,8 @@ _HELD = _kind(
     Severity.AT_RISK,
     "event time in one partition of the agents' topics is far behind that in the others, and all windows wait for it; "
     "topic, partition and the distance are named",
-    "mend the clock or the delay of the machine that is named; a partition without heartbeats gets them when `newnormal "
-    "run` runs the normalizers",
+    "mend the clock or the delay of the machine that is named; a partition without heartbeats gets them when "
+    "`newnormal run` runs the normalizers",
 )
 _AHEAD = _kind(
     "CLOCK_AHEAD",
@@ -67,9 +67,7 @@ class _Clock:
 
     def waits(self, idle_after: int) -> bool:
         """True if the watermark waits for the partition: it is not known to be idle."""
-        if self.heard is None:
-            return True
-        return self.record is not None and self.heard - self.record < idle_after
+        return self.heard is None or (self.record is not None and self.heard - self.record < idle_after)
 
 
 def watermarks(context: Context) -> list[Finding]:
@@ -91,13 +89,11 @@ def _held(clocks: Sequence[_Clock], idle_after: int) -> Iterator[Finding]:
     newest = max((each.newest for each in clocks if each.newest is not None), default=None)
     if newest is None:
         return
+    if silent := [each.place for each in clocks if each.heard is None]:
+        what = f"{len(silent)} partitions have no message, not even a heartbeat, and the watermark waits for them"
+        yield Finding(_HELD, what, ", ".join(silent))
     for each in clocks:
-        if not each.waits(idle_after):
-            continue
-        if each.newest is None:
-            what = "it has no message, not even a heartbeat, and the watermark waits for it"
-            yield Finding(_HELD, what, each.place)
-        elif newest - each.newest > _FAR_MS:
+        if each.newest is not None and each.waits(idle_after) and newest - each.newest > _FAR_MS:
             behind = f"{duration(newest - each.newest)} behind that of the other partitions"
             what = f"its greatest event time is {iso(each.newest)[:19]}Z ({each.machine}), {behind}"
             yield Finding(_HELD, what, each.place)
