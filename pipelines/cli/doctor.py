@@ -73,14 +73,14 @@ def _show(found: Examination) -> None:
     if not found.findings:
         console.print(f"{found.checks} checks, nothing is wrong")
         return
-    table = Table(show_lines=True, expand=console.width < 200)
-    for name in ("finding", "what, and where", "what to do"):
-        table.add_column(name, overflow="fold", ratio=1 if name == "finding" else 2)
+    table = Table(show_lines=True)
+    table.add_column("finding", no_wrap=True)
+    table.add_column("what, where, and what to do", overflow="fold")
     for each in found.findings:
         severity = str(each.kind.severity)
         code = cell(each.code, _STYLES[severity]).append(f"\n{severity}")
-        what = cell(each.what).append("\n").append_text(cell(each.where, "dim"))
-        table.add_row(code, what, cell(each.do or each.kind.do))
+        text = cell(each.what).append("\n").append_text(cell(each.where, "dim"))
+        table.add_row(code, text.append("\n→ ").append_text(cell(each.do or each.kind.do)))
     console.print(table)
     counts = {severity: sum(str(each.kind.severity) == severity for each in found.findings) for severity in _STYLES}
     said = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)

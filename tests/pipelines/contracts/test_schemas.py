@@ -13,6 +13,7 @@ from engine.spec.record import Record
 from pipelines.cli.docs import docs
 from pipelines.contracts.records import ALL, Log, Novelty
 from pipelines.contracts.schemas import errors_page, mapping, records_page, settings_page, spark_schema
+from pipelines.doctor.page import with_findings
 from pipelines.jobs.pages import BEGIN, jobs_page, with_picture
 
 ROOT = Path(__file__).parents[3]
@@ -80,5 +81,7 @@ def test_the_pages_of_this_repository_are_up_to_date() -> None:
     assert (ROOT / "docs/jobs.md").read_text(encoding="utf-8") == jobs_page(), "run: newnormal docs"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert BEGIN in readme and readme == with_picture(readme), "run: newnormal docs"
+    troubles = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    assert "| `NO_INPUT` |" in troubles and troubles == with_findings(troubles), "run: newnormal docs"
     assert (ROOT / "docs/records.md").read_text(encoding="utf-8") == records_page(), "run: newnormal docs"
     assert (ROOT / "docs/settings.md").read_text(encoding="utf-8") == settings_page(), "run: newnormal docs"

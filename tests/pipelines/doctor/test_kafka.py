@@ -18,6 +18,7 @@ from engine.kafka.exactly_once import TransactionalWriter
 from engine.runtime.messages import Outgoing
 from pipelines.contracts import topics as names
 from pipelines.doctor.context import Context
+from pipelines.doctor.examination import examine
 from pipelines.doctor.finding import Finding
 from pipelines.doctor.jobs.checkpoints import continuations
 from pipelines.doctor.jobs.unread_versions import unread_versions
@@ -49,6 +50,13 @@ def one(findings: Any) -> Finding:
 
 def test_where_no_job_ever_ran_that_is_all_that_is_said_of_the_topics(make: Make) -> None:
     assert codes(topics(make())) == ["NEVER_STARTED"]
+
+
+def test_a_pipeline_that_was_just_started_has_no_input_and_nothing_else(context: Context, make: Make) -> None:
+    found = examine(make())
+    of_kafka = [each.code for each in found.findings if each.kind.subject in ("Kafka", "Jobs")]
+    assert of_kafka == ["NO_INPUT"]
+    assert "CHECK_NOT_MADE" not in codes(found.findings)
 
 
 def test_a_topic_that_was_deleted_and_another_number_of_partitions_are_named(context: Context, make: Make) -> None:
