@@ -29,6 +29,8 @@ class JobStatus:
         busiest_share: Share of the last micro-batch's records that went to the shard with most of them, 0 to 1.
         batch_ms: How long the last micro-batch took.
         last_error: Reason of its last restart after a failure; ``None`` if there was none.
+        rate_out: Records a second written, lately.
+        completed: When the last micro-batch was completed, and with it the checkpoint; ``None`` before the first.
     """
 
     name: str
@@ -46,6 +48,8 @@ class JobStatus:
     busiest_share: float | None = None
     batch_ms: float = 0.0
     last_error: str | None = None
+    rate_out: float = 0.0
+    completed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,7 +17,8 @@ _COUNTERS = {
     "dead_lettered": "Records that could not be handled",
 }
 _GAUGES = {
-    "rate_in": ("rate_in", "Records a second read", 1.0),
+    "rate_in": ("records_in_per_second", "Records a second read, over the last ten seconds", 1.0),
+    "rate_out": ("records_out_per_second", "Records a second written, over the last ten seconds", 1.0),
     "lag": ("lag_messages", "Kafka messages not read yet", 1.0),
     "watermark": ("watermark_timestamp_seconds", "Event time up to which input is complete", 1e-3),
     "state_bytes": ("state_bytes", "Size of the keyed state", 1.0),
@@ -25,6 +27,13 @@ _GAUGES = {
     "timers": ("timers", "Timers that have not fired", 1.0),
     "busiest_share": ("busiest_shard_ratio", "Share of the last records that one shard took", 1.0),
     "batch_ms": ("batch_seconds", "Duration of the last micro-batch", 1e-3),
+}
+_AGES = {
+    "watermark": ("event_time_lag_seconds", "How far the watermark is behind the present"),
+    "completed": (
+        "checkpoint_age_seconds",
+        "Time since the last micro-batch, and with it the checkpoint, was completed",
+    ),
 }
 _BY_KIND: tuple[tuple[str, str, type[CounterMetricFamily | GaugeMetricFamily]], ...] = (
     ("", "News stored in Elasticsearch, by kind", CounterMetricFamily),
@@ -50,6 +59,13 @@ class _StatusCollector(Collector):
                 if job[field] is not None:
                     gauge.add_metric([job["name"]], job[field] * scale)
             yield gauge
+        now = time.time()
+        for field, (name, text) in _AGES.items():
+            age = GaugeMetricFamily(f"newnormal_job_{name}", text, labels=["job"])
+            for job in jobs:
+                if job[field] is not None:
+                    age.add_metric([job["name"]], now - job[field] / 1000)
+            yield age
         if status:
             yield CounterMetricFamily("newnormal_indexed", "Documents stored in Elasticsearch", value=status["indexed"])
         for name, text, family in _BY_KIND:

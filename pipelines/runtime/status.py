@@ -41,16 +41,19 @@ class _Tally:
         self.records_in = self.records_out = self.late = self.dead = self.state_bytes = 0
         self.watermark: int | None = None
         self.batch_ms = 0.0
+        self.completed: int | None = None
         self.last_error: str | None = None
         self.held = StateCounts()
         self.busiest_share: float | None = None
-        self.recent: deque[tuple[float, int]] = deque()
+        self.recent: deque[tuple[float, int, int]] = deque()
 
-    def add(self, records_in: int, seconds: float) -> None:
+    def add(self, records_in: int, records_out: int, seconds: float) -> None:
         now = time.monotonic()
         self.records_in += records_in
+        self.records_out += records_out
         self.batch_ms = seconds * 1000
-        self.recent.append((now, records_in))
+        self.completed = int(time.time() * 1000)
+        self.recent.append((now, records_in, records_out))
 
     def status(self, lag: int | None) -> JobStatus:
         now = time.monotonic()
@@ -60,7 +63,8 @@ class _Tally:
             name=self.name,
             records_in=self.records_in,
             records_out=self.records_out,
-            rate_in=sum(n for _, n in self.recent) / _RATE_SECONDS,
+            rate_in=sum(n for _, n, _ in self.recent) / _RATE_SECONDS,
+            rate_out=sum(n for _, _, n in self.recent) / _RATE_SECONDS,
             late=self.late,
             dead_lettered=self.dead,
             lag=lag,
@@ -71,6 +75,7 @@ class _Tally:
             timers=self.held.timers,
             busiest_share=self.busiest_share,
             batch_ms=self.batch_ms,
+            completed=self.completed,
             last_error=self.last_error,
         )
 
@@ -98,8 +103,8 @@ class StatusCollector:
         """Adds the report of a micro-batch of a job that runs on the engine's sharded operator."""
         with self.lock:
             tally = self.tallies[report.job]
-            tally.add(sum(s.records_in for s in report.stats), report.seconds)
-            tally.records_out += sum(s.records_out for s in report.stats)
+            read, written = (sum(getattr(s, name) for s in report.stats) for name in ("records_in", "records_out"))
+            tally.add(read, written, report.seconds)
             tally.late += sum(s.late for s in report.stats)
             tally.dead += sum(s.dead for s in report.stats)
             if report.stats:
@@ -124,8 +129,7 @@ class StatusCollector:
         """Adds the report of a micro-batch of the sink."""
         with self.lock:
             tally = self.tallies["sink"]
-            tally.add(report.records_in, report.seconds)
-            tally.records_out += report.outcome.indexed
+            tally.add(report.records_in, report.outcome.indexed, report.seconds)
             tally.dead += len(report.outcome.rejected)
             self.indexed += report.outcome.indexed
             self.news.take(report.outcome.news)
@@ -138,8 +142,7 @@ class StatusCollector:
         """Adds the report of a micro-batch of the archive."""
         with self.lock:
             tally = self.tallies[ARCHIVE]
-            tally.add(report.messages, report.seconds)
-            tally.records_out += report.records
+            tally.add(report.messages, report.records, report.seconds)
 
     def caught_up(self, now: int, within_ms: int) -> bool:
         """True if the history has been processed: event time is near the present, and all verdicts are stored.

@@ -1,5 +1,7 @@
 """What the jobs report is what Prometheus scrapes."""
 
+import time
+
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboards.console.metrics import metrics_text
@@ -34,6 +36,31 @@ def test_keys_windows_timers_and_the_busiest_shard_are_metrics() -> None:
     assert samples["newnormal_job_lag_messages"] == 12
 
 
+def test_rates_ages_and_lag_in_event_time_are_metrics_with_a_unit_and_a_help_text() -> None:
+    board = StatusCollector(["extractor", "sink"], live_from=0, delay_ms=0)
+    begun = time.time()
+    watermark = int(begun * 1000) - 90_000
+    for batch in range(2):
+        stats = Stats(records_in=300, records_out=50, late=0, dead=0, watermark=watermark, state_bytes=1, shard=0)
+        board.batch(BatchReport("extractor", batch, (stats,), 0.25))
+    completed = time.time()
+    asked = time.time()
+    text = metrics_text(lambda: board.status({}, []).to_dict()).decode()
+    answered = time.time()
+    found = {family.name: family for family in text_string_to_metric_families(text)}
+    values = {name: {s.labels.get("job"): s.value for s in family.samples} for name, family in found.items()}
+    assert values["newnormal_job_records_in_per_second"]["extractor"] == 600 / 10
+    assert values["newnormal_job_records_out_per_second"]["extractor"] == 100 / 10
+    assert values["newnormal_job_batch_seconds"]["extractor"] == 0.25
+    lag = values["newnormal_job_event_time_lag_seconds"]["extractor"]
+    assert asked - watermark / 1000 <= lag <= answered - watermark / 1000
+    age = values["newnormal_job_checkpoint_age_seconds"]["extractor"]
+    assert asked - completed <= age <= answered - begun + 0.001, "a time in milliseconds, rounded down"
+    for name in ("event_time_lag_seconds", "checkpoint_age_seconds"):
+        assert "sink" not in values[f"newnormal_job_{name}"], "it has completed no micro-batch yet"
+    assert all(family.documentation for name, family in found.items() if name.startswith("newnormal_job_"))
+
+
 def test_what_a_job_does_not_tell_is_no_metric() -> None:
     text = metrics_text(lambda: StatusCollector(["sink"], 0, 0).status({}, []).to_dict()).decode()
     assert 'newnormal_job_records_in_total{job="sink"} 0.0' in text
@@ -49,8 +76,8 @@ def samples(board: StatusCollector, name: str) -> dict[str, float]:
 def stored(*news: tuple[str, str, int], revision: int = 0) -> SinkReport:
     """A micro-batch of the sink in which verdicts on series of one machine were stored."""
     told = []
-    for metric, kind, time in news:
-        place = {"entity": "db-1", "metric": metric, "window_start": time - 10, "window_end": time}
+    for metric, kind, at in news:
+        place = {"entity": "db-1", "metric": metric, "window_start": at - 10, "window_end": at}
         verdict = Novelty(**place, kind=kind, record_score=90.0, probability=0.1, revision=revision)
         told += [each] if (each := IndexedNews.of(verdict)) else []
     return SinkReport(len(news), SinkOutcome(indexed=len(news), news=tuple(told)), 0.1)
