@@ -2,7 +2,8 @@
 
 from dashboards.console.actions import Actions
 from dashboards.console.app import create_app
+from dashboards.console.belief import AskView
 from dashboards.console.server import ConsoleServer, serve
 from dashboards.console.store import Store
 
-__all__ = ["Actions", "ConsoleServer", "Store", "create_app", "serve"]
+__all__ = ["Actions", "AskView", "ConsoleServer", "Store", "create_app", "serve"]

@@ -13,10 +13,12 @@ from fastapi.staticfiles import StaticFiles
 
 from dashboards.console.action_routes import action_routes
 from dashboards.console.actions import Actions
+from dashboards.console.belief import AskView
 from dashboards.console.hosts import allowed
 from dashboards.console.incident_routes import incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.search import REFUSED
+from dashboards.console.series_routes import series_routes
 from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
 from engine.spec.errors import NewnormalError
@@ -47,6 +49,7 @@ def create_app(
     hosts: Collection[str] = (),
     actions: Actions | None = None,
     user_header: str = "",
+    view: AskView | None = None,
 ) -> FastAPI:
     """The console's application.
 
@@ -58,11 +61,13 @@ def create_app(
         hosts: Further names that it is reached by, see `dashboards.console.hosts`.
         actions: Writes what operators say; ``None``: the console only shows.
         user_header: See `action_routes`.
+        view: Asks the state view; ``None``: nobody does.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
     _guard(app, listening, hosts)
     app.include_router(incident_routes(store.incidents))
     app.include_router(novelty_routes(store, zone))
+    app.include_router(series_routes(store, view, zone))
     app.include_router(status_routes(store, status))
     app.include_router(action_routes(store, actions, listening, user_header))
 

@@ -49,7 +49,9 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
         width = max(1, end - found["window_start"], store.pace(*place, end))
         span = max(0, end - _BEFORE * width * zoom), min(_LAST, end + _AFTER * width * zoom)
         points = store.series(*place, *span)
-        return {"now": now_ms(), "novelty": found, "explanation": explain(found, zone), "span": span, "series": points}
+        explanation = explain(found, zone)
+        shown = {"novelty": found, "explanation": explanation, "span": span, "series": points, "zone": zone}
+        return {"now": now_ms(), **shown}
 
     @api.get("/series")
     def series(

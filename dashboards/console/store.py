@@ -10,6 +10,7 @@ from typing import Any
 
 from dashboards.console.incident_store import IncidentStore
 from dashboards.console.search import Document, Search, within
+from dashboards.console.series_store import SeriesStore
 
 POINTS = 1_500
 """Number of points in a plot; a longer series is summarised to about this number."""
@@ -31,6 +32,7 @@ class Store:
         self._connection = Search(url)
         self._index = index
         self.incidents = IncidentStore(self._connection, incidents, index)
+        self.one_series = SeriesStore(self._connection, index, incidents)
 
     def newest(
         self, kinds: Sequence[str] = (), entity: str = "", min_score: float = 0.0, limit: int = 100

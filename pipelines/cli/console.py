@@ -9,6 +9,7 @@ import typer
 
 from deploy.embedded.services import running
 from pipelines.cli.options import Namespace, StateDir
+from pipelines.cli.state_view import state_view
 from pipelines.contracts.settings import load
 
 
@@ -50,6 +51,7 @@ def console(
         hosts=shown.hosts.split(","),
         actions=Operator(lambda: running(settings, elasticsearch=False), lambda: int(time.time() * 1000)),
         user_header=shown.user_header,
+        view=state_view(settings),
     )
     server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")

@@ -66,6 +66,7 @@ def _demo(settings: Settings, starting: StartingSpark, limit: float | None) -> d
     """Runs the demo for some seconds, or until Ctrl-C; returns its summary."""
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.cli.state_view import state_view  # noqa: PLC0415  the same
     from pipelines.runtime.demo import Inputs, summarize  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
@@ -73,7 +74,7 @@ def _demo(settings: Settings, starting: StartingSpark, limit: float | None) -> d
     with embedded(settings) as servers:
         settings = servers.settings(settings)
         driver = Driver(settings, starting=starting)
-        with watching(driver, actions=operator) as watch:
+        with watching(driver, actions=operator, state_view=state_view) as watch:
             inputs = Inputs(settings, int(time.time() * 1000))
             driver.status.live_from = END_OF_TIME
             window, delay = duration_ms(settings.window.size), duration_ms(settings.watermark.out_of_orderness)

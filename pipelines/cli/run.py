@@ -73,6 +73,7 @@ def run(
         starting = stack.enter_context(starting_spark(settings)) if early else None
         from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.cli.state_view import state_view  # noqa: PLC0415  the same
         from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.runtime.bounded import BoundedRun  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
@@ -94,7 +95,7 @@ def run(
         found = servers.settings(settings)
         driver = Driver(found, jobs, write_again=write_again, take_over=take_over, program=program, starting=starting)
         bounded = BoundedRun(driver) if until else None
-        watch = stack.enter_context(watching(driver, actions=None if files else operator))
+        watch = stack.enter_context(watching(driver, actions=None if files else operator, state_view=None if files else state_view))
         if not files:
             stack.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
         watch.until(bounded.done if bounded else lambda: False)

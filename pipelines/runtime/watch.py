@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from dashboards.console import Actions, Store, create_app, serve
+from dashboards.console import Actions, AskView, Store, create_app, serve
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from engine.spec.errors import NewnormalError
@@ -110,6 +110,7 @@ def watching(
     driver: Driver,
     progress: Callable[[], Progress | None] = lambda: None,
     actions: Callable[[Settings], Actions] | None = None,
+    state_view: Callable[[Settings], AskView] | None = None,
 ) -> Iterator[Watch]:
     """A context manager: starts the driver, the console and the live view, and stops them at the end.
 
@@ -119,6 +120,7 @@ def watching(
         driver: The driver.
         progress: See `Watch`.
         actions: Gives what writes the messages of operators; ``None``: the console only shows.
+        state_view: Gives what asks the state view about a series; ``None``: the console does not ask it.
     """
     settings = driver.settings
     shown, incidents = settings.alias, settings.incident_alias
@@ -136,6 +138,7 @@ def watching(
         console.hosts.split(","),
         actions(settings) if actions else None,
         console.user_header,
+        state_view(settings) if state_view else None,
     )
     with driver.interrupts, ExitStack() as stack:
         stack.callback(store.close)

@@ -141,9 +141,8 @@ def test_a_click_shows_the_series_with_its_band_and_the_reason(page: Page) -> No
     page.locator("#rows tr", has_text="cpu.user").filter(has_text="anomaly").first.click()
     detail = page.locator("#detail")
     expect(detail.locator("h2")).to_have_text("Unusual: web-1")
-    expect(detail.locator("svg .band")).to_have_count(1)
-    expect(detail.locator("svg .actual")).to_have_count(1)
-    expect(detail.locator("svg .marked")).to_have_count(1)
+    expect(detail.locator(".canvas[data-marked=anomaly] canvas")).to_have_count(1)
+    expect(detail.locator(".legend")).to_contain_text("expected band")
     expect(detail.locator(".words").first).to_contain_text("cpu.user of web-1 is ")
     expect(detail.locator(".words").first).to_contain_text("; usual: ")
     figures = detail.locator("details")
@@ -152,12 +151,12 @@ def test_a_click_shows_the_series_with_its_band_and_the_reason(page: Page) -> No
     expect(figures.locator("p").first).to_be_visible()
     expect(figures).to_contain_text("1 of 50,000 windows")
     expect(detail.locator(".bars dt").first).to_have_text("value")
-    band = detail.locator("svg .band").bounding_box()
+    band = detail.locator(".u-over").bounding_box()
     assert band is not None
     assert band["width"] > 200
-    assert band["height"] > 10
+    assert band["height"] > 100
     picture(page, "detail")
-    detail.locator("svg").hover()
+    detail.locator(".u-over").hover()
     expect(detail.locator(".legend")).to_contain_text("typical")
     detail.get_by_role("button", name="4×").click()
     expect(detail.get_by_role("button", name="4×")).to_have_attribute("aria-pressed", "true")
@@ -202,7 +201,7 @@ def test_it_works_on_a_narrow_dark_screen(browser: Browser, console: ConsoleServ
     page = browser.new_page(viewport={"width": 800, "height": 1200}, color_scheme="dark")
     page.goto(console.url)
     page.locator("#rows tr", has_text="web-2").first.click()
-    expect(page.locator("#detail svg .marked")).to_be_visible()
+    expect(page.locator("#detail .canvas[data-marked] canvas")).to_be_visible()
     picture(page, "dark")
     page.close()
 

@@ -66,7 +66,7 @@ def test_two_clicks_lead_to_the_plot_of_a_series_and_back_to_its_incident(page: 
     expect(detail.locator(".onsets .after")).to_have_text(["first", "+10 s", "+20 s"])
     expect(detail.locator("h2")).to_be_in_viewport()
     detail.locator(".onsets a").nth(2).click()
-    expect(detail.locator("svg .marked")).to_be_in_viewport()
+    expect(detail.locator(".canvas[data-marked] canvas")).to_be_in_viewport()
     expect(detail.locator("h2")).to_contain_text("vm-2")
     page.go_back()
     expect(detail.locator("h2")).to_have_text("rack: 3 machines")

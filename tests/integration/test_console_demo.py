@@ -69,7 +69,7 @@ def _finds_labels_and_silences(address: str, browser: Browser) -> None:
     row = detail.locator(".onsets > div", has_not_text="all metrics").first
     machine, metric = (row.locator(".name").inner_text()).split(" ", 1)
     row.locator("a").click()
-    expect(detail.locator("svg.series .marked")).to_be_visible()  # two clicks
+    expect(detail.locator(".canvas[data-marked] canvas")).to_be_visible()  # two clicks
     page.go_back()
 
     before = time.time() * 1000

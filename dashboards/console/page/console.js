@@ -4,10 +4,12 @@ import { brief, count, duration, el, metricName, num, time, words, KINDS, NOVEL 
 import { showDetail } from "./detail.js";
 import { showIncident } from "./incident.js";
 import { markIncident, showIncidents } from "./incidents.js";
-import { noveltyLink, place } from "./place.js";
+import { openMachine } from "./machine.js";
+import { machineLink, noveltyLink, place, seriesLink } from "./place.js";
+import { openSeries } from "./series.js";
 import { showStatus } from "./status.js";
 
-const EVERY_MS = 2000;
+const EVERY_MS = 2000, AFTER_MS = 600000;
 const HINT = "Choose an incident to see where it began, or a novelty to see its series, the band in which it was expected, and why it was reported.";
 const $ = (id) => document.getElementById(id);
 const state = { kinds: new Set(NOVEL), paused: false, place: place(""), revision: null, zoom: 1, asked: 0 };
@@ -72,15 +74,15 @@ function showRows(novelties, now) {
 }
 
 function newRow(it, key, now) {
-  const cell = (text, css = "") => el("td", { class: css, title: text }, text);
+  const cell = (text, css = "", href = "") => el("td", { class: css, title: text }, href ? el("a", { href, class: "to" }, text) : text);
   const row = el("tr", { tabindex: 0 },
-    el("td", { title: time(it["@timestamp"]) }, brief(it["@timestamp"], now)), cell(it["host.name"]), cell(metricName(it.metric)),
+    el("td", { title: time(it["@timestamp"]) }, brief(it["@timestamp"], now)), cell(it["host.name"], "", machineLink(it["host.name"])), cell(metricName(it.metric), "", seriesLink(it["host.name"], it.metric, 1, it["@timestamp"] + AFTER_MS)),
     el("td", {}, el("span", { class: "kind", "data-kind": it.kind }, words(it.kind))),
     cell(num(it.record_score, 3), "n score"), cell(num(it.typical), "n soft"), cell(num(it.actual), "n"), cell("", "n soft"));
   row.dataset.key = key;
   const choose = () => { location.hash = noveltyLink(it._id); };
-  row.addEventListener("click", choose);
-  row.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(); });
+  row.addEventListener("click", (event) => { if (!event.target.closest("a")) choose(); });
+  row.addEventListener("keydown", (event) => { if (event.key === "Enter" && event.target === row) choose(); });
   return row;
 }
 
@@ -93,6 +95,8 @@ function go() {
   if (what === "nothing") $("detail").replaceChildren(el("p", { class: "hint" }, HINT));
   if (what === "incident") openIncident(id).then(reveal);
   if (what === "novelty") openNovelty(id, 1).then(reveal);
+  if (what === "machine") openMachine($("detail"), id, () => chosen("machine") === id).then(reveal);
+  if (what === "series") openSeries($("detail"), state.place, () => chosen("series") === id).then(reveal);
 }
 
 // On a narrow screen the detail stands below the lists.

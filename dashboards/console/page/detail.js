@@ -1,9 +1,10 @@
 // One novelty: its plot, what is unusual in words, and apart from them the figures behind it.
 import { labels } from "./actions.js";
+import { chart } from "./chart.js";
 import { el, metricName, num, time, words } from "./dom.js";
-import { plot } from "./plot.js";
+import { machineLink, seriesLink } from "./place.js";
 
-export function showDetail(place, { novelty, explanation, series, span }, zoom, rezoom) {
+export function showDetail(place, { novelty, explanation, series, span, zone }, zoom, rezoom) {
   const levels = [1, 4, 16].map((level) => {
     const button = el("button", { type: "button", "aria-pressed": level === zoom, title: `${level * 120} windows` }, `${level}×`);
     button.addEventListener("click", () => rezoom(level));
@@ -13,8 +14,8 @@ export function showDetail(place, { novelty, explanation, series, span }, zoom, 
   const where = `${metricName(novelty.metric)} · ${time(novelty["@timestamp"])} UTC · score ${num(novelty.record_score, 3)} `;
   place.replaceChildren(
     el("div", { class: "top" }, el("h2", {}, explanation.headline, ": ", novelty["host.name"]), el("div", { class: "zoom" }, ...levels)),
-    el("p", { class: "where" }, where, badge),
-    plot(series, novelty, span),
+    el("p", { class: "where" }, where, badge, " ", el("a", { href: seriesLink(novelty["host.name"], novelty.metric, 1, span[1]) }, "the series"), " · ", el("a", { href: machineLink(novelty["host.name"]) }, "the machine")),
+    chart(series, { span, marked: novelty, shade: novelty.since ? [novelty.since, novelty["@timestamp"]] : null, zone, name: metricName(novelty.metric) }),
     labels(novelty, novelty.since ?? novelty.window_start),
     ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),
     el("details", {}, el("summary", {}, "Figures"),

@@ -2,9 +2,9 @@
 import { acknowledgement, labels, maintenance } from "./actions.js";
 import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
 import { plural, since, stateText } from "./incidents.js";
-import { incidentLink, noveltyLink } from "./place.js";
+import { incidentLink, machineLink, noveltyLink } from "./place.js";
 
-const SHOWN = 60;
+const SHOWN = 60, MACHINES = 20;
 
 export function showIncident(place, { now, incident, series }) {
   const severity = el("span", { class: "severity", "data-severity": incident.severity }, `${incident.severity} ${incident["event.risk_score"]}`);
@@ -18,6 +18,7 @@ export function showIncident(place, { now, incident, series }) {
     acknowledgement(incident),
     maintenance((incident.machines ?? []).map((it) => it.entity)),
     ...causes(incident.candidates ?? []),
+    ...machines(incident),
     ...onsets(incident, series, now),
   );
 }
@@ -28,6 +29,13 @@ function causes(candidates) {
     el("b", {}, foreign(it.entity)), " ", foreign(metricName(it.metric)), ` · ${num(it.share * 100, 2)}% · from ${time(it.since)}`,
     el("div", { class: "soft" }, foreign(it.reason))));
   return [el("h3", {}, "Where it may have begun"), el("ol", { class: "causes" }, ...items)];
+}
+
+function machines({ machines: list = [], machine_count: count }) {
+  if (!list.length) return [];
+  const links = list.slice(0, MACHINES).map((it) => el("a", { href: machineLink(it.entity) }, foreign(it.entity)));
+  const more = count > links.length ? [el("span", { class: "soft" }, `and ${(count - links.length).toLocaleString("en")} more`)] : [];
+  return [el("h3", {}, "Machines"), el("p", { class: "machine-links" }, ...links, ...more)];
 }
 
 function onsets(incident, series, now) {

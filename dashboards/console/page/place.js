@@ -1,17 +1,29 @@
-// What the address of the page names after its #: one incident, one novelty, or nothing.
+// What the address of the page names after its #: one incident, machine, series or novelty, or nothing.
+// Names are percent-encoded, so that a slash in one does not end it.
 
-const INCIDENT = "incident/";
-
-export const incidentLink = (id) => `#${INCIDENT}${encodeURIComponent(id)}`;
+export const incidentLink = (id) => `#incident/${encodeURIComponent(id)}`;
 export const noveltyLink = (id) => `#${encodeURIComponent(id)}`;
+export const machineLink = (name) => `#machine/${encodeURIComponent(name)}`;
+
+// Up to `hours` before `end` (ms); without an end, before the newest window.
+export function seriesLink(entity, metric, hours = 1, end = null) {
+  const range = end ? `/${hours}/${end}` : hours === 1 ? "" : `/${hours}`;
+  return `#series/${encodeURIComponent(entity)}/${encodeURIComponent(metric)}${range}`;
+}
 
 export function place(hash) {
   const text = hash.slice(1);
   if (!text) return { what: "nothing" };
   try {
-    if (text.startsWith(INCIDENT)) return { what: "incident", id: decodeURIComponent(text.slice(INCIDENT.length)) };
+    const [what, ...parts] = text.split("/").map(decodeURIComponent);
+    const [entity, metric, hours = "1", end = ""] = parts;
+    if (what === "incident" && parts.length === 1) return { what, id: entity };
+    if (what === "machine" && parts.length === 1) return { what, id: entity };
+    if (what === "series" && entity && metric) return { what, id: text, entity, metric, hours: whole(hours) ?? 1, end: whole(end) };
     return { what: "novelty", id: decodeURIComponent(text) };
   } catch {
     return { what: "nothing" }; // no link of ours
   }
 }
+
+const whole = (text) => (/^\d{1,15}$/.test(text) ? Number(text) : null);

@@ -1,0 +1,59 @@
+// The page of one series: its plot, what was novel, the same hours of earlier days, what the detector believes.
+import { ask } from "./ask.js";
+import { chart, common, sign } from "./chart.js";
+import { el, foreign, metricName, num, time, words } from "./dom.js";
+import { incidentCards } from "./machine.js";
+import { machineLink, noveltyLink, seriesLink } from "./place.js";
+
+const RANGES = [[1, "1 h"], [6, "6 h"], [24, "24 h"], [168, "7 d"]];
+const EARLIER = { 1: "A day before", 7: "A week before" };
+
+export async function openSeries(place, { entity, metric, hours, end }, current) {
+  try {
+    const found = await ask("/api/series/page", { entity, metric, hours, ...(end ? { end } : {}) });
+    if (current()) showSeries(place, { entity, metric, end }, found);
+  } catch (error) {
+    if (current()) place.replaceChildren(el("p", { class: "hint" }, `This series cannot be shown: ${error.message}`));
+  }
+}
+
+function showSeries(place, { entity, metric, end }, found) {
+  const ranges = RANGES.map(([hours, text]) => el("a", { class: "range", href: seriesLink(entity, metric, hours, end), ...(hours === found.hours ? { "aria-current": "true" } : {}) }, text));
+  const alarm = found.novelties.find((it) => it.since && it.kind !== "recovered");
+  const shade = alarm ? [alarm.since, alarm["@timestamp"]] : null;
+  place.replaceChildren(
+    el("div", { class: "top" }, el("h2", {}, foreign(metricName(metric)), " of ", el("a", { href: machineLink(entity) }, foreign(entity))), el("div", { class: "zoom ranges" }, ...ranges)),
+    el("p", { class: "where" }, `${time(found.span[0])} to ${time(found.span[1])} UTC · ${found.series.length.toLocaleString("en")} points`),
+    ...(found.known ? [] : [el("p", { class: "hint unknown" }, "Nothing is known of this series: Elasticsearch has no window of it", found.view.missing ? "" : ", and neither has the state view", ". See whether the names are right and the machine sends this metric; its first window comes when the first is complete.")]),
+    chart(found.series, { span: found.span, shade, zone: found.zone, name: `${metricName(metric)} of ${entity}` }),
+    ...belief(found.view), ...novelties(found), ...earlier(found),
+    ...incidentCards(found.incidents, found.now, "Incidents of the machine"),
+  );
+}
+
+function belief({ state, age, missing }) {
+  const title = el("h3", {}, "What the detector believes");
+  if (missing) return [title, el("p", { class: "soft belief" }, "No state view answers, so windows that Elasticsearch does not store are missing here. ", el("code", {}, "newnormal view"), " starts one.")];
+  if (!state) return [title, el("p", { class: "soft belief" }, "The state view knows no belief about this series yet.")];
+  const facts = [["state", words(state.kind)], ["typical", num(state.typical)], ["band", `${num(state.lower)} to ${num(state.upper)}`], ["values learned from", num(state.values ?? 0)]];
+  if (state.regimes?.length) facts.push([state.regimes.length > 1 ? "levels known" : "level known", state.regimes.map((level, i) => (i === state.regime ? `${num(level)} (now)` : num(level))).join(", ")]);
+  if (state["incident.state"] === "open" && state.since) facts.push(["incident open since", `${time(state.since)} UTC`]);
+  facts.push(["said of the window that ended", `${time(state["@timestamp"])} UTC`]);
+  if (age?.event_time) facts.push(["the view has read up to", String(age.event_time)]);
+  return [title, el("dl", { class: "facts belief" }, ...facts.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]))];
+}
+
+function novelties({ novelties: list, most }) {
+  const title = el("h3", {}, "Novelties in this range");
+  if (!list.length) return [title, el("p", { class: "soft" }, "None: all was as expected.")];
+  const rows = list.map((it) => el("a", { href: noveltyLink(it._id) }, el("span", { class: "after" }, time(it["@timestamp"]).slice(5)), el("span", { class: "name" }, sign(it.kind), words(it.kind)), el("span", { class: "n" }, num(it.actual)), el("span", { class: "n" }, num(it.record_score, 3))));
+  const note = list.length < most ? [] : [el("p", { class: "soft" }, `The newest ${most} are listed.`)];
+  return [title, el("div", { class: "onsets short" }, ...rows), ...note];
+}
+
+function earlier({ earlier: before, series, span, zone }) {
+  const range = common([series, ...before.map((it) => it.series)]) ?? [0, 1];
+  const plots = [{ title: "Now shown", series, span }, ...before.map((it) => ({ title: EARLIER[it.days], ...it }))];
+  const parts = plots.map((it) => el("div", { class: "earlier" }, el("h4", {}, it.title, el("span", { class: "soft" }, ` from ${time(it.span[0])} UTC`)), chart(it.series, { span: it.span, zone, range, small: true, name: it.title })));
+  return [el("h3", {}, "The same hours of earlier days, on one scale"), ...parts];
+}

@@ -1,0 +1,98 @@
+"""The queries of the console about one series and about one machine."""
+
+from __future__ import annotations
+
+from dashboards.console.search import Document, Search, within
+from pipelines.contracts.records.novelty import ALARM_KINDS, NEWS_KINDS
+
+NEWS = 100
+"""The most novelties of a series that are listed."""
+
+LISTED = 100
+"""The most series of a machine that are listed."""
+
+INCIDENTS = 20
+"""The most incidents of a machine that are listed."""
+
+LINES = 20
+"""The most log novelties of a machine that are listed."""
+
+_LOGS = "logs"
+_NEWEST = [{"@timestamp": "desc"}]
+
+
+class SeriesStore:
+    """Series and machines in one Elasticsearch.
+
+    Args:
+        search: The connection.
+        novelties: The alias that novelties are read through.
+        incidents: The alias that incidents are read through.
+    """
+
+    def __init__(self, search: Search, novelties: str, incidents: str) -> None:
+        self._search = search
+        self._novelties = novelties
+        self._incidents = incidents
+
+    def last(self, entity: str, metric: str = "") -> Document | None:
+        """The newest verdict on a series or, without a metric, on any series of a machine.
+
+        Raises:
+            NewnormalError: see `Search.answer` (so do all methods).
+        """
+        of = [_machine(entity), *([{"term": {"metric": metric}}] if metric else [])]
+        query = {"bool": {"filter": of}}
+        found = self._search.documents(self._novelties, query=query, sort=_NEWEST, size=1)
+        return found[0] if found else None
+
+    def news(self, entity: str, metric: str, start: int, end: int) -> list[Document]:
+        """What was novel in a series in windows that ended from ``start`` to ``end`` (epoch ms), the newest first."""
+        of = [_machine(entity), {"term": {"metric": metric}}, {"terms": {"kind": list(NEWS_KINDS)}}]
+        query = {"bool": {"filter": [*of, within(gte=start, lte=end)]}}
+        return self._search.documents(self._novelties, query=query, sort=_NEWEST, size=NEWS)
+
+    def logs(self, entity: str, start: int, end: int) -> list[Document]:
+        """What was novel in the log of a machine, the newest first."""
+        of = [_machine(entity), {"term": {"metric": _LOGS}}, {"terms": {"kind": list(ALARM_KINDS)}}]
+        query = {"bool": {"filter": [*of, within(gte=start, lte=end)]}}
+        return self._search.documents(self._novelties, query=query, sort=_NEWEST, size=LINES)
+
+    def of_machine(self, entity: str, start: int, end: int) -> tuple[list[Document], int]:
+        """The series of a machine that have a document from ``start`` to ``end``, the most novel first.
+
+        Returns:
+            The newest document of each of the first `LISTED` series, with ``highest``, the highest score of its alarms
+            (``None`` if it has none); and about how many series there are.
+        """
+        highest = {"highest": {"max": {"field": "record_score"}}}
+        alarms = {"filter": {"terms": {"kind": list(ALARM_KINDS)}}, "aggs": highest}
+        newest = {"top_hits": {"size": 1, "sort": _NEWEST}}
+        order = [{"alarms>highest": "desc"}, {"_key": "asc"}]
+        terms = {"field": "metric", "size": LISTED, "order": order}
+        aggs = {
+            "series": {"terms": terms, "aggs": {"alarms": alarms, "newest": newest}},
+            "count": {"cardinality": {"field": "metric"}},
+        }
+        query = {"bool": {"filter": [_machine(entity), within(gte=start, lte=end)]}}
+        reply = self._search.answer(self._novelties, query=query, size=0, aggs=aggs).get("aggregations", {})
+        found = [_newest(bucket) for bucket in reply.get("series", {}).get("buckets", [])]
+        return found, max(len(found), reply.get("count", {}).get("value", 0))
+
+    def incidents(self, entity: str) -> list[Document]:
+        """The incidents that a machine is in: those that go on first, then those that ended last."""
+        merged = {"term": {"incident.state": "merged"}}
+        query = {"bool": {"filter": [{"term": {"machines.entity": entity}}], "must_not": [merged]}}
+        sort = [{"event.end": {"order": "desc", "missing": "_first"}}, {"event.risk_score": "desc"}]
+        return self._search.documents(
+            self._incidents, query=query, sort=[*sort, {"event.id": "asc"}], size=INCIDENTS
+        )
+
+
+def _machine(entity: str) -> Document:
+    return {"term": {"host.name": entity}}
+
+
+def _newest(bucket: Document) -> Document:
+    hit = bucket["newest"]["hits"]["hits"][0]
+    return {"_id": hit["_id"], **hit["_source"], "highest": bucket["alarms"]["highest"]["value"]}
