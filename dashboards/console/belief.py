@@ -11,9 +11,9 @@ from engine.spec.errors import NewnormalError
 AskView = Callable[[str, str], dict[str, Any]]
 """Asks the state view about a machine and a metric.
 
-The answer has ``state``, the last `SeriesState` by its JSON names or ``None``; ``windows``, the last windows, the oldest
-first, each with its statistics and, where it is known, the verdict; and ``age``. It raises `NewnormalError` if no view
-answers.
+The answer has ``state``, the last `SeriesState` by its JSON names or ``None``; ``windows``, the last windows, the
+oldest first, each with its statistics and, where it is known, the verdict; and ``age``. It raises `NewnormalError` if
+no view answers.
 """
 
 NOTHING: dict[str, Any] = {"state": None, "windows": [], "age": None}

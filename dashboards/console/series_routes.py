@@ -67,7 +67,8 @@ def series_routes(store: Store, view: AskView | None, zone: str) -> APIRouter:
         start = end - hours * _HOUR
         listed, count = of.of_machine(name, start, end)
         return {
-            "now": now, "hours": hours, "last": newest and newest["@timestamp"], "series": listed, "series_count": count,
+            "now": now, "hours": hours, "last": newest and newest["@timestamp"],
+            "series": listed, "series_count": count,
             "incidents": of.incidents(name), "logs": of.logs(name, start, end),
             "most": {"incidents": INCIDENTS, "logs": LINES},
         }  # fmt: skip

@@ -84,9 +84,7 @@ class SeriesStore:
         merged = {"term": {"incident.state": "merged"}}
         query = {"bool": {"filter": [{"term": {"machines.entity": entity}}], "must_not": [merged]}}
         sort = [{"event.end": {"order": "desc", "missing": "_first"}}, {"event.risk_score": "desc"}]
-        return self._search.documents(
-            self._incidents, query=query, sort=[*sort, {"event.id": "asc"}], size=INCIDENTS
-        )
+        return self._search.documents(self._incidents, query=query, sort=[*sort, {"event.id": "asc"}], size=INCIDENTS)
 
 
 def _machine(entity: str) -> Document:

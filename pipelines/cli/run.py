@@ -95,7 +95,9 @@ def run(
         found = servers.settings(settings)
         driver = Driver(found, jobs, write_again=write_again, take_over=take_over, program=program, starting=starting)
         bounded = BoundedRun(driver) if until else None
-        watch = stack.enter_context(watching(driver, actions=None if files else operator, state_view=None if files else state_view))
+        watch = stack.enter_context(
+            watching(driver, actions=None if files else operator, state_view=None if files else state_view)
+        )
         if not files:
             stack.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
         watch.until(bounded.done if bounded else lambda: False)
