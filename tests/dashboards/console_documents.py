@@ -74,12 +74,47 @@ NOVELTIES = [
 """Of these, rack-7 cpu, vm-1 cpu and vm-2 disk are the series of the incident `rack`, in this order."""
 
 
+MACHINE = "rack/9 <b>50%</b>\u202e?#x"
+DAY = 86_400_000
+LENGTH, AT = 100, 60
+"""Windows of the series cpu of `MACHINE`, and which of them is the first of three anomalies."""
+
+
+def _cpu(end: int, shift: float, anomalies: range = range(0)) -> Iterator[Novelty]:
+    for i in range(LENGTH):
+        kind = "anomaly" if i in anomalies else "normal"
+        score = 90.0 + i % 10 if i in anomalies else 5.0
+        yield novelty(MACHINE, "cpu", end - (LENGTH - 1 - i) * WINDOW, kind, score).model_copy(
+            update={"actual": i + shift}
+        )
+
+
+MACHINE_NOVELTIES = [
+    *_cpu(END, 0.0, range(AT, AT + 3)),
+    *_cpu(END - DAY, 1_000.0),
+    *(novelty(MACHINE, "fan", END - i * WINDOW, "normal", 40.0 + i) for i in range(3)),
+    novelty(MACHINE, "disk", END - WINDOW, "anomaly", 97.0),
+    novelty(MACHINE, "disk", END, "recovered", 99.0),  # no alarm: its score does not count
+    novelty(MACHINE, "logs", END - 2 * WINDOW, "anomaly", 80.0).model_copy(update={"template": "<*> failed"}),
+    novelty(MACHINE, "old", END - 3 * DAY, "anomaly", 99.0),
+    novelty("rack/8", "cpu", END, "anomaly", 99.5),
+]
+MACHINE_INCIDENTS = [
+    incident("nine", "open", 95, [MACHINE, "vm-5"]),
+    incident("nine-past", "resolved", 50, [MACHINE], end=END - 5 * WINDOW, open_series=0),
+    incident("nine-part", "merged", 50, [MACHINE], merged_into="nine"),
+    incident("eight", "open", 30, ["rack/8"]),
+]
+
+
 @contextmanager
-def stored_site(url: str) -> Iterator[Store]:
+def stored_site(
+    url: str, novelties: list[Novelty] = NOVELTIES, incidents: list[Incident] = INCIDENTS
+) -> Iterator[Store]:
     """The documents above in indices of their own; they are deleted at the end."""
     name = f"c{uuid.uuid4().hex[:10]}"
     records: tuple[tuple[str, type[Novelty | Incident], list[Any]], ...] = (
-        (name, Novelty, NOVELTIES), (f"{name}-incidents", Incident, INCIDENTS),
+        (name, Novelty, novelties), (f"{name}-incidents", Incident, incidents),
     )  # fmt: skip
     for index, kind, found in records:
         sink = Sink(SinkConfig(url, index=index, alias=index), kind)
