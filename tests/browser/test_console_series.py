@@ -16,7 +16,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboards.console import ConsoleServer, create_app, serve
 from tests.dashboards.console_documents import (
-    AT, END, LENGTH, MACHINE, MACHINE_INCIDENTS, MACHINE_NOVELTIES, WINDOW, stored_site,
+    AT,
+    END,
+    LENGTH,
+    MACHINE,
+    MACHINE_INCIDENTS,
+    MACHINE_NOVELTIES,
+    WINDOW,
+    stored_site,
 )  # fmt: skip
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]

@@ -13,7 +13,15 @@ from dashboards.console.belief import completed
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from tests.dashboards.console_documents import (
-    AT, DAY, END, LENGTH, MACHINE, MACHINE_INCIDENTS, MACHINE_NOVELTIES, WINDOW, stored_site,
+    AT,
+    DAY,
+    END,
+    LENGTH,
+    MACHINE,
+    MACHINE_INCIDENTS,
+    MACHINE_NOVELTIES,
+    WINDOW,
+    stored_site,
 )  # fmt: skip
 
 QUIET = {"host.name": MACHINE, "metric": "quiet", "kind": "normal", "regime": 1, "regimes": [3.0, 8.0], "typical": 8.0}
