@@ -35,8 +35,9 @@ HEADERS = {
 
 
 _STATUS = {
-    REFUSED: 400, "ACTION_REFUSED": 403, "LABEL_INVALID": 400, "RULE_INVALID": 400, "ACKNOWLEDGEMENT_INVALID": 400,
-    "TIME_AHEAD": 400, "TIME_TOO_EARLY": 400, "RULE_UNKNOWN": 404, "INCIDENT_UNKNOWN": 404, "INCIDENT_OVER": 409,
+    REFUSED: 400, "HOST_REFUSED": 400, "REQUEST_INVALID": 422, "ACTION_REFUSED": 403, "LABEL_INVALID": 400,
+    "RULE_INVALID": 400, "ACKNOWLEDGEMENT_INVALID": 400, "TIME_AHEAD": 400, "TIME_TOO_EARLY": 400,
+    "RULE_UNKNOWN": 404, "INCIDENT_UNKNOWN": 404, "INCIDENT_OVER": 409,
 }  # fmt: skip
 """The HTTP status of errors; of all others 503, as a server does not answer."""
 
@@ -93,17 +94,19 @@ def _guard(app: FastAPI, listening: str, hosts: Collection[str]) -> None:
 
     @app.exception_handler(NewnormalError)
     def unavailable(_request: Request, error: NewnormalError) -> JSONResponse:
-        detail = f"{error.what}; accepted: {error.accepted}" if error.accepted else error.what
-        return JSONResponse({"code": error.code, "detail": detail}, _STATUS.get(error.code, 503))
+        return _answer(error)
 
     @app.exception_handler(RequestValidationError)
     def wrong(_request: Request, error: RequestValidationError) -> JSONResponse:
         faults = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors()]
-        return JSONResponse({"code": "REQUEST_INVALID", "detail": "; ".join(faults)}, 422)
+        return _answer(NewnormalError("REQUEST_INVALID", "; ".join(faults), "request"))
+
+
+def _answer(error: NewnormalError) -> JSONResponse:
+    detail = f"{error.what}; accepted: {error.accepted}" if error.accepted else error.what
+    return JSONResponse({"code": error.code, "detail": detail}, _STATUS.get(error.code, 503))
 
 
 def _stranger(host: str) -> JSONResponse:
-    error = NewnormalError(
-        "HOST_REFUSED", f"the console does not answer to {host[:300]!r}", "Host header", "localhost, or console.hosts"
-    )
-    return JSONResponse({"code": error.code, "detail": f"{error.what}; accepted: {error.accepted}"}, 400)
+    what = f"the console does not answer to {host[:300]!r}"
+    return _answer(NewnormalError("HOST_REFUSED", what, "Host header", "localhost, or console.hosts"))
