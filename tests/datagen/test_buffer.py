@@ -232,7 +232,7 @@ def test_a_writer_that_waits_keeps_its_memory_bounded_and_ends_soon_after_it_is_
     said = "DELIVERY_FAILED: 1,000 records were not acknowledged: no answer for"
     with pytest.raises(NewnormalError, match=said), KafkaWriter("127.0.0.1:1", stop) as writer:
         writer.write("t", ["v"] * 5_000, ["k"] * 5_000)
-    assert 1 < time.monotonic() - begun < 15
+    assert 1 < time.monotonic() - begun < 30
 
 
 def test_the_thread_that_sends_outlives_errors_that_nobody_thought_of(tmp_path: Path, dropped: list[Dropped]) -> None:

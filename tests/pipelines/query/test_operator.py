@@ -30,8 +30,9 @@ def settings(endpoints: Endpoints) -> Settings:
 
 
 def written(settings: Settings, topic: str) -> list[dict[str, Any]]:
-    """All records of a topic."""
-    return [json.loads(value) for value in content.values(settings.kafka.bootstrap or "", settings.topic(topic))]
+    """All records of a topic, in the order of their times, as Kafka keeps an order only within a partition."""
+    found = [json.loads(value) for value in content.values(settings.kafka.bootstrap or "", settings.topic(topic))]
+    return sorted(found, key=lambda record: record.get("@timestamp", 0))
 
 
 def at(settings: Settings, now: int) -> Operator:
