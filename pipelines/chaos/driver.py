@@ -56,7 +56,7 @@ class DriverProcess:
 
     def workers(self) -> list[Target]:
         """Spark's Python processes: the daemon first, then those that it has forked."""
-        return named(self.targets()[1:], "engine.spark.daemon")
+        return named(self.targets()[1:], "-m engine.spark.daemon")
 
     def replace(self) -> None:
         """Starts a second process that takes over from the first, as in an upgrade without a pause."""

@@ -34,9 +34,8 @@ class Footprint:
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + _EVERY_SECONDS
-        jvm = self._driver.jvm()
-        workers = [each for each in self._driver.workers() if each not in jvm]
-        parts = {"driver": self._driver.targets()[:1], "jvm": jvm, "workers": workers}
+        driver = self._driver
+        parts = {"driver": driver.targets()[:1], "jvm": driver.jvm(), "workers": driver.workers()}
         line = {"at": round(time.time(), 1)} | {name: _used(found) for name, found in parts.items()}
         with self._path.open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
