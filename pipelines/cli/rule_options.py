@@ -42,6 +42,9 @@ def _given(
     min_change_share: Annotated[
         float | None, typer.Option(help="The same as --min-change, as a share of the typical value: 0.1 is 10 %.")
     ] = None,
+    store: Annotated[
+        bool, typer.Option("--store", help="Write the verdicts on all windows, also with detector.emit = context.")
+    ] = False,
 ) -> Fields:
     """The fields of a rule that the options give."""
     return {
@@ -58,6 +61,7 @@ def _given(
         "only": only,
         "min_change": min_change,
         "min_change_share": min_change_share,
+        "store": store,
     }
 
 

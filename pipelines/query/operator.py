@@ -49,7 +49,7 @@ class Operator:
         incidents.acknowledge(settings, found, self._clock(), by=by, note=note, active=active)
 
     def maintain(self, entity: str, minutes: int, note: str) -> tuple[str, int]:
-        """Begins or ends a maintenance: a rule by which nothing of a machine is reported or learned.
+        """Begins or ends a maintenance: a rule by which nothing of a machine is reported or learned, but all is stored.
 
         Raises:
             NewnormalError: ``RULE_UNKNOWN`` if there is no maintenance to end; as `checked` and `write`.
@@ -58,7 +58,7 @@ class Operator:
         fields: dict[str, object] = {"id": name, "time": now, "entity": entity.replace("*", "?"), "note": note}
         end = now + minutes * _MINUTE
         if minutes:
-            fields |= {"start": now, "end": end, "skip_result": True, "skip_learning": True}
+            fields |= {"start": now, "end": end, "skip_result": True, "skip_learning": True, "store": True}
         else:
             known = next((rule for rule in rules(settings) if rule.id == name), None)
             if known is None or (known.end is not None and known.end <= now):

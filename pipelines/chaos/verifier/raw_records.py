@@ -19,7 +19,7 @@ _SECONDS_BELOW, _EXACT = 100_000_000_000, 2**53
 _RULE = (
     *("id", "@timestamp", "active", "host.name", "metric", "event.start", "event.end", "dates", "timezone"),
     *("above", "below", "skip_result", "skip_learning", "report", "weekend", "only", "min_change"),
-    *("min_change_share", "note"),
+    *("min_change_share", "store", "note"),
 )
 RULE_FIELDS = frozenset(_RULE)
 LABEL_FIELDS = frozenset(("host.name", "metric", "event.start", "event.end", "event.created", "verdict", "note"))

@@ -11,7 +11,7 @@ from engine.spec.record import Date, Finite, Record
 from pipelines.contracts.globs import Glob
 from pipelines.contracts.records.zone import Zone
 
-EFFECTS = ("skip_result", "skip_learning", "report", "weekend", "only", "min_change", "min_change_share")
+EFFECTS = ("skip_result", "skip_learning", "report", "weekend", "only", "min_change", "min_change_share", "store")
 
 
 def _day(text: str) -> str:
@@ -60,6 +60,9 @@ class Rule(Record):
     )
     min_change_share: Finite | None = Field(
         None, ge=0, description="the same as `min_change`, as a share of the typical value: 0.1 is 10 %"
+    )
+    store: bool = Field(
+        False, description="write the verdicts on all windows, also those that `detector.emit = context` leaves out"
     )
     note: str = Field("", max_length=4_096, description="the operator's reason")
 

@@ -70,7 +70,7 @@ class DetectProcessor(Processor):
         verdicts = shard.process(Work(ready, late, rules, labels, before, now))
         control.save(shard.base)
         if self.around:
-            verdicts = Surroundings(self.around, state, before).chosen(verdicts, now)
+            verdicts = Surroundings(self.around, state, before).chosen(verdicts, control.in_force(), now)
         else:
             Surroundings.drop(state)
         if verdicts.height:

@@ -78,7 +78,7 @@ class Effects:
         """For each window the ids of the rules that changed its verdict or apply to any value; ``None`` without any."""
         found: list[list[str] | None] = [None] * len(muted)
         for rule, concerned in self.concerned:
-            always = rule.skip_result or rule.skip_learning or rule.report or rule.weekend
+            always = rule.skip_result or rule.skip_learning or rule.report or rule.weekend or rule.store
             named = concerned if always else concerned & muted & withheld(rule, value, typical)
             for row in np.flatnonzero(named).tolist():
                 found[row] = [*(found[row] or []), rule.id]
@@ -160,6 +160,21 @@ def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFram
         rules=pl.Series(effect.names(muted, actual, typical), dtype=pl.List(pl.String)),
         reported_by=pl.Series(effect.reporters(reported), dtype=pl.List(pl.String)),
     )
+
+
+def stored(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> Flags:
+    """Flags the verdicts that are written because of a rule, although all may be well, shape (n,).
+
+    Args:
+        rules: The rules, with the times in which they are in force.
+        verdicts: Columns of `Novelty`.
+    """
+    found = np.zeros(verdicts.height, np.bool_)
+    rules = [each for each in rules if each.rule.store]
+    effect = effects(rules, verdicts.with_columns(value="actual")) if rules else None
+    for _, concerned in effect.concerned if effect else ():
+        found |= concerned
+    return found
 
 
 def _concerned(rule: Rule, frame: pl.DataFrame) -> Flags:

@@ -1,4 +1,4 @@
-"""Chooses the ordinary verdicts that are written: those around incidents, and those of series that a setting names.
+"""Chooses the ordinary verdicts that are written: around incidents, and of series that a setting or a rule names.
 
 With ``detector.emit = context`` the detectors write all news, and the ordinary verdicts before, during and after an
 incident of the same series. Ordinary verdicts of other series are not written, but kept for a while: when an incident
@@ -6,11 +6,13 @@ begins, those before its onset are written then.
 
 An incident is where its verdicts say that it is: each verdict on it gives an interval of event time of its series, from
 some windows before the onset to the verdict's own window, and some windows longer if it ends the incident. A verdict is
-written if it lies in such an interval. This depends on verdicts and event time only, not on micro-batches.
+written if it lies in such an interval. This depends on verdicts and event time only, not on micro-batches. Rules with
+``store`` and the setting ``detector.context_always`` name series of which all verdicts are written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +25,10 @@ from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
 from models.arrays import Flags
 from pipelines.contracts.globs import matches
+from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.correction_journal import IDENTITY
 from pipelines.jobs.detect.intervals import NO_INTERVALS, SERIES, inside, union
+from pipelines.jobs.detect.rules import stored
 from pipelines.jobs.detect.worst import reported
 
 _MOST_PARTS = 64
@@ -123,11 +127,12 @@ class Surroundings:
             states.copies(_COLUMNS)
             states.note(_BEGUN, max)
 
-    def chosen(self, verdicts: pl.DataFrame, now: int) -> pl.DataFrame:
+    def chosen(self, verdicts: pl.DataFrame, rules: Sequence[RuleInForce], now: int) -> pl.DataFrame:
         """The verdicts to write: some of those of this micro-batch, and earlier ones that were kept.
 
         Args:
             verdicts: All verdicts of the micro-batch that are new or differ from earlier ones.
+            rules: The rules, with the times in which they are in force.
             now: The watermark after the micro-batch, epoch milliseconds.
         """
         old_wanted, old_written = (_intervals(self.state, name) for name in (_WANTED, _WRITTEN))
@@ -136,7 +141,7 @@ class Surroundings:
         known = max(self.begun, max(self.before, NEVER + self.around.reach) - self.around.reach)
         causes = self.around.intervals(verdicts, known) if verdicts.height else NO_INTERVALS
         wanted = union(old_wanted, causes) if causes.height else old_wanted
-        write, keep = self._divided(verdicts, wanted, old_written, known)
+        write, keep = self._divided(verdicts, rules, wanted, old_written, known)
         self._keep(keep)
         served = self._served(wanted, old_written, now)
         written = union(old_written, served, _since(wanted, self.before))
@@ -148,7 +153,12 @@ class Surroundings:
         return self._whole(verdicts, write, earlier)
 
     def _divided(
-        self, verdicts: pl.DataFrame, wanted: pl.DataFrame, written: pl.DataFrame, known: int
+        self,
+        verdicts: pl.DataFrame,
+        rules: Sequence[RuleInForce],
+        wanted: pl.DataFrame,
+        written: pl.DataFrame,
+        known: int,
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The verdicts that are written at once, and those that are kept.
 
@@ -160,7 +170,7 @@ class Surroundings:
         ends = verdicts["window_end"].to_numpy()
         past = ends <= self.before
         of_incident = verdicts.select(_of_incident()).to_series().to_numpy()
-        named = self.around.named(verdicts)
+        named = self.around.named(verdicts) | stored(rules, verdicts)
         was_written = inside(verdicts, written)
         write = named | of_incident | np.where(past, was_written | (ends <= known), inside(verdicts, wanted))
         keep = ~named & np.where(past, ~was_written, ~write)

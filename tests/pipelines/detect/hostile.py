@@ -132,7 +132,7 @@ RULES = mostly(
         "dates": st.lists(DAYS, max_size=3), "timezone": ZONES, "above": NUMBERS, "below": NUMBERS,
         "skip_result": st.booleans(), "skip_learning": st.booleans(), "report": st.booleans(),
         "only": st.sampled_from(["up", "down"]), "min_change": NUMBERS.map(abs), "min_change_share": NUMBERS.map(abs),
-        "note": st.text(max_size=5),
+        "store": st.booleans(), "note": st.text(max_size=5),
     },
 )  # fmt: skip
 LABELS = mostly(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -19,12 +20,13 @@ from engine.spec.operator import Progress
 from engine.state.segments import DictSegments, ShardState
 from engine.testing import Driven
 from engine.vectorized.build import build
+from pipelines.contracts.records import Rule
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.job import detector
 from pipelines.jobs.detect.metrics.judging import Metrics
 from pipelines.jobs.detect.surroundings import Around
-from tests.pipelines.detect.test_late_windows import COLUMNS, HORIZON, IDENTITY, STEP, Event, arrivals, window
+from tests.pipelines.detect.test_late_windows import COLUMNS, HORIZON, IDENTITY, STEP, Event, arrivals, said, window
 from tests.pipelines.detect.test_operator import at, features, heartbeats
 
 BEFORE, AFTER = 6 * STEP, 3 * STEP
@@ -185,6 +187,22 @@ def test_a_series_that_the_setting_names_is_always_written() -> None:
     mine = pl.col("entity") == "quiet", pl.col("metric") == "cpu"
     assert_frame_equal(found.final.filter(*mine), every.final.filter(*mine), check_exact=True)
     assert of(found.final.filter(~mine[0])) == {row for row in around_incidents(every.final) if row[0] != "quiet"}
+
+
+@pytest.mark.parametrize("delay", [0, 3], ids=["in time", "late"])
+def test_a_series_that_a_rule_names_is_written_while_the_rule_is_in_force(delay: int) -> None:
+    rule = said(Rule(id="look", time=10 * STEP, end=30 * STEP, entity="qui*", metric="cpu", store=True))
+    batches = [[] for _ in range(STEPS)]
+    for event in windows(1):
+        batches[event["window_start"] // STEP].append(event)
+    batches[10 + delay].insert(0, rule)
+    every, found = Job(None).feed(batches).final, Job(ROOMY).feed(batches).final
+    start = pl.col("window_start")
+    named = every.filter(entity="quiet", metric="cpu").filter((start >= 10 * STEP) & (start < 30 * STEP))
+    assert named["rules"].to_list() == [["look"]] * named.height
+    assert len(of(named) - around_incidents(every)) >= 10
+    assert of(found) == of(named) | around_incidents(every)
+    assert_frame_equal(found, every.join(found, on=IDENTITY, how="semi", maintain_order="left"), check_exact=True)
 
 
 def test_another_value_of_the_setting_removes_what_was_kept() -> None:

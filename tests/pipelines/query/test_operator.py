@@ -55,6 +55,7 @@ def test_a_maintenance_silences_one_machine_from_now_on_and_its_end_withdraws_it
     assert (begun["id"], over["id"]) == (name, name)
     assert begun["host.name"] == "db-?[1]", "a star in a machine's name is no glob over other machines"
     assert (begun["skip_result"], begun["skip_learning"], begun["note"]) == (True, True, "upgrade")
+    assert begun["store"], "that the rule acts can be seen, whatever detector.emit is"
     assert (begun["event.start"], begun["event.end"]) == (NOW, NOW + 1_800_000)
     assert (over["active"], over["@timestamp"]) == (False, NOW + 60_000)
 
