@@ -1,7 +1,8 @@
-"""How fast documents are stored: by the sink alone on a real Elasticsearch, and by its job, which reads Kafka.
+"""How fast documents are stored: by a real Elasticsearch alone, by the sink alone, and by its job, which reads Kafka.
 
-``newnormal bench sink`` writes verdicts on ordinary windows to `novelties`, and prints a table. Both figures are of a
-server that is warm: the first documents of each do not count. The time of the job is that between the files in which
+``newnormal bench sink`` writes verdicts on ordinary windows to `novelties`, and prints a table. All figures are of a
+server that is warm: the first documents of each do not count. Elasticsearch alone gets requests that were made before,
+as many at a time as the sink sends. The time of the job is that between the files in which
 Spark notes its first and its last micro-batch, so the start of Spark does not count either.
 """
 
@@ -9,11 +10,13 @@ from __future__ import annotations
 
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import orjson
 from confluent_kafka import Producer
+from elasticsearch import Elasticsearch
 from rich.table import Table
 
 from deploy.embedded.services import embedded
@@ -21,6 +24,7 @@ from engine.kafka.admin import ensure_topics
 from engine.spark.query import Runtime
 from pipelines.contracts import topics
 from pipelines.contracts.settings import load
+from pipelines.jobs.index.bulk import Limits
 from pipelines.jobs.index.document import SinkDocument
 from pipelines.jobs.index.sink import Sink, SinkConfig
 from tests.benchmarks.queries import say
@@ -49,6 +53,16 @@ def verdicts(count: int) -> list[bytes]:
     return found
 
 
+def requests(values: list[bytes], index: str, documents: int) -> list[bytes]:
+    """Bulk requests of some verdicts, as the sink sends them."""
+    lines = []
+    for number, value in enumerate(values):
+        place = {"_index": index, "_id": f"document {number}", "version": 1, "version_type": "external_gte"}
+        lines += [orjson.dumps({"index": place}), value]
+    size = 2 * documents
+    return [b"\n".join(lines[first : first + size]) + b"\n" for first in range(0, len(lines), size)]
+
+
 def run(count: int) -> dict[str, Any]:
     """Measures both; ``count`` is the number of documents of each, more than two micro-batches of them."""
     began, values = 0.0, verdicts(count)
@@ -58,6 +72,16 @@ def run(count: int) -> dict[str, Any]:
             found = servers.settings(asked)
             url, bootstrap = found.elasticsearch.url or "", found.kafka.bootstrap or ""
             sink = Sink(SinkConfig(url=url, index="alone", alias="alone"))
+            sink.open()
+            limits = Limits()
+            bodies = requests(values, "alone-2000.01", limits.documents)
+            with Elasticsearch(url, request_timeout=60) as client, ThreadPoolExecutor(limits.connections) as lanes:
+                warm = _BATCH // limits.documents
+                list(lanes.map(lambda body: client.bulk(operations=body), bodies[:warm]))
+                began = time.perf_counter()
+                list(lanes.map(lambda body: client.bulk(operations=body), bodies[warm:]))
+                server = (count - warm * limits.documents) / (time.perf_counter() - began)
+            say(f"Elasticsearch alone: {server:,.0f} documents/s")
             documents = [SinkDocument(value) for value in values]
             for first in range(0, count, _BATCH):
                 sink.write(documents[first : first + _BATCH])
@@ -80,12 +104,14 @@ def run(count: int) -> dict[str, Any]:
             (began, first), *_, (ended, last) = completed(settings.folder("checkpoints") / "sink", topic)
     job, size = (last - first) / (ended - began), round(sum(map(len, values)) / count)
     table = Table("what stores the documents", "documents/s", "bar", title=f"{count:,} verdicts of {size} bytes")
-    table.add_row("the sink alone, warm", f"{alone:,.0f}", "")
+    table.add_row("Elasticsearch alone, from requests made before", f"{server:,.0f}", "")
+    table.add_row("the sink alone", f"{alone:,.0f}", "")
     table.add_row("its job, from Kafka through Spark", f"{job:,.0f}", f"{_BAR:,}")
     say(table)
     return {
         "documents": count,
         "bytes": size,
+        "elasticsearch_alone_per_second": round(server),
         "sink_alone_per_second": round(alone),
         "job_per_second": round(job),
         "bar_per_second": _BAR,
