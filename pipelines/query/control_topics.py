@@ -21,8 +21,7 @@ from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Label, Placement, Rule
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect import control_messages
-from pipelines.jobs.incidents import site_messages
+from pipelines.jobs.operator_messages import OperatorMessage, accepted, invalid_code
 from pipelines.jobs.sources import bounds
 
 _SECONDS = 30.0
@@ -52,13 +51,13 @@ def checked(record: type[R], fields: Mapping[str, object], settings: Settings, n
     name, nothing = record.__name__.lower(), "nothing was written"
     try:
         raw = orjson.dumps({key: value for key, value in fields.items() if value is not None})
-        parsed = _accepted(record, raw)
+        parsed = accepted(record, raw)
     except TypeError:
         what = "it has a text or number that JSON cannot hold"
-        raise NewnormalError(_invalid_code(record), what, name, "UTF-8, and numbers of 64 bits", nothing) from None
+        raise NewnormalError(invalid_code(record), what, name, "UTF-8, and numbers of 64 bits", nothing) from None
     except NewnormalError as error:
         raise NewnormalError(error.code, error.what, name, f"see {_page(record)}", nothing) from None
-    if refusal := bounds(settings).refusal(_instant(parsed), now, "--at"):
+    if refusal := bounds(settings).refusal(parsed.effective_from, now, "--at"):
         raise NewnormalError(*refusal, name, f"the present or a past time, see {_page(record)}", nothing)
     return parsed
 
@@ -84,7 +83,7 @@ def instant(text: str | None, now: int, where: str) -> int | None:
     return epoch_ms(text)
 
 
-def write(settings: Settings, record: Rule | Label | Acknowledgement | Placement) -> None:
+def write(settings: Settings, record: OperatorMessage) -> None:
     """Writes one record to its topic, and waits until Kafka has accepted it; creates the topic if it does not exist.
 
     Raises:
@@ -131,7 +130,7 @@ def topic_of(record: type[Record]) -> str:
     return _TOPICS[record]
 
 
-def _key(record: Rule | Label | Acknowledgement | Placement) -> bytes:
+def _key(record: OperatorMessage) -> bytes:
     """The key of the message. Topics are compacted: of rules and labels all stay, of the others the last one."""
     if isinstance(record, Acknowledgement):
         return record.incident.encode()
@@ -140,24 +139,8 @@ def _key(record: Rule | Label | Acknowledgement | Placement) -> bytes:
     return orjson.dumps([record.effective_from, *(getattr(record, name) for name in record.identity)])
 
 
-def _instant(record: Rule | Label | Acknowledgement | Placement) -> int:
-    return record.effective_from if isinstance(record, Rule | Label) else record.time
-
-
 def _page(record: type[Record]) -> str:
     return _PAGES.get(record, "docs/incidents.md")
-
-
-def _accepted(record: type[R], raw: bytes) -> R:
-    if issubclass(record, Rule | Label):
-        return control_messages.accepted(record, raw)
-    return site_messages.accepted(record, raw)
-
-
-def _invalid_code(record: type[Record]) -> str:
-    if issubclass(record, Rule | Label):
-        return control_messages.invalid_code(record)
-    return site_messages.invalid_code(record)
 
 
 def _written(settings: Settings, record: type[R]) -> list[R]:
@@ -170,5 +153,5 @@ def _written(settings: Settings, record: type[R]) -> list[R]:
     found = []
     for value in values:
         with suppress(NewnormalError):  # a heartbeat, or a message that the detector rejects
-            found.append(_accepted(record, value))
+            found.append(accepted(record, value))
     return found

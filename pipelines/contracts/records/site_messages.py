@@ -23,6 +23,11 @@ class Placement(Record):
     )
     time: Date = Field(alias="@timestamp", description="event time from which on it holds")
 
+    @property
+    def effective_from(self) -> int:
+        """The event time from which on it holds, epoch milliseconds."""
+        return self.time
+
 
 class Acknowledgement(Record):
     """An operator looks after an incident: the `acknowledgements` topic (JSON); a later message replaces it."""
@@ -34,3 +39,8 @@ class Acknowledgement(Record):
     active: bool = Field(True, description="`false`: the acknowledgement is taken back")
     by: Keyword = Field("", alias="user.name", max_length=256, description="the operator")
     note: Prose = Field("", max_length=4_096, description="a remark of the operator")
+
+    @property
+    def effective_from(self) -> int:
+        """The event time at which it was given, epoch milliseconds."""
+        return self.time

@@ -9,28 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-import orjson
 import polars as pl
-import pyarrow as pa
 import structlog
-from pydantic import ValidationError
 
-from engine.formats.dead_letters import payload_text
-from engine.formats.json_decoder import JSON_MALFORMED
-from engine.formats.refusals import explain
-from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.duration import END_OF_TIME
 from engine.spec.errors import NewnormalError
 from engine.spec.record import Instant, Record
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from pipelines.contracts.records import Label, Rule
-
-LARGEST_CONTROL_MESSAGE = 65_536
-"""The most bytes of a rule or label: each shard keeps it in its state."""
+from pipelines.jobs.operator_messages import accepted
 
 _NOTE = "notices"
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", Rule, Label)
 log = structlog.get_logger()
 
 
@@ -43,61 +34,6 @@ class ControlMessage(Record):
     """Event time. It has the name of the event-time column of the features, because both are inputs of one job."""
     rule: str | None = None
     label: str | None = None
-
-
-def invalid_code(record: type[Record]) -> str:
-    """The error code for a message that is not a valid rule, or not a valid label."""
-    return "RULE_INVALID" if issubclass(record, Rule) else "LABEL_INVALID"
-
-
-def accepted(record: type[R], raw: bytes | None) -> R:
-    """Reads and checks the rule or label in a message; used by the jobs that apply it and the commands that write it.
-
-    Args:
-        record: `Rule` or `Label`.
-        raw: The message; ``None`` for a tombstone.
-
-    Raises:
-        NewnormalError: ``JSON_MALFORMED``, ``RULE_INVALID`` or ``LABEL_INVALID``.
-    """
-    name = record.__name__.lower()
-    if not raw:
-        what = f"an empty message (a tombstone) has no effect; a later {name} withdraws an earlier one"
-        raise NewnormalError(JSON_MALFORMED, what)
-    if len(raw) > LARGEST_CONTROL_MESSAGE:
-        raise NewnormalError(
-            invalid_code(record), f"a message of {len(raw)} bytes; accepted: at most {LARGEST_CONTROL_MESSAGE}"
-        )
-    try:
-        return record.model_validate(orjson.loads(raw))
-    except ValidationError as error:
-        raise NewnormalError(invalid_code(record), explain(error, record)) from None
-    except ValueError as error:
-        raise NewnormalError(JSON_MALFORMED, f"{error}: {payload_text(raw)[:80]}") from None
-
-
-@dataclass(frozen=True)
-class ControlMessageDecoder(Decoder):
-    """Decodes rules or labels; refuses wrong ones as ``JSON_MALFORMED``, ``RULE_INVALID`` or ``LABEL_INVALID``.
-
-    Args:
-        record: `Rule` or `Label`.
-    """
-
-    record: type[Rule] | type[Label]
-
-    def decode(self, messages: Messages) -> Decoded:
-        name = self.record.__name__.lower()
-        rows, refused = [], []
-        for row, value in enumerate(messages.values.to_pylist()):
-            try:
-                parsed = accepted(self.record, value)
-            except NewnormalError as error:
-                refused.append((row, error.code, error.what))
-            else:
-                rows.append({"window_end": parsed.effective_from, name: parsed.to_json().decode(), ROW: row})
-        schema = ControlMessage.arrow_schema().append(pa.field(ROW, pa.int32()))
-        return Decoded(pa.Table.from_pylist(rows, schema), refused)
 
 
 @dataclass(frozen=True)

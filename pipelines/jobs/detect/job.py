@@ -5,23 +5,24 @@ The detectors share only the topic that they write; neither waits for the other'
 
 from __future__ import annotations
 
-from engine.spec.decoder import Decoder
 from engine.spec.duration import duration_ms
 from engine.spec.job import Job
 from engine.spec.output import Output, Side
 from engine.spec.source import Source
 from engine.stream import Stream
-from engine.watermarks import Prompt
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features, Label, LogFeatures, News, Novelty, Rule, SeriesState
 from pipelines.contracts.records.news import IS_NEWS
 from pipelines.contracts.settings import Settings
-from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessageDecoder
+from pipelines.jobs.detect.control_messages import ControlMessage
 from pipelines.jobs.detect.detect_operator import STATE, Detect
 from pipelines.jobs.detect.logs.judging import Logs
 from pipelines.jobs.detect.metrics.judging import Metrics
 from pipelines.jobs.detect.surroundings import Around
-from pipelines.jobs.sources import bounds, columnar, dead, internal
+from pipelines.jobs.operator_messages import OperatorMessage, operator_messages
+from pipelines.jobs.sources import columnar, dead, internal
+
+_SAID: dict[str, type[OperatorMessage]] = {topics.RULES: Rule, topics.LABELS: Label}
 
 
 def detector(settings: Settings) -> Job:
@@ -46,7 +47,7 @@ def _state(settings: Settings) -> Side:
 def log_detector(settings: Settings) -> Job:
     """`features.logs` → `novelties`: verdicts on each machine's log."""
     features = Stream.read(internal(settings, topics.LOG_FEATURES, LogFeatures, "window_end"))
-    stream = features.merge(Stream.read(control_messages(settings, refuses=False))).key_by("entity", "metric")
+    stream = features.merge(Stream.read(control_messages(settings, reports=False))).key_by("entity", "metric")
     process = Detect(settings.detector, Logs(duration_ms(settings.window.size)), _around(settings))
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
@@ -71,27 +72,6 @@ def _news(settings: Settings, topic: str) -> Side:
     return Side("news", columnar(settings, topic, News), IS_NEWS)
 
 
-def control_messages(settings: Settings, refuses: bool = True) -> Source:
-    """The source of rules and labels; every shard gets all of them.
-
-    Operators send rules and labels as soon as they make them, so a topic without new messages does not hold back the
-    watermark.
-
-    Args:
-        settings: The settings.
-        refuses: True if the job writes wrong rules and labels to the dead-letter topic; only one job does.
-    """
-    formats: dict[str, Decoder] = {
-        settings.reads(topics.RULES): ControlMessageDecoder(Rule),
-        settings.reads(topics.LABELS): ControlMessageDecoder(Label),
-    }
-    expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
-    return Source(
-        formats,
-        ControlMessage,
-        "window_end",
-        Prompt(expected=expected),
-        bounds(settings),
-        broadcast=True,
-        reports=refuses,
-    )
+def control_messages(settings: Settings, reports: bool = True) -> Source:
+    """The source of rules and labels; ``reports`` as for `operator_messages`."""
+    return operator_messages(settings, ControlMessage, _SAID, reports)

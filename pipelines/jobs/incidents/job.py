@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.spec.decoder import Decoder
 from engine.spec.duration import END_OF_TIME, duration_ms
 from engine.spec.job import Job
 from engine.spec.output import Output
-from engine.spec.source import Source
 from engine.spec.steps import Columns
 from engine.stream import Stream
-from engine.watermarks import Prompt
 from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Incident, News, Placement
 from pipelines.contracts.settings import IncidentSettings, Settings
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.operator import GroupNovelties
-from pipelines.jobs.incidents.site_messages import SiteMessage, SiteMessageDecoder
+from pipelines.jobs.incidents.site_messages import SiteMessage
 from pipelines.jobs.incidents.verdicts import SITE
-from pipelines.jobs.sources import bounds, dead, internal
+from pipelines.jobs.operator_messages import OperatorMessage, operator_messages
+from pipelines.jobs.sources import dead, internal
 
+_SAID: dict[str, type[OperatorMessage]] = {
+    topics.TOPOLOGY: Placement,
+    topics.ACKNOWLEDGEMENTS: Acknowledgement,
+}
 DEFAULT_SITE = "default"
 """Name of the site without a namespace."""
 
@@ -35,7 +37,7 @@ def grouper(settings: Settings) -> Job:
     key = Columns(((SITE, f"'{site}'"),))
     metrics = replace(internal(settings, topics.NEWS, News, "window_end"), steps=(key,))
     logs = replace(internal(settings, topics.LOG_NEWS, News, "window_end"), steps=(key,), holds=False)
-    said = _messages(settings)
+    said = operator_messages(settings, SiteMessage, _SAID)
     stream = Stream((metrics, logs, said)).key_by(SITE)
     kept = duration_ms(settings.window.allowed_lateness) + 2 * duration_ms(settings.window.size)
     last = END_OF_TIME if settings.end is None else settings.end + kept
@@ -50,14 +52,3 @@ def rules(settings: IncidentSettings) -> Rules:
         name: duration_ms(getattr(settings, name)) for name in ("together", "related", "quiet", "reopen", "longest")
     }
     return Rules(score=settings.score, series=settings.series, **times)
-
-
-def _messages(settings: Settings) -> Source:
-    """The source of what operators say. A topic without messages does not hold back the watermark."""
-    formats: dict[str, Decoder] = {
-        settings.reads(topics.TOPOLOGY): SiteMessageDecoder(Placement),
-        settings.reads(topics.ACKNOWLEDGEMENTS): SiteMessageDecoder(Acknowledgement),
-    }
-    expected = tuple((name, p) for name in formats for p in range(settings.kafka.partitions))
-    prompt = Prompt(expected=expected)
-    return Source(formats, SiteMessage, "window_end", prompt, bounds(settings), broadcast=True)

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-import orjson
 import polars as pl
-import pyarrow as pa
-from pydantic import ValidationError
 
-from engine.formats.dead_letters import payload_text
-from engine.formats.json_decoder import JSON_MALFORMED
-from engine.formats.refusals import explain
-from engine.spec.decoder import ROW, Decoded, Decoder, Messages
-from engine.spec.errors import NewnormalError
 from engine.spec.record import Instant, Record
 from pipelines.contracts.records import Acknowledgement, Placement
 
-LARGEST = 65_536
-"""The most bytes of a message."""
-
-R = TypeVar("R", bound=Record)
 COLUMNS: dict[type[Record], str] = {Placement: "placement", Acknowledgement: "acknowledgement"}
 
 
@@ -34,59 +22,6 @@ class SiteMessage(Record):
     """Event time. It has the name of the event-time column of the news, because both are inputs of one job."""
     placement: str | None = None
     acknowledgement: str | None = None
-
-
-def invalid_code(record: type[Record]) -> str:
-    """The error code for a message that is not a valid placement, or not a valid acknowledgement."""
-    return "PLACEMENT_INVALID" if issubclass(record, Placement) else "ACKNOWLEDGEMENT_INVALID"
-
-
-def accepted(record: type[R], raw: bytes | None) -> R:
-    """Reads and checks a message.
-
-    Args:
-        record: `Placement` or `Acknowledgement`.
-        raw: The message; ``None`` for a tombstone.
-
-    Raises:
-        NewnormalError: ``JSON_MALFORMED``, ``PLACEMENT_INVALID`` or ``ACKNOWLEDGEMENT_INVALID``.
-    """
-    if not raw:
-        raise NewnormalError(
-            JSON_MALFORMED, "an empty message (a tombstone) has no effect; a later message replaces one"
-        )
-    if len(raw) > LARGEST:
-        raise NewnormalError(invalid_code(record), f"a message of {len(raw)} bytes; accepted: at most {LARGEST}")
-    try:
-        return record.model_validate(orjson.loads(raw))
-    except ValidationError as error:
-        raise NewnormalError(invalid_code(record), explain(error, record)) from None
-    except ValueError as error:
-        raise NewnormalError(JSON_MALFORMED, f"{error}: {payload_text(raw)[:80]}") from None
-
-
-@dataclass(frozen=True)
-class SiteMessageDecoder(Decoder):
-    """Decodes placements or acknowledgements, and refuses wrong ones; see `accepted`.
-
-    Args:
-        record: `Placement` or `Acknowledgement`.
-    """
-
-    record: type[Placement] | type[Acknowledgement]
-
-    def decode(self, messages: Messages) -> Decoded:
-        rows, refused = [], []
-        for row, value in enumerate(messages.values.to_pylist()):
-            try:
-                parsed = accepted(self.record, value)
-            except NewnormalError as error:
-                refused.append((row, error.code, error.what))
-            else:
-                text = parsed.to_json().decode()
-                rows.append({"window_end": getattr(parsed, "time"), COLUMNS[self.record]: text, ROW: row})  # noqa: B009
-        schema = SiteMessage.arrow_schema().append(pa.field(ROW, pa.int32()))
-        return Decoded(pa.Table.from_pylist(rows, schema), refused)
 
 
 @dataclass

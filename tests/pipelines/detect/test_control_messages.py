@@ -160,7 +160,7 @@ def test_a_rule_that_an_older_version_kept_in_its_state_and_this_one_refuses_doe
 def test_of_two_jobs_that_read_the_rules_one_writes_the_dead_letters() -> None:
     n = len(HOSTILE_RULES)
     found = Messages(topics.RULES, 0, pa.array(HOSTILE_RULES, pa.binary()), np.arange(n), np.full(n, T0))
-    assert reading.read(control_messages(load(), refuses=False), found, "log_detector")[2] == []
+    assert reading.read(control_messages(load(), reports=False), found, "log_detector")[2] == []
 
 
 @hypothesis(deadline=None, max_examples=20)

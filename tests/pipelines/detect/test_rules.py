@@ -20,12 +20,13 @@ from pipelines.cli.rule import app as rule_app
 from pipelines.contracts.explanations import explained
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.jobs.detect.control_messages import ControlMessageDecoder, ControlMessages, RuleInForce
+from pipelines.jobs.detect.control_messages import ControlMessage, ControlMessages, RuleInForce
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.labels import apply_label
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.rules import effects, withheld
 from pipelines.jobs.detect.worst import last_revisions
+from pipelines.jobs.operator_messages import OperatorMessageDecoder
 
 STEP = 60_000
 DETECTION = Detection(DetectorSettings())
@@ -210,7 +211,8 @@ def test_notices_are_kept_as_long_as_they_matter() -> None:
 )
 def test_what_cannot_be_used_is_refused_with_a_stable_code(record: Any, text: bytes, code: str) -> None:
     nothing = np.zeros(1, np.int64)
-    decoded = ControlMessageDecoder(record).decode(Messages("rules", 0, pa.array([text]), nothing, nothing))
+    messages = Messages("rules", 0, pa.array([text]), nothing, nothing)
+    decoded = OperatorMessageDecoder(record, ControlMessage).decode(messages)
     assert [(row, found) for row, found, _ in decoded.refused] == [(0, code)]
     assert decoded.records.num_rows == 0
 
