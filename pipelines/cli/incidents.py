@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ import typer
 from engine.explain.printing import visible
 from engine.spec.duration import iso
 from pipelines.cli import rows
+from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.shown import shown
 from pipelines.contracts.records import Incident
@@ -33,19 +33,31 @@ Note = Annotated[str, typer.Option(help="A remark of yours.")]
 _COLUMNS = {"id": False, "status": False, "severity": False, "start": False, "machines": True, "message": False}
 
 
-@app.command("list")
-def list_(
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are resolved or merged.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most, the last opened first.")] = 50,
-    as_json: AsJson = False,
+def _settings(
+    *,
     version: As = None,
     kafka: Kafka = None,
     elasticsearch: Elasticsearch = None,
     namespace: Namespace = None,
     state_dir: StateDir = None,
+) -> Settings:
+    """The settings of the version of the chain that the options name."""
+    return shown(load(**overrides(kafka, elasticsearch, state_dir, namespace)), version)
+
+
+_of_a_version = option_set("settings", _settings)
+
+
+@app.command("list")
+@_of_a_version
+def list_(
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are resolved or merged.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most, the last opened first.")] = 50,
+    as_json: AsJson = False,
+    *,
+    settings: Settings,
 ) -> None:
     """List the incidents that are not over."""
-    settings = _settings(version, kafka, elasticsearch, namespace, state_dir)
     found = [each for each in stored.incidents(settings) if everything or each.status in stored.STANDING][:limit]
     if as_json:
         for each in found:
@@ -57,17 +69,14 @@ def list_(
 
 
 @app.command()
+@_of_a_version
 def show(
     incident: Id,
     as_json: AsJson = False,
-    version: As = None,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Show one incident: where it may have begun, and the machines and metrics concerned."""
-    settings = _settings(version, kafka, elasticsearch, namespace, state_dir)
     found = stored.named(stored.incidents(settings), incident)
     if as_json:
         typer.echo(rows.of_record(found))
@@ -88,44 +97,32 @@ def show(
 
 
 @app.command()
+@_of_a_version
 def acknowledge(
     incident: Id,
     note: Note = "",
     by: By = None,
-    version: As = None,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Say that you look after an incident. It stays acknowledged until it is resolved; see [bold]release[/bold]."""
-    settings = _settings(version, kafka, elasticsearch, namespace, state_dir)
     found = stored.named(stored.incidents(settings), incident)
     given = stored.acknowledge(settings, found, _now(), by=_account() if by is None else by, note=note)
     typer.echo(visible(f"incident {given.incident} is acknowledged by {given.by or 'nobody by name'}"))
 
 
 @app.command()
+@_of_a_version
 def release(
     incident: Id,
     by: By = None,
-    version: As = None,
-    kafka: Kafka = None,
-    elasticsearch: Elasticsearch = None,
-    namespace: Namespace = None,
-    state_dir: StateDir = None,
+    *,
+    settings: Settings,
 ) -> None:
     """Take an acknowledgement back: the incident is open again."""
-    settings = _settings(version, kafka, elasticsearch, namespace, state_dir)
     found = stored.named(stored.incidents(settings), incident)
     given = stored.acknowledge(settings, found, _now(), by=_account() if by is None else by, active=False)
     typer.echo(visible(f"the acknowledgement of incident {given.incident} is taken back"))
-
-
-def _settings(
-    version: str | None, kafka: str | None, elasticsearch: str | None, namespace: str | None, state_dir: Path | None
-) -> Settings:
-    return shown(load(**overrides(kafka, elasticsearch, state_dir, namespace)), version)
 
 
 def _row(found: Incident) -> list[object]:
