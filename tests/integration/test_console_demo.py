@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -50,7 +52,25 @@ def address(pipeline: Pipeline) -> str:
 
 def test_an_operator_finds_an_incident_labels_it_and_silences_its_machine(address: str) -> None:
     with chromium() as browser:
+        if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
+            _photographs(address, browser, Path(folder))
         _finds_labels_and_silences(address, browser)
+
+
+def _photographs(address: str, browser: Browser, folder: Path) -> None:
+    """The pictures of docs/console.md: the overview, an incident, one of its series."""
+    page = browser.new_page(viewport={"width": 1200, "height": 800})
+    page.goto(address)
+    expect(page.locator("#incidents .card").first).to_be_visible()
+    page.screenshot(path=str(folder / "console-overview.png"))
+    page.locator("#incidents > .cards .card").first.click()
+    detail = page.locator("#detail")
+    expect(detail.locator(".onsets > div").first).to_be_visible()
+    page.screenshot(path=str(folder / "console-incident.png"))
+    detail.locator(".onsets > div", has_not_text="all metrics").first.locator("a").click()
+    expect(detail.locator(".canvas[data-marked] canvas")).to_be_visible()
+    page.screenshot(path=str(folder / "console-series.png"))
+    page.close()
 
 
 def _finds_labels_and_silences(address: str, browser: Browser) -> None:
