@@ -25,6 +25,7 @@ from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
 from models.arrays import Flags
 from pipelines.contracts.globs import matches
+from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.correction_journal import IDENTITY
 from pipelines.jobs.detect.intervals import NO_INTERVALS, SERIES, inside, union
@@ -47,6 +48,8 @@ class Around:
             incident can be recognised, milliseconds.
         always: Globs of series, as ``machine/metric``, of which all verdicts are written.
         most: The number of series of which a micro-batch writes earlier verdicts; further ones follow in the next.
+        drivers: The number of metrics that an incident of a machine as a whole takes along: those with the largest
+            shares in each of its verdicts.
     """
 
     before: int
@@ -54,6 +57,7 @@ class Around:
     reach: int
     always: tuple[str, ...] = ()
     most: int = 1_000
+    drivers: int = 5
 
     def named(self, verdicts: pl.DataFrame) -> Flags:
         """For each verdict whether its series is one of `always`; shape (n,)."""
@@ -70,6 +74,9 @@ class Around:
     def intervals(self, verdicts: pl.DataFrame, earliest: int) -> pl.DataFrame:
         """The intervals of event time in which verdicts are written because of some verdicts on incidents.
 
+        An incident of a machine as a whole also gives them to the metrics that drive it, since its own verdicts have no
+        values.
+
         Args:
             verdicts: Verdicts, of which only those on incidents count.
             earliest: No interval begins before this instant, epoch milliseconds.
@@ -79,9 +86,10 @@ class Around:
         low = pl.max_horizontal(onset - self.before, told - self.reach, pl.lit(earliest, pl.Int64))
         closed = (pl.col("incident_state") == "closed").fill_null(False)
         high = end + pl.when(closed).then(self.after).otherwise(0)
-        return union(
-            verdicts.filter(_of_incident()).select(*SERIES, low=low, high=high).filter(pl.col("low") < pl.col("high"))
-        )
+        own = verdicts.filter(_of_incident()).with_columns(low=low, high=high).filter(pl.col("low") < pl.col("high"))
+        strongest = pl.col("influencers").list.head(self.drivers).list.eval(pl.element().struct.field("key"))
+        driving = own.filter(metric=JOINED).with_columns(metric=strongest).explode("metric").drop_nulls("metric")
+        return union(own, driving)
 
 
 class Surroundings:

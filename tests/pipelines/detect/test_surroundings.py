@@ -81,10 +81,12 @@ def around_incidents(every: pl.DataFrame) -> set[tuple[Any, ...]]:
         first = max(onset - BEFORE, told - REACH)
         last = cause["window_end"] + (AFTER if cause["incident_state"] == "closed" else 0)
         chosen.add(tuple(cause[name] for name in IDENTITY))
+        driving = [each["key"] for each in cause["influencers"] or []][:5] if cause["metric"] == "_machine" else []
         chosen |= {
             tuple(row[name] for name in IDENTITY)
             for row in rows
-            if (row["entity"], row["metric"]) == (cause["entity"], cause["metric"])
+            if row["entity"] == cause["entity"]
+            and row["metric"] in (cause["metric"], *driving)
             and first < row["window_end"] <= last
         }
     return chosen
