@@ -153,17 +153,22 @@ class Live:
         return str(path)
 
 
+BATCHES: dict[str, dict[str, int]] = {"small": {"max_records": 8}, "four": {"shards": 4, "max_records": 30}}
+MORE_BATCHES: dict[str, dict[str, int]] = {
+    "whole": {},
+    "smallest": {"max_records": 4},
+    "middle": {"max_records": 15},
+    "one": {"shards": 1, "max_records": 30},
+    "four": {"shards": 4, "max_records": 30},
+}
+
+
+@pytest.mark.parametrize("batches", [BATCHES, pytest.param(MORE_BATCHES, marks=pytest.mark.long)], ids=["two", "five"])
 def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_and_shards(
-    pipeline: Pipeline, tmp_path: Path
+    pipeline: Pipeline, tmp_path: Path, batches: dict[str, dict[str, int]]
 ) -> None:
     live = Live(pipeline, tmp_path)
-    for name, options in {
-        "whole": {},
-        "small": {"max_records": 4},
-        "middle": {"max_records": 15},
-        "one": {"shards": 1, "max_records": 30},
-        "four": {"shards": 4, "max_records": 30},
-    }.items():
+    for name, options in batches.items():
         pipeline.command("replay", "--as", name, "--until", "now", "--config", live.config(**options), seconds=600)
         live.check(name, options.get("shards", 2))
     assert not live.wrong, json.dumps(live.wrong, indent=1)
