@@ -64,7 +64,7 @@ def requests(values: list[bytes], index: str, documents: int) -> list[bytes]:
 
 
 def run(count: int) -> dict[str, Any]:
-    """Measures both; ``count`` is the number of documents of each, more than two micro-batches of them."""
+    """Measures all three; ``count`` is the number of documents of each, more than two micro-batches of them."""
     began, values = 0.0, verdicts(count)
     with tempfile.TemporaryDirectory(prefix="newnormal-sink-") as folder:
         asked = load(state_dir=Path(folder) / "servers", **{"console.port": 0})
@@ -72,7 +72,14 @@ def run(count: int) -> dict[str, Any]:
             found = servers.settings(asked)
             url, bootstrap = found.elasticsearch.url or "", found.kafka.bootstrap or ""
             sink = Sink(SinkConfig(url=url, index="alone", alias="alone"))
-            sink.open()
+            documents = [SinkDocument(value) for value in values]
+            for first in range(0, count, _BATCH):
+                sink.write(documents[first : first + _BATCH])
+                began = time.perf_counter() if first == 0 else began
+            alone = (count - _BATCH) / (time.perf_counter() - began)
+            sink.close()
+            say(f"the sink alone: {alone:,.0f} documents/s")
+
             limits = Limits()
             bodies = requests(values, "alone-2000.01", limits.documents)
             with Elasticsearch(url, request_timeout=60) as client, ThreadPoolExecutor(limits.connections) as lanes:
@@ -82,13 +89,6 @@ def run(count: int) -> dict[str, Any]:
                 list(lanes.map(lambda body: client.bulk(operations=body), bodies[warm:]))
                 server = (count - warm * limits.documents) / (time.perf_counter() - began)
             say(f"Elasticsearch alone: {server:,.0f} documents/s")
-            documents = [SinkDocument(value) for value in values]
-            for first in range(0, count, _BATCH):
-                sink.write(documents[first : first + _BATCH])
-                began = time.perf_counter() if first == 0 else began
-            alone = (count - _BATCH) / (time.perf_counter() - began)
-            sink.close()
-            say(f"the sink alone: {alone:,.0f} documents/s")
 
             settings = load(state_dir=Path(folder) / "jobs", **{"kafka.bootstrap": bootstrap})
             topic = settings.topic(topics.NOVELTIES)
