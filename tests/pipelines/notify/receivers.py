@@ -1,14 +1,11 @@
-"""Real receivers on loopback: an HTTP server and a mail server that keep what they are sent, and incidents to send."""
+"""A real receiver on loopback: an HTTP server that keeps what it is sent; and incidents to send."""
 
 from __future__ import annotations
 
-import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from email import message_from_bytes, policy
-from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -82,61 +79,6 @@ def http_receiver() -> Iterator[HttpReceiver]:
         yield receiver
     finally:
         receiver.close()
-
-
-class _MailHandler(socketserver.StreamRequestHandler):
-    """The commands of RFC 5321 that a client needs."""
-
-    server: MailReceiver
-
-    def handle(self) -> None:
-        self._say("220 ready")
-        recipients: list[str] = []
-        while line := self.rfile.readline():
-            text = line.decode().strip()
-            command = text.upper()
-            if command.startswith("DATA"):
-                self._say("354 go on")
-                data = b""
-                while (part := self.rfile.readline()) != b".\r\n":
-                    data += part[1:] if part.startswith(b".") else part
-                self.server.got.append((recipients, message_from_bytes(data, policy=policy.default)))  # type: ignore[arg-type]
-                self._say("250 taken")
-            elif command.startswith("RCPT"):
-                recipients.append(text[text.index("<") + 1 : text.index(">")])
-                self._say(self.server.recipient)
-            else:
-                self._say("221 bye" if command.startswith("QUIT") else "250 fine")
-
-    def _say(self, text: str) -> None:
-        self.wfile.write(text.encode() + b"\r\n")
-
-
-class MailReceiver(socketserver.ThreadingTCPServer):
-    """A mail server.
-
-    Attributes:
-        got: Recipients and mail of each that was taken.
-        recipient: The answer to each recipient.
-    """
-
-    daemon_threads, allow_reuse_address = True, True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _MailHandler)
-        self.got: list[tuple[list[str], EmailMessage]] = []
-        self.recipient = "250 fine"
-        self.address = f"127.0.0.1:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-
-
-@contextmanager
-def mail_receiver() -> Iterator[MailReceiver]:
-    with MailReceiver() as receiver:
-        try:
-            yield receiver
-        finally:
-            receiver.shutdown()
 
 
 def until(condition: Callable[[], bool], seconds: float = 30) -> None:

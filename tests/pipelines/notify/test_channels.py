@@ -18,7 +18,7 @@ from pipelines.notify.channels.sending import SendError
 from pipelines.notify.message import Message, single, summary
 from pipelines.notify.news import News, Said
 from pipelines.notify.trial import try_channel
-from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident, mail_receiver
+from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident
 
 HOSTILE = incident(message="<!channel> & \x1b[2J\r\nBcc: all@example.org", note="${x}")
 
@@ -109,23 +109,6 @@ def test_alertmanager_has_one_alert_an_incident_also_when_its_severity_rises_and
     assert receiver.bodies[0][0]["generatorURL"] == "https://console.example.org/#incident/aaa"
 
 
-def test_mails_on_one_incident_are_one_conversation_and_no_name_adds_a_header() -> None:
-    with mail_receiver() as receiver:
-        mail = {"sender": "newnormal@example.org", "recipients": ["a@example.org", "b@example.org"]}
-        given = settings(kind="email", server=receiver.address, security="none", **mail)
-        send(given, News(HOSTILE, "opened"))
-        send(given, News(incident(status="resolved"), "resolved", Said("opened", "critical", 0, 1)))
-        (to, opened), (_, resolved) = receiver.got
-    assert to == ["a@example.org", "b@example.org"]
-    assert opened["Subject"] == "[critical] opened: <!channel> & \\u001b[2J\\u000d\\u000aBcc: all@example.org"
-    assert "Bcc" not in opened and opened["Auto-Submitted"] == "auto-generated"
-    assert (opened["Message-ID"], resolved["Message-ID"]) == (
-        "<aaa.1.opened@example.org>", "<aaa.2.resolved@example.org>",
-    )  # fmt: skip
-    assert opened["References"] == resolved["References"] == "<aaa@example.org>"
-    assert "https://console.example.org/#incident/aaa" in opened.get_content()
-
-
 def refused(given: NotifySettings) -> NewnormalError:
     with pytest.raises(NewnormalError) as caught:
         try_channel("night", given)
@@ -160,18 +143,6 @@ def test_a_receiver_that_is_not_there_is_explained() -> None:
     mail = {"sender": "a@example.org", "recipients": ["b@example.org"], "security": "none"}
     error = refused(settings(kind="email", server=f"127.0.0.1:{port}", **mail))
     assert error.code == "NOTIFY_UNREACHABLE" and f"127.0.0.1:{port}" in error.where
-
-
-def test_a_mail_server_that_knows_no_recipient_or_no_encryption_is_explained() -> None:
-    with mail_receiver() as receiver:
-        mail = {"sender": "a@example.org", "recipients": ["b@example.org"], "server": receiver.address}
-        receiver.recipient = "550 no such user"
-        error = refused(settings(kind="email", security="none", **mail))
-        assert (error.code, error.what) == ("NOTIFY_REFUSED", "it answered 550 no such user")
-        receiver.recipient = "451 later"
-        assert refused(settings(kind="email", security="none", **mail)).code == "NOTIFY_UNREACHABLE"
-        error = refused(settings(kind="email", **mail))
-        assert error.code == "NOTIFY_UNREACHABLE" and "STARTTLS" in error.what
 
 
 def test_secrets_come_from_files_and_variables_and_an_absent_one_is_named(

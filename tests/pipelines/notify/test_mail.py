@@ -1,0 +1,147 @@
+"""Mails, to a real mail server on loopback: what it gets, accounts, encryption, and what is said when it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.notify_settings import NotifySettings
+from pipelines.contracts.settings import load
+from pipelines.notify.channels.senders import sender
+from pipelines.notify.channels.sending import SendError
+from pipelines.notify.message import single
+from pipelines.notify.news import News, Said
+from pipelines.notify.trial import try_channel
+from tests.pipelines.notify.mail_server import USER, MailServer, certificate, mail_server
+from tests.pipelines.notify.receivers import incident
+
+pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")  # so says aiosmtpd of smtps
+HOSTILE = incident(message="<!channel> & \x1b[2J\r\nBcc: all@example.org", note="${x}")
+SECRET = "gr8-s3cret"
+
+
+def settings(server: MailServer, **more: Any) -> NotifySettings:
+    mail = {"kind": "email", "sender": "newnormal@example.org", "recipients": ["a@example.org", "b@example.org"]}
+    channels = {"night": mail | {"server": server.address} | more}
+    return load(**{"notify.channels": channels, "notify.console": "https://console.example.org/"}).notify
+
+
+def send(given: NotifySettings, news: News) -> str:
+    mine = sender("night", given)
+    return mine.send(single(news, given.channels["night"], given, "v1", mine.escape))
+
+
+def refused(given: NotifySettings) -> NewnormalError:
+    with pytest.raises(NewnormalError) as caught:
+        try_channel("night", given)
+    assert SECRET not in str(caught.value)
+    return caught.value
+
+
+@pytest.fixture
+def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> trustme.CA:
+    """An authority of certificates that this process trusts, as one does of a company of one's own."""
+    made = trustme.CA()
+    made.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    return made
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> dict[str, str]:
+    """The settings of an account whose password stands in a file."""
+    (tmp_path / "password").write_text(f"{SECRET}\n")
+    return {"user": USER, "password_file": str(tmp_path / "password")}
+
+
+def test_mails_on_one_incident_are_one_conversation_and_no_name_adds_a_header() -> None:
+    with mail_server() as server:
+        given = settings(server, security="none")
+        send(given, News(HOSTILE, "opened"))
+        send(given, News(incident(status="resolved"), "resolved", Said("opened", "critical", 0, 1)))
+        (to, opened), (_, resolved) = server.got
+    assert to == ["a@example.org", "b@example.org"]
+    assert opened["Subject"] == "[critical] opened: <!channel> & \\u001b[2J\\u000d\\u000aBcc: all@example.org"
+    assert "Bcc" not in opened and opened["Auto-Submitted"] == "auto-generated"
+    assert (opened["Message-ID"], resolved["Message-ID"]) == (
+        "<aaa.1.opened@example.org>", "<aaa.2.resolved@example.org>",
+    )  # fmt: skip
+    assert opened["References"] == resolved["References"] == "<aaa@example.org>"
+    assert "https://console.example.org/#incident/aaa" in opened.get_content()
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_a_mail_goes_over_tls_from_the_account_whose_password_a_file_or_a_variable_has(
+    security: Any, authority: trustme.CA, account: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mail_server(security, certificate(authority), SECRET) as server:
+        said = send(settings(server, security=security, **account), News(incident(), "opened"))
+        monkeypatch.setenv("MAIL_PASSWORD", SECRET)
+        by_variable = {"user": USER, "password_variable": "MAIL_PASSWORD"}
+        send(settings(server, security=security, **by_variable), News(incident("bbb"), "opened"))
+        assert [mail["X-Newnormal-Id"] for _, mail in server.got] == ["aaa:1:opened", "bbb:1:opened"]
+        assert server.encrypted == [True, True] and server.tried == [(USER, SECRET)] * 2
+        assert said == f"channel night, {server.address} took it for 2 of 2 recipients"
+
+
+def test_a_wrong_password_is_refused_without_being_shown_and_a_corrected_file_counts_at_once(
+    authority: trustme.CA, account: dict[str, str]
+) -> None:
+    with mail_server("starttls", certificate(authority), "another") as server:
+        given = settings(server, **account)
+        server.wrong = f"535 5.7.8 {SECRET} is not the password"
+        error = refused(given)
+        assert isinstance(error, SendError) and not error.hopeless, "the message is kept until the account works"
+        assert (error.code, error.what) == ("NOTIFY_REFUSED", "it answered 535 5.7.8 *** is not the password")
+        server.wrong = "454 4.7.0 temporary failure"
+        assert refused(given).code == "NOTIFY_UNREACHABLE"
+        Path(account["password_file"]).write_text("another")
+        send(given, News(incident(), "opened"))
+        assert len(server.got) == 1
+
+
+def test_a_server_that_wants_an_account_says_so(authority: trustme.CA) -> None:
+    with mail_server("starttls", certificate(authority), SECRET) as server:
+        error = refused(settings(server))
+        assert error.code == "NOTIFY_REFUSED" and error.what.startswith("it answered 530")
+        assert server.got == []
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+@pytest.mark.parametrize(("ours", "name", "reason"), [
+    (False, "127.0.0.1", "certificate verify failed"),
+    (True, "mail.example.org", "certificate is not valid for '127.0.0.1'"),
+])  # fmt: skip
+def test_a_server_that_cannot_prove_who_it_is_gets_neither_password_nor_mail(
+    security: Any, ours: bool, name: str, reason: str, authority: trustme.CA, account: dict[str, str]
+) -> None:
+    context = certificate(authority if ours else trustme.CA(), name)
+    with mail_server(security, context, SECRET) as server:
+        error = refused(settings(server, security=security, **account))
+        assert error.code == "NOTIFY_UNREACHABLE" and reason in error.what
+        assert (server.tried, server.got) == ([], [])
+
+
+@pytest.mark.parametrize(("there", "wanted"), [("none", "starttls"), ("none", "tls"), ("tls", "starttls")])
+def test_a_server_with_another_encryption_than_the_settings_gets_neither_password_nor_mail(
+    there: Any, wanted: str, authority: trustme.CA, account: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.notify.channels.email.TIMEOUT", 1.0)  # both sides may wait for the other to speak
+    with mail_server(there, certificate(authority), SECRET) as server:
+        error = refused(settings(server, security=wanted, **account))
+        assert error.code == "NOTIFY_UNREACHABLE" and server.address in error.where
+        assert (server.tried, server.got) == ([], [])
+        assert (there, wanted) != ("none", "starttls") or "STARTTLS" in error.what
+
+
+def test_a_mail_server_that_knows_no_recipient_is_explained() -> None:
+    with mail_server() as server:
+        server.recipient = "550 no such user"
+        error = refused(settings(server, security="none"))
+        assert (error.code, error.what) == ("NOTIFY_REFUSED", "it answered 550 no such user")
+        server.recipient = "451 later"
+        assert refused(settings(server, security="none")).code == "NOTIFY_UNREACHABLE"
