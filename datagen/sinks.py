@@ -14,7 +14,7 @@ from datagen.kafka_writer import Writer
 from engine.kafka.admin import ensure_topics
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
-from pipelines.contracts.records import Log, Telemetry
+from pipelines.contracts.records import Log, Placement, Telemetry
 from pipelines.contracts.settings import Settings
 
 
@@ -24,7 +24,7 @@ def make_topics(settings: Settings, bootstrap: str, timeout: float = 30.0) -> No
     Raises:
         NewnormalError: As `ensure_topics`.
     """
-    names = (topics.RAW_JSON, topics.LOGS_JSON, topics.GROUNDTRUTH)
+    names = (topics.RAW_JSON, topics.LOGS_JSON, topics.GROUNDTRUTH, topics.TOPOLOGY)
     wanted = {settings.topic(name): settings.topic_config(name) for name in names}
     ensure_topics(bootstrap, wanted, settings.kafka.partitions, settings.kafka.replication, timeout)
 
@@ -41,6 +41,9 @@ class RecordSink(Protocol):
     def truth(self, rows: list[GroundTruth]) -> None:
         """Takes what was injected."""
 
+    def topology(self, rows: list[Placement]) -> None:
+        """Takes which machine runs on which."""
+
     def flush(self) -> None:
         """Returns when all that was taken is safe."""
 
@@ -52,6 +55,7 @@ class CollectSink:
         self.frames: list[pl.DataFrame] = []
         self.lines: list[pl.DataFrame] = []
         self.rows: list[GroundTruth] = []
+        self.placements: list[Placement] = []
 
     def telemetry(self, frame: pl.DataFrame) -> None:
         """Keeps samples."""
@@ -65,12 +69,16 @@ class CollectSink:
         """Keeps ground truth."""
         self.rows += rows
 
+    def topology(self, rows: list[Placement]) -> None:
+        """Keeps the topology."""
+        self.placements += rows
+
     def flush(self) -> None:
         """Has nothing to do."""
 
 
 class KafkaSink:
-    """Writes to `telemetry.json`, `logs.json` and `groundtruth`, keyed by machine; the topics must exist.
+    """Writes to `telemetry.json`, `logs.json`, `groundtruth` and `topology`, keyed by machine; the topics must exist.
 
     Args:
         writer: Takes the texts.
@@ -97,6 +105,11 @@ class KafkaSink:
             self._file.writelines(line + "\n" for line in lines)
             self._file.flush()  # rows are few, and someone may be reading along
 
+    def topology(self, rows: list[Placement]) -> None:
+        """Writes the topology."""
+        lines = [row.to_json().decode() for row in rows]
+        self._writer.write(self._namespace + topics.TOPOLOGY, lines, [row.entity for row in rows])
+
     def flush(self) -> None:
         """Waits for Kafka."""
         self._writer.flush()
@@ -108,13 +121,17 @@ class KafkaSink:
 
 
 class FileSink:
-    """Writes the same lines to ``telemetry.json``, ``logs.json`` and ``groundtruth.jsonl`` in a folder."""
+    """Writes the same lines to files in a folder.
+
+    They are ``telemetry.json``, ``logs.json``, ``groundtruth.jsonl`` and ``topology.jsonl``.
+    """
 
     def __init__(self, folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            names = (topics.RAW_JSON, topics.LOGS_JSON, topics.GROUNDTRUTH + ".jsonl")
-            self._telemetry, self._logs, self._truth = ((folder / name).open("w", encoding="utf-8") for name in names)
+            names = (topics.RAW_JSON, topics.LOGS_JSON, f"{topics.GROUNDTRUTH}.jsonl", f"{topics.TOPOLOGY}.jsonl")
+            self._files = tuple((folder / name).open("w", encoding="utf-8") for name in names)
+            self._telemetry, self._logs, self._truth, self._topology = self._files
         except OSError as error:
             raise NewnormalError(
                 "OUTPUT_NOT_WRITABLE", str(error), str(folder), "a folder that can be written"
@@ -126,7 +143,7 @@ class FileSink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for file in (self._telemetry, self._logs, self._truth):
+        for file in self._files:
             file.close()
 
     def telemetry(self, frame: pl.DataFrame) -> None:
@@ -141,7 +158,11 @@ class FileSink:
         """Writes ground truth."""
         self._truth.writelines(row.line() + "\n" for row in rows)
 
+    def topology(self, rows: list[Placement]) -> None:
+        """Writes the topology."""
+        self._topology.writelines(row.to_json().decode() + "\n" for row in rows)
+
     def flush(self) -> None:
         """Writes what is buffered."""
-        for file in (self._telemetry, self._logs, self._truth):
+        for file in self._files:
             file.flush()

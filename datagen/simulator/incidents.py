@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datagen.groundtruth import STATE_CHANGES, GroundTruth, IncidentType
 from datagen.simulator.catalogue import LATENCY, MEMORY, METRICS, Role
 from datagen.simulator.topology import Topology
+from pipelines.contracts.records import Placement
 
 VISIBLE = 0.15
 """Relative change of a host's load from which on an incident of its VM also counts as one of the host."""
@@ -69,6 +70,14 @@ class InjectedIncident:
             )
             for entity, metrics in self._touched(topology, count).items()
         ]
+
+    def moves(self, topology: Topology) -> list[Placement]:
+        """The VMs that run on another host from its start on."""
+        if self.type == "migration":
+            return [topology.placement(self.entity, self.others[0], self.start)]
+        if self.type == "vms_added":
+            return [topology.placement(vm, self.entity, self.start) for vm in self.others]
+        return []
 
     def _touched(self, topology: Topology, count: int) -> dict[int, list[str]]:
         role = topology.role(self.entity)

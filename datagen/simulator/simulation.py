@@ -14,6 +14,7 @@ from datagen.simulator.config import SimulatorConfig, resolve
 from datagen.simulator.site import Site, usual_chunk
 from datagen.sinks import RecordSink
 from datagen.wall_clock import Clock, WallClock
+from pipelines.contracts.records import Placement
 
 _TICK_MS = 200
 """Wall-clock milliseconds between two deliveries of the live part."""
@@ -22,11 +23,12 @@ _RECENT_MS = 60_000
 
 @dataclass(frozen=True)
 class Summary:
-    """What was sent: numbers of samples and log lines, and the ground truth of all that happened."""
+    """What was sent: numbers of samples and log lines, the ground truth of all that happened, and the topology."""
 
     records: int
     logs: int
     injected: tuple[GroundTruth, ...]
+    placed: tuple[Placement, ...]
 
 
 def simulate(
@@ -71,12 +73,14 @@ class _Run:
         self._site = Site(config)
         self._records = self._logs = 0
         self._told: list[GroundTruth] = []
+        self._placed: list[Placement] = []
         self._known = 0
 
     def run(self, progress: Callable[[int, int], None]) -> Summary:
         config, site = self._config, self._site
         history, total = config.backfill // config.step, config.steps
         largest, done = usual_chunk(config), 0
+        self._place(site.topology.placed(site.time))
         while not self._stop.is_set() and (total is None or done < total):
             live = done >= history
             size = self._live_chunk(largest) if live else min(largest, history - done)
@@ -93,7 +97,7 @@ class _Run:
         if not self._stop.is_set():
             self._send(*site.advance(0))
         self._sink.flush()
-        return Summary(self._records, self._logs, tuple(self._told))
+        return Summary(self._records, self._logs, tuple(self._told), tuple(self._placed))
 
     def _live_chunk(self, largest: int) -> int:
         """Steps that last about a second of the wall clock, or one."""
@@ -124,12 +128,16 @@ class _Run:
         self._logs += logs.height
 
     def _truth(self, until: int) -> None:
-        """Tells the sink of the incidents that started since the last time."""
-        known = self._site.schedule.until(until)
-        rows = [
-            row for incident in known[self._known :] for row in incident.rows(self._site.topology, self._config.metrics)
-        ]
-        self._known = len(known)
+        """Tells the sink of the incidents that started since the last time, and which VMs they moved."""
+        known, topology = self._site.schedule.until(until), self._site.topology
+        fresh, self._known = known[self._known :], len(known)
+        rows = [row for incident in fresh for row in incident.rows(topology, self._config.metrics)]
         if rows:
             self._sink.truth(rows)
             self._told += rows
+        self._place([placement for incident in fresh for placement in incident.moves(topology)])
+
+    def _place(self, placements: list[Placement]) -> None:
+        if placements:
+            self._sink.topology(placements)
+            self._placed += placements

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datagen.simulator.catalogue import Role
+from pipelines.contracts.records import Placement
 
 
 class Topology:
@@ -33,6 +34,19 @@ class Topology:
     def role(self, entity: int) -> Role:
         """What a machine is."""
         return Role.HOST if entity < self.hosts else Role.VM
+
+    def placed(self, time: int) -> list[Placement]:
+        """Which VM runs on which host at the start.
+
+        Args:
+            time: Event time from which on it holds, epoch ms.
+        """
+        homes = self.home.tolist()
+        return [self.placement(vm + self.hosts, host, time) for vm, host in enumerate(homes) if host >= 0]
+
+    def placement(self, vm: int, host: int, time: int) -> Placement:
+        """That a VM runs on a host from an event time on."""
+        return Placement(entity=self.names[vm], parent=self.names[host], time=time)
 
     def vms_of(self, host: int) -> NDArray[np.int64]:
         """Indices of the VMs that are on a host at the start."""

@@ -40,6 +40,7 @@ from pipelines.cli import (
     sql,
     status,
     tail,
+    topology,
     versions,
     view,
 )
@@ -98,6 +99,7 @@ app.add_typer(incidents.app, name="incidents")
 app.add_typer(notify.app, name="notify")
 app.add_typer(rule.app, name="rule")
 app.add_typer(label.app, name="label")
+app.add_typer(topology.app, name="topology")
 app.add_typer(savepoint.app, name="savepoint")
 app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(services.app, name="services")

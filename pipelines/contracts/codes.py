@@ -8,6 +8,7 @@ setting = section("Settings and command line")
 setting("USAGE_INVALID", "the command line is wrong", "`newnormal COMMAND --help` shows the options that it accepts")
 setting("JOB_UNKNOWN", "no job has this name", "use one of the names in the message")
 setting("RULE_UNKNOWN", "no rule has this name", "`newnormal rule list` shows the names")
+setting("TOPOLOGY_UNKNOWN", "no machine of this name has a place", "`newnormal topology list` shows the names")
 setting("SQL_INVALID", "a query does not parse, or names an unknown table or column", "correct the query")
 setting("SQL_WINDOW", "a window of a query is incomplete or impossible", "e.g. `TUMBLE(time, '1m')`")
 setting("SQL_LIVE_NEEDS_WINDOW", "a live query has no event-time window", "group by `TUMBLE` or `HOP`")
@@ -33,6 +34,7 @@ file(
     "no label overlaps the machines and times of the verdicts",
     "give labels of the machines that were judged",
 )
+file("TOPOLOGY_UNREADABLE", "a file of the topology has a wrong line or lacks a column", "correct what is named")
 file("OUTPUT_NOT_WRITABLE", "a file cannot be written", "name a folder that exists and is writable")
 file("DOCS_NOT_WRITTEN", "a page of the docs cannot be written", "name a writable folder")
 

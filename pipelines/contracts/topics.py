@@ -38,8 +38,8 @@ FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG)
 """Topics that agents write."""
 
 FROM_OPERATORS = (RULES, LABELS, TOPOLOGY, ACKNOWLEDGEMENTS)
-"""Topics that operators write: two by `newnormal rule` and `newnormal label` for the detectors, the others for the
-incidents job."""
+"""Topics that operators write: two by `newnormal rule` and `newnormal label` for the detectors; two by `newnormal
+topology` and `newnormal incidents` for the incidents job."""
 
 FROM_JOBS = (
     *(TELEMETRY, FEATURES, FEATURES_LATE, LOGS, LOGS_LATE, LOG_FEATURES),

@@ -88,11 +88,20 @@ def _form(name: str) -> str:
     return "columnar" if written.get(name) == "columnar" else "JSON"
 
 
+_COMMANDS = {
+    topics.RULES: "`newnormal rule`",
+    topics.LABELS: "`newnormal label`",
+    topics.TOPOLOGY: "`newnormal topology`, `newnormal simulate`",
+    topics.ACKNOWLEDGEMENTS: "`newnormal incidents`",
+}
+"""The commands that write what operators say; the console and other programs may write it too."""
+
+
 def _writers(name: str) -> str:
     if name in topics.FROM_AGENTS:
         return "agents"
     if name in topics.FROM_OPERATORS:
-        return {topics.RULES: "`newnormal rule`", topics.LABELS: "`newnormal label`"}.get(name, "operators")
+        return _COMMANDS[name]
     if name in topics.SHARED:
         return "`newnormal simulate`" if name == topics.GROUNDTRUTH else "every job"
     return ", ".join(f"`{link.name}`" for link in CHAIN if name in link.outputs)

@@ -25,6 +25,7 @@ from pipelines.jobs.operator_messages import OperatorMessage, accepted, invalid_
 from pipelines.jobs.sources import bounds
 
 _SECONDS = 30.0
+_NOTHING = "nothing was written"
 _PAGES = {Rule: "docs/rules.md", Label: "docs/rules.md"}
 _TOPICS: dict[type[Record], str] = {
     Rule: topics.RULES,
@@ -48,7 +49,7 @@ def checked(record: type[R], fields: Mapping[str, object], settings: Settings, n
         NewnormalError: ``RULE_INVALID``, ``LABEL_INVALID``, ``ACKNOWLEDGEMENT_INVALID`` or ``PLACEMENT_INVALID``,
             ``TIME_AHEAD``, ``TIME_TOO_EARLY`` or ``TIME_UNIT``: the code with which the job would reject the record.
     """
-    name, nothing = record.__name__.lower(), "nothing was written"
+    name, nothing = record.__name__.lower(), _NOTHING
     try:
         raw = orjson.dumps({key: value for key, value in fields.items() if value is not None})
         parsed = accepted(record, raw)
@@ -83,25 +84,37 @@ def instant(text: str | None, now: int, where: str) -> int | None:
     return epoch_ms(text)
 
 
-def write(settings: Settings, record: OperatorMessage) -> None:
-    """Writes one record to its topic, and waits until Kafka has accepted it; creates the topic if it does not exist.
+def write(settings: Settings, *records: OperatorMessage) -> None:
+    """Writes records to their topic, and waits until Kafka has accepted them; creates the topic if it does not exist.
+
+    Args:
+        settings: The settings, with the address of Kafka filled in.
+        records: The records, at least one; all of one type.
 
     Raises:
-        NewnormalError: ``KAFKA_UNREACHABLE``, or ``NOTICE_NOT_WRITTEN`` if Kafka does not accept the record.
+        NewnormalError: ``KAFKA_UNREACHABLE``, or ``NOTICE_NOT_WRITTEN`` if Kafka does not accept a record.
     """
-    bootstrap, name = settings.kafka.bootstrap or "", topic_of(type(record))
+    bootstrap, name = settings.kafka.bootstrap or "", topic_of(type(records[0]))
     topic = settings.topic(name)
     ensure_topics(bootstrap, {topic: topics.config(name)}, settings.kafka.partitions, settings.kafka.replication)
-    failed: list[KafkaError] = []
+    answers: list[KafkaError | None] = []
 
     def delivered(error: KafkaError | None, _message: Message) -> None:
-        failed.extend([error] if error else [])
+        answers.append(error)
 
-    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.timeout.ms": int(_SECONDS * 1000)})
-    producer.produce(topic, record.to_json(), key=_key(record), on_delivery=delivered)
-    if producer.flush(_SECONDS) or failed:
-        why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"
-        raise NewnormalError("NOTICE_NOT_WRITTEN", why, topic, "a reachable broker", "nothing was written")
+    options = {
+        "message.timeout.ms": int(_SECONDS * 1000),
+        "queue.buffering.max.messages": max(len(records), 1_000),
+        "partitioner": "murmur2_random",  # as all other writers: a key has one partition
+    }
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, **options})
+    for record in records:
+        producer.produce(topic, record.to_json(), key=_key(record), on_delivery=delivered)
+    if producer.flush(_SECONDS) or any(answers):
+        why = next((error.str() for error in answers if error), f"no answer within {_SECONDS:g} s")
+        done = sum(error is None for error in answers)
+        now = f"{done} of {len(records)} were written; it does no harm to write these again" if done else _NOTHING
+        raise NewnormalError("NOTICE_NOT_WRITTEN", why, topic, "a reachable broker", now)
 
 
 def rules(settings: Settings) -> list[Rule]:
@@ -118,6 +131,12 @@ def labels(settings: Settings) -> list[Label]:
     for label in sorted(_written(settings, Label), key=lambda label: (label.effective_from, label.to_json())):
         newest[label.entity, label.metric, label.start] = label
     return sorted(newest.values(), key=lambda label: (label.start, label.entity, label.metric))
+
+
+def placements(settings: Settings) -> dict[str, Placement]:
+    """The last placement of each machine, also where it says that the machine has no place any more."""
+    found = sorted(_written(settings, Placement), key=lambda each: (each.time, each.to_json()))
+    return {each.entity: each for each in found}
 
 
 def save(found: list[Label], out: Path) -> None:

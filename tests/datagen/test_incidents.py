@@ -127,3 +127,21 @@ def test_the_demo_injects_in_the_last_third_of_its_history_and_in_its_first_live
     assert all(row.start < NOW + 60_000 for row in live)
     assert all(row.start >= NOW - 900_000 for row in summary.injected)
     assert GroundTruth.from_json(live[0].line()) == live[0]
+
+
+def test_the_topology_says_on_which_host_each_vm_of_the_demo_runs_and_where_it_moved() -> None:
+    sink = CollectSink()
+    summary = simulate(replace(demo(NOW), duration=0), sink, clock=VirtualClock(NOW))
+    assert summary.placed == tuple(sink.placements)
+    at_start = {each.entity: each.parent for each in sink.placements if each.time == NOW - 2_700_000}
+    assert at_start == {f"vm-{n:05d}": f"host-{n // 2:03d}" for n in range(16)}
+    (moved,) = (each for each in sink.placements if each.time != NOW - 2_700_000)
+    (truth,) = {row.incident: row.start for row in summary.injected if row.type == "migration"}.items()
+    assert (moved.entity, moved.parent, moved.time) == ("vm-00010", "host-006", truth[1])
+
+
+def test_a_vm_that_is_added_is_placed_when_it_starts() -> None:
+    sink, added = CollectSink(), InjectedIncident("vms_added", 1, BEGIN, END, others=(6,))
+    simulate(_site(added), sink, clock=VirtualClock(NOW + 4_000_000))
+    assert [(each.entity, each.parent) for each in sink.placements if each.time == BEGIN] == [("vm-00004", "host-001")]
+    assert len(sink.placements) == 5

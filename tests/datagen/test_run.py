@@ -75,20 +75,21 @@ def test_files_hold_the_same_bytes_in_each_run(tmp_path: Path) -> None:
             simulate(replace(demo(NOW), duration=0), sink, clock=VirtualClock(NOW))
         written.append({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()})
     assert written[0] == written[1]
-    assert set(written[0]) == {"telemetry.json", "logs.json", "groundtruth.jsonl"}
+    assert set(written[0]) == {"telemetry.json", "logs.json", "groundtruth.jsonl", "topology.jsonl"}
     assert json.loads(written[0]["groundtruth.jsonl"].splitlines()[0])["class"] == "anomaly"
 
 
 @pytest.mark.servers
 def test_kafka_gets_every_record_and_one_machine_stays_in_one_partition(endpoints: Endpoints) -> None:
     space = "datagen-test."
-    names = {f"{space}{name}": {} for name in ("telemetry.json", "logs.json", "groundtruth")}
+    names = {f"{space}{name}": {} for name in ("telemetry.json", "logs.json", "groundtruth", "topology")}
     assert ensure_topics(endpoints.bootstrap, names) == sorted(names)
     assert ensure_topics(endpoints.bootstrap, names) == []
     config = replace(SMALL, start=NOW - 300_000, speed=0.0)
     with KafkaWriter(endpoints.bootstrap) as writer:
         summary = simulate(config, KafkaSink(writer, space), clock=VirtualClock(NOW))
-    assert writer.delivered == summary.records + summary.logs + len(summary.injected)
+    assert writer.delivered == summary.records + summary.logs + len(summary.injected) + len(summary.placed)
+    assert len(summary.placed) == 2
     consumer = Consumer({"bootstrap.servers": endpoints.bootstrap, "group.id": "datagen-test"})
     consumer.assign([TopicPartition(f"{space}telemetry.json", part, 0) for part in range(4)])
     got = []

@@ -20,10 +20,10 @@ from dashboards.status import JobStatus, PipelineStatus
 from deploy.embedded.state_file import Running, Server
 from engine.explain.plan import Plan
 from engine.spec.errors import NewnormalError
-from pipelines.cli import label, log_output, rows, rule, services, status, tail
+from pipelines.cli import label, log_output, rows, rule, services, status, tail, topology
 from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
-from pipelines.contracts.records import Label, Rule
+from pipelines.contracts.records import Label, Placement, Rule
 from pipelines.contracts.settings import load
 from pipelines.runtime.processes import JobProcess
 
@@ -61,6 +61,14 @@ def _rule_told() -> None:
 
 def _labels() -> None:
     label.show([Label(entity=HOSTILE, metric=HOSTILE, start=T0, time=T0, verdict="true", note=HOSTILE)])
+
+
+def _topology() -> None:
+    topology.show([Placement(entity=HOSTILE, parent=HOSTILE, time=T0)])
+
+
+def _topology_told() -> None:
+    topology.tell([Placement(entity=HOSTILE, parent=HOSTILE, time=T0)])
 
 
 def _label_told() -> None:
@@ -123,6 +131,8 @@ PLACES: dict[str, Callable[[], None]] = {
     "rule add": _rule_told,
     "label list": _labels,
     "label add": _label_told,
+    "topology list": _topology,
+    "topology place": _topology_told,
     "tail": _tail_of_records,
     "tail of what is no record": _tail_of_anything,
     "status": _status,

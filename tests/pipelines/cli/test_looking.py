@@ -37,6 +37,8 @@ LOOKING = {
     "rule add": ["rule", "add", "x", "--skip-result"],
     "label list": ["label", "list"],
     "label add": ["label", "add", "true", "db-1"],
+    "topology list": ["topology", "list"],
+    "topology place": ["topology", "place", "vm-1", "--on", "host-1"],
     "evaluate": ["evaluate"],
     "compare": ["compare", "v1", "v2"],
     "deadletter": ["deadletter", "list"],

@@ -51,6 +51,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with files of all sorts, and no server that answers."""
     (tmp_path / "binary").write_bytes(bytes(range(256)) * 8)
     (tmp_path / "good.csv").write_text("time,value\n1,1\n2,2\n")
+    (tmp_path / "site.csv").write_text("machine,parent\nvm-1,host-1\n")
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NEWNORMAL_STATE_DIR", str(tmp_path / "state"))
@@ -78,13 +79,16 @@ RIGHT = {
     "second": ["v2"],
     "new": ["v2"],
     "place": ["telemetry/0@1"],
+    "machines": ["vm-1", "vm-2"],
+    "on": ["host-1"],
+    "file": ["site.csv"],
 }
 """A right value of each parameter that some command cannot do without, by its name."""
 
 MORE = {("rule", "add"): ["--report"], ("example",): ["--live"], ("deadletter", "retry"): ["--all"]}
 """What else makes a command line right."""
 
-INPUTS = {"files", "labels", "data"}
+INPUTS = {"files", "labels", "data", "file"}
 """Parameters that name what is read; the others name what is written, where a new name or an old file is right."""
 
 
