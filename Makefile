@@ -47,7 +47,7 @@ test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
 test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks in short
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "slow and not long" $(ARGS)
 
-test-long: setup ## What takes too long for CI: two versions at once, an outage, the demo in a browser
+test-long: setup ## What takes too long for CI: two versions at once, an outage, the demo in a browser, recorded data
 	$(ONE_THREAD) $(BIN)/python -m pytest -m long $(ARGS)
 
 test-transcripts: setup ## Every transcript: on the reference, the operator, bounded input, and through Spark

@@ -14,10 +14,10 @@ from engine.examples import kit, network, sine
 from engine.examples.live import Live
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("timetravel", "stocks")]
+LONG = [pytest.param(name, marks=[pytest.mark.slow, pytest.mark.long]) for name in ("timetravel", "stocks")]
 
 
-@pytest.mark.parametrize("name", ["cards", *SLOW])
+@pytest.mark.parametrize("name", ["cards", *LONG])
 def test_an_example_gives_the_same_on_kafka_through_spark(
     name: str, spark: SparkSession, endpoints: Endpoints, tmp_path: Path
 ) -> None:

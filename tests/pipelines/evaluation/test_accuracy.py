@@ -28,11 +28,13 @@ def test_nab_standard_is_at_least_72_5(tmp_path: Path) -> None:
     assert scores["standard"] >= 72.5
 
 
+@pytest.mark.long
 def test_recorded_metrics_of_cloud_services_are_ranked_with_a_vus_pr_of_at_least_0_63(tmp_path: Path) -> None:
     means = vus.cloud(_data("cloud_monitoring") / "cloud_monitoring")["means"]
     assert means["ours"] >= 0.63
 
 
+@pytest.mark.long
 def test_recorded_server_machines_are_ranked_half_as_well_again_as_by_batch_pca(tmp_path: Path) -> None:
     means = vus.asd(_data("asd") / "asd")["means"]
     assert means["ours"] >= 1.5 * means["pca_residual"]
