@@ -41,7 +41,8 @@ def run(
         signal.signal(number, lambda *_: stopped.set())
 
     def ready(name: str) -> None:
-        typer.echo(visible(f"telling {', '.join(settings.notify.channels)} of incidents of {name} (Ctrl-C ends it)"))
+        channels = ", ".join(settings.notify.channels)
+        typer.echo(visible(f"telling {channels} of incidents of {name}; metrics at {notifier.url} (Ctrl-C ends it)"))
 
     try:
         notifier.run(stopped, ready)

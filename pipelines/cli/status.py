@@ -19,6 +19,7 @@ from deploy.embedded import services
 from engine.explain.printing import cell
 from pipelines.cli.options import Namespace, StateDir, overrides
 from pipelines.contracts.settings import Settings, load
+from pipelines.notify.status import NotifierStatus, notifier
 from pipelines.runtime import processes
 
 _SECONDS = 5.0
@@ -47,13 +48,13 @@ def status(
     namespace: Namespace = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Show which servers and jobs run, with each job's rate, lag, watermark and last error.
+    """Show which servers and jobs run, with each job's rate, lag, watermark and last error; and who tells people.
 
     Exit code 0 if all jobs are healthy, 1 if one has a problem, 3 if no job runs.
     """
     settings = load(**overrides(None, None, state_dir, namespace))
     answers = [_asked(process) for process in processes.found(settings)]
-    servers = services.status(settings)
+    servers, telling = services.status(settings), notifier(settings)
     code = NOTHING if not answers else UNWELL if any(answer.problems for answer in answers) else WELL
     if as_json:
         found = {
@@ -62,10 +63,11 @@ def status(
             "status": {WELL: "ok", UNWELL: "unwell", NOTHING: "nothing runs"}[code],
             "servers": [asdict(server) for server in servers.servers] if servers else [],
             "processes": [asdict(answer) for answer in answers],
+            "notifications": asdict(telling) if telling else None,
         }
         typer.echo(json.dumps(found))
     else:
-        _show(settings, servers.servers if servers else (), answers)
+        _show(settings, servers.servers if servers else (), answers, telling)
     raise typer.Exit(code)
 
 
@@ -100,7 +102,7 @@ def _reasons(health: dict[str, Any]) -> list[str]:
     return [str(reason) for reason in reasons]
 
 
-def _show(settings: Settings, servers: Any, answers: list[Answer]) -> None:
+def _show(settings: Settings, servers: Any, answers: list[Answer], telling: NotifierStatus | None = None) -> None:
     console = Console(highlight=False)
     place = f"{settings.state}, namespace {settings.namespace or 'none'}"
     console.print(cell(f"state directory {place}"), soft_wrap=True)
@@ -120,5 +122,21 @@ def _show(settings: Settings, servers: Any, answers: list[Answer]) -> None:
                 console.print(cell(f"{job['name']}: last error: {job['last_error']}"), soft_wrap=True)
         for problem in answer.problems:
             console.print(cell(f"not well: {problem}", "bold red"), soft_wrap=True)
+    if telling:
+        _show_notifications(console, telling)
     if not answers:
         console.print("no job runs; `newnormal run` starts the jobs")
+
+
+def _show_notifications(console: Console, telling: NotifierStatus) -> None:
+    now = int(time.time() * 1000)
+    console.print(cell(f"notifications by process {telling.pid}, metrics at {telling.url}"), soft_wrap=True)
+    for each in telling.channels:
+        oldest = f" for {duration(now - each.oldest)}" if each.oldest is not None else ""
+        given_up = f", {each.given_up} given up" if each.given_up else ""
+        held = f"{each.waiting} waiting{oldest}, {each.suppressed} suppressed"
+        console.print(cell(f"  {each.name}: {each.sent} sent, {each.failed} failed{given_up}, {held}"), soft_wrap=True)
+        if each.failing_since is not None:
+            since = duration(now - each.failing_since)
+            text = f"  not well: {each.name} has taken no message for {since}: {each.reason}"
+            console.print(cell(text, "bold red"), soft_wrap=True)

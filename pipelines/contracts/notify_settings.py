@@ -16,6 +16,7 @@ from pipelines.contracts.setting_types import (
     Accepts,
     Confidential,
     Length,
+    ListenHost,
     TimeZone,
     WebAddress,
     Whole,
@@ -181,4 +182,6 @@ class NotifySettings(_Part):
     breakthrough: Severity = Field(
         "critical", description="incidents of this severity or a higher one are told of in quiet times too"
     )
+    host: ListenHost = Field("127.0.0.1", description="address on which `newnormal notify run` has its metrics")
+    port: Whole = Field(8900, ge=0, le=65535, description="port of these metrics; if taken, the next free one is used")
     console: WebAddress = Field(None, description="address of the console, for links in messages; empty: no links")

@@ -27,6 +27,7 @@ from pipelines.doctor.kafka.late import late
 from pipelines.doctor.kafka.reading import reading
 from pipelines.doctor.kafka.topics import topics
 from pipelines.doctor.kafka.watermarks import watermarks
+from pipelines.doctor.notify.channels import failing
 
 Check = Callable[[Context], Sequence[Finding]]
 
@@ -69,7 +70,7 @@ WITHOUT_SETTINGS: tuple[Callable[[], Sequence[Finding]], ...] = (
 )
 """Checks that can be made even where the settings are wrong."""
 
-OF_MACHINE: tuple[Check, ...] = (room.disk, room.memory, room.open_files, locks, layouts)
+OF_MACHINE: tuple[Check, ...] = (room.disk, room.memory, room.open_files, locks, layouts, failing)
 OF_KAFKA: tuple[Check, ...] = (
     topics, continuations, reading, silent, refused, late, watermarks, kafka_clock, unread_versions
 )  # fmt: skip

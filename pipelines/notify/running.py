@@ -12,8 +12,11 @@ from confluent_kafka import KafkaException
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.notify.channels.senders import check
+from pipelines.notify.figures import ChannelFigures
 from pipelines.notify.memory import Memory
+from pipelines.notify.metrics import MetricsServer
 from pipelines.notify.reader import Reader, reader_or_none
+from pipelines.notify.status import StatusFile
 from pipelines.notify.teller import Teller
 from pipelines.versions.promotion import shown_version
 from pipelines.versions.registry import Registry
@@ -35,7 +38,11 @@ class Notifier:
         version: The version whose incidents are told; ``None``: the one that readers see, also after a promotion.
 
     Raises:
-        NewnormalError: ``NOTIFY_NO_CHANNELS``, ``NOTIFY_SECRET``, ``NOTIFY_UNUSABLE``, ``VERSION_UNKNOWN``.
+        NewnormalError: ``NOTIFY_NO_CHANNELS``, ``NOTIFY_SECRET``, ``NOTIFY_UNUSABLE``, ``VERSION_UNKNOWN``,
+            ``PORT_TAKEN``.
+
+    Attributes:
+        url: Where the metrics are.
     """
 
     def __init__(self, settings: Settings, version: str | None = None) -> None:
@@ -52,6 +59,13 @@ class Notifier:
         self._reader: Reader | None = None
         self._looked = self._forgot = float("-inf")
         self._tellers = [Teller(name, settings, self._memory, self._shown) for name in names]
+        try:
+            self._metrics = MetricsServer(self._figures, settings.notify.host, settings.notify.port)
+        except NewnormalError:
+            self._memory.close()
+            raise
+        self.url = self._metrics.url
+        self._file = StatusFile(settings, self.url)
 
     def run(self, stopped: threading.Event, ready: Callable[[str], None]) -> None:
         """Reads and tells until an event is set.
@@ -64,6 +78,7 @@ class Notifier:
             teller.start()
         told = ""
         while not stopped.is_set():
+            self._file.write(self._figures())
             try:
                 self._look()
                 if self._reader is None:
@@ -87,6 +102,11 @@ class Notifier:
         if self._reader:
             self._reader.close()
         self._memory.close()
+        self._metrics.close()
+        self._file.remove()
+
+    def _figures(self) -> list[ChannelFigures]:
+        return [teller.figures() for teller in self._tellers]
 
     def _shown(self) -> tuple[str, str] | None:
         reader = self._reader

@@ -14,6 +14,7 @@ from pipelines.contracts.records import Incident
 from pipelines.contracts.settings import Settings
 from pipelines.notify.channels.senders import sender
 from pipelines.notify.channels.sending import Sender, SendError
+from pipelines.notify.figures import ChannelFigures, Tally
 from pipelines.notify.memory import Memory
 from pipelines.notify.message import Message, single, summary
 from pipelines.notify.news import News, news
@@ -53,6 +54,7 @@ class Teller(threading.Thread):
         super().__init__(name=f"notify {name}", daemon=True)
         self._channel, self._settings, self._memory, self._topic = name, settings.notify, memory, topic
         self._sender: Sender = sender(name, settings.notify)
+        self._tally = Tally(name)
         self._held: frozenset[str] = frozenset()
         self._failures, self._wrong, self._repeated = 0, dict[str, int](), float("-inf")
         self._ended = threading.Event()
@@ -70,11 +72,17 @@ class Teller(threading.Thread):
                 if self._failures:
                     log.info("the channel takes messages again", channel=self._channel)
                 self._failures = 0
+                self._tally.works()
             except NewnormalError as error:
                 pause = self._pause(error)
-            except Exception:
+            except Exception as error:
                 log.exception("a channel could not be told", channel=self._channel)
+                self._tally.failed(type(error).__name__, _now())
                 pause = _LONGEST
+
+    def figures(self) -> ChannelFigures:
+        """What was sent, what failed, and what waits."""
+        return self._tally.figures()
 
     def stop(self) -> None:
         """Ends the thread when the message that is sent now was answered."""
@@ -84,13 +92,14 @@ class Teller(threading.Thread):
         said = self._memory.said(self._channel)
         least = self._settings.channels[self._channel].severity
         there, elsewhere = self._memory.incidents(topic)
-        now = int(time.time() * 1000)
+        now = _now()
         gone = [_gone(each, version, now) for each in elsewhere if each.id in said]
         due = [found for each in [*there, *gone] if (found := news(each, said.get(each.id), least))]
         limited = self._sender.limited
         todo = Plan(tuple(due))
         if limited:
             todo = plan(due, self._settings, now, self._memory.sent(self._channel), self._held)
+        self._tally.due([each.incident.id for each in (*todo.single, *todo.together)], todo.held, now)
         channel, escape = self._settings.channels[self._channel], self._sender.escape
         for each in todo.single:
             self._send(single(each, channel, self._settings, version, escape))
@@ -104,6 +113,7 @@ class Teller(threading.Thread):
             self._repeated = time.monotonic()
 
     def _send(self, message: Message) -> None:
+        given_up = False
         try:
             self._sender.send(message)
         except SendError as error:
@@ -111,14 +121,18 @@ class Teller(threading.Thread):
             if self._wrong[message.id] < _TRIES:
                 raise
             log.error("a message is given up", channel=self._channel, id=message.id, reason=error.what)
+            given_up = True
         self._wrong.pop(message.id, None)
         said = {each.incident.id: each.said() for each in message.news}
-        self._memory.say(self._channel, said, int(time.time() * 1000), self._settings.rate)
-        log.info("told", channel=self._channel, state=message.state, id=message.id)
+        self._memory.say(self._channel, said, _now(), self._settings.rate)
+        self._tally.told(list(said), given_up)
+        if not given_up:
+            log.info("told", channel=self._channel, state=message.state, id=message.id)
 
     def _pause(self, error: NewnormalError) -> float:
         """Logs a failure; returns for how long the channel is left alone, seconds."""
         self._failures += 1
+        self._tally.failed(error.what, _now())
         longest = min(_LONGEST, _FIRST * 2.0 ** min(self._failures - 1, 10))
         pause = random.uniform(longest / 2, longest)
         if isinstance(error, SendError) and error.after is not None:
@@ -126,6 +140,10 @@ class Teller(threading.Thread):
         facts = {"again_s": round(pause, 1), "code": error.code, "reason": error.what, "where": error.where}
         log.warning("a message was not taken; it is sent again", channel=self._channel, **facts)
         return pause
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
 
 
 def _gone(incident: Incident, version: str, now: int) -> Incident:

@@ -25,6 +25,8 @@ from pipelines.cli.guard import guarded
 from pipelines.cli.main import app
 from pipelines.contracts.records import Label, Placement, Rule
 from pipelines.contracts.settings import load
+from pipelines.notify.figures import ChannelFigures
+from pipelines.notify.status import NotifierStatus
 from pipelines.runtime.processes import JobProcess
 
 HOSTILE = "[error] \x1b[2J\x07\r\u202e\x9b31m\nFORGED [/usr/sbin/cron] [red]x"
@@ -87,7 +89,9 @@ def _tail_of_anything() -> None:
 def _status() -> None:
     job = {"name": HOSTILE, "last_error": HOSTILE}
     answers = [status.Answer(JobProcess(1, 0.0, HOSTILE, (HOSTILE,)), [job], [HOSTILE])]
-    status._show(load(), (Server(HOSTILE, HOSTILE, 1, 0.0),), answers)
+    channel = ChannelFigures(HOSTILE, failing_since=0, reason=HOSTILE)
+    telling = NotifierStatus(1, 0.0, HOSTILE, (channel,))
+    status._show(load(), (Server(HOSTILE, HOSTILE, 1, 0.0),), answers, telling)
 
 
 def _services() -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -17,6 +18,8 @@ from dashboards.console import Store, create_app, serve
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from pipelines.contracts.settings import load
+from pipelines.notify.figures import ChannelFigures
+from pipelines.notify.status import StatusFile
 from pipelines.runtime.processes import announced, found
 from pipelines.runtime.status import StatusCollector
 
@@ -59,6 +62,26 @@ def test_it_shows_each_job_with_rate_lag_watermark_and_last_error_and_why_it_is_
     assert process["jobs"][1]["last_error"].startswith("Elasticsearch was gone")
     assert told["status"] == "unwell"
     assert elsewhere[0] == 3, "the jobs of another namespace are not these"
+
+
+def test_it_shows_who_is_told_of_incidents_and_who_is_not(run: Run) -> None:
+    long_ago = int(time.time() * 1000) - 3_600_000
+    night = ChannelFigures("night", 3, 7, 1, 2, 4, long_ago, long_ago, "it answered 503\x1b[2J")
+    file = StatusFile(load(), "http://127.0.0.1:8900/metrics")
+    file.write([night, ChannelFigures("mail", sent=5)])
+    code, out, _ = run("status")
+    lines = [line.strip() for line in out.splitlines()]
+    assert code == 3, "no job runs"
+    assert f"notifications by process {os.getpid()}, metrics at http://127.0.0.1:8900/metrics" in lines
+    assert "night: 3 sent, 7 failed, 1 given up, 2 waiting for 60 min, 4 suppressed" in lines
+    assert "not well: night has taken no message for 60 min: it answered 503\\u001b[2J" in lines
+    assert "mail: 5 sent, 0 failed, 0 waiting, 0 suppressed" in lines
+    told = json.loads(run("status", "--json")[1])["notifications"]
+    assert [(each["name"], each["waiting"], each["failing_since"]) for each in told["channels"]] == [
+        ("night", 2, long_ago), ("mail", 0, None),
+    ]  # fmt: skip
+    file.remove()
+    assert json.loads(run("status", "--json")[1])["notifications"] is None
 
 
 def test_a_process_that_starts_is_not_well_yet(run: Run) -> None:

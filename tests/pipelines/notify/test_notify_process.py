@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -22,6 +23,8 @@ from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
 from pipelines.contracts import topics
 from pipelines.contracts.records import Incident
+from pipelines.contracts.settings import load
+from pipelines.notify.status import notifier
 from tests.pipelines.notify.receivers import HttpReceiver, http_receiver, incident, until
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(180)]
@@ -39,9 +42,10 @@ class Site:
         (folder / "newnormal.toml").write_text(
             f'namespace = "{self.namespace}"\nstate_dir = "{folder / "state"}"\n'
             f'[kafka]\nbootstrap = "{endpoints.bootstrap}"\n'
-            '[notify]\nrate = 10000\nper = "1s"\n'
+            '[notify]\nport = 0\nrate = 10000\nper = "1s"\n'
             f'[notify.channels.hook]\nkind = "webhook"\nurl = "{receiver.url}"\n'
         )
+        self.settings = load(namespace=self.namespace, state_dir=folder / "state")
         self.producer = Producer({"bootstrap.servers": endpoints.bootstrap, "linger.ms": 0})
 
     def write(self, found: Iterable[Incident]) -> None:
@@ -55,7 +59,15 @@ class Site:
         )
         line = process.stdout.readline() if process.stdout else ""
         assert "telling hook of incidents of v1" in line, (line, process.communicate()[1] if not line else "")
+        self.metrics = line[line.index("http://") :].split()[0]
         return process
+
+    def sent(self) -> tuple[int, int]:
+        """How many messages the channel took, by the metrics and by the file that `newnormal status` reads."""
+        with urllib.request.urlopen(self.metrics) as answer:
+            line = next(line for line in answer.read().decode().splitlines() if "notify_sent_total{" in line)
+        process = notifier(self.settings)
+        return round(float(line.split()[-1])), process.channels[0].sent if process else -1
 
 
 def test_what_lasts_is_told_at_the_start_and_what_came_and_went_meanwhile_at_the_next(
@@ -66,9 +78,11 @@ def test_what_lasts_is_told_at_the_start_and_what_came_and_went_meanwhile_at_the
         site.write([incident("over"), incident("lasts"), incident("over", "resolved", revision=1)])
         process = site.start()
         until(lambda: len(receiver.got) == 1)
+        until(lambda: site.sent() == (1, 1))
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
         assert process.returncode == 0 and "Traceback" not in said
+        assert notifier(site.settings) is None
         site.write([incident("brief"), incident("brief", "resolved", revision=1)])
         process = site.start()
         until(lambda: len(receiver.got) == 2)

@@ -31,7 +31,7 @@ OTHER: dict[str, object] = {
     "kafka.retention": "1d", "archive.path": "elsewhere", "archive.every": "5m", "retention.indices": "1d",
     "retention.archive": "1d", "retention.late": "1d", "retention.every": "5m", "elasticsearch.incidents": "b",
     "incidents.score": 10.0, "incidents.series": 2, "incidents.together": "2m", "incidents.related": "5m",
-    "notify.rate": 1, "notify.per": "1m",
+    "notify.host": "::1", "notify.port": 1, "notify.rate": 1, "notify.per": "1m",
     "notify.channels": {"a": {"kind": "webhook", "url": "http://b:1"}}, "notify.quiet": "22:00-07:00",
     "notify.timezone": "Asia/Kolkata", "notify.breakthrough": "major", "notify.console": "http://b:1",
     "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",

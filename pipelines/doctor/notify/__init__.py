@@ -1,0 +1,1 @@
+"""Checks of the process that tells people of incidents."""
