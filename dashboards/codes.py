@@ -6,7 +6,6 @@ import pipelines.contracts.codes  # noqa: F401  what is beneath
 from engine.spec.errors import section
 
 file = section("Files and ports")
-file("PORT_TAKEN", "the console finds no free port, or the address is not of this machine", "`console.port`, `.host`")
 file("HOST_REFUSED", "the console was asked for by a name that it does not know", "name it in `console.hosts`")
 
 console = section("Console")

@@ -42,8 +42,13 @@ def found_codes(package: str) -> Iterator[tuple[str, str]]:
 
 
 def is_code(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a constant is where codes are given: first in an error, in a tuple, or in an argument named code."""
+    """Whether a constant is where codes are given: first in an error, in a tuple, or in an argument named code.
+
+    A value of a dict may be a code or anything else, so that it counts only if there is such a code.
+    """
     parent = parents[node]
+    if isinstance(parent, ast.Dict):
+        return node in parent.values and isinstance(node, ast.Constant) and node.value in REGISTRY
     if isinstance(parent, ast.Call):
         name = ast.unparse(parent.func).split(".")[-1]
         return (name.endswith("Error") and parent.args[:1] == [node]) or name == "Rejected"

@@ -35,6 +35,11 @@ file(
     "give labels of the machines that were judged",
 )
 file("TOPOLOGY_UNREADABLE", "a file of the topology has a wrong line or lacks a column", "correct what is named")
+file(
+    "PORT_TAKEN",
+    "a command finds no free port to answer at, or the address is not of this machine",
+    "another port or address: the message names the settings",
+)
 file("OUTPUT_NOT_WRITABLE", "a file cannot be written", "name a folder that exists and is writable")
 file("DOCS_NOT_WRITTEN", "a page of the docs cannot be written", "name a writable folder")
 
