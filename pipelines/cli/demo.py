@@ -26,6 +26,7 @@ What to try next:
   newnormal services up          starts its Kafka and Elasticsearch again; the commands below need them
   newnormal incidents list       what happened; `newnormal incidents show ID` says where it may have begun
   newnormal console              the same in a browser
+  newnormal notify test NAME     sends a test message to a channel that you have set: docs/notifications.md
   newnormal replay --as v2 --job detector --config FILE --until now
                                  what would other settings have found? `newnormal compare v1 v2` says it
   newnormal --help               everything else"""
