@@ -26,6 +26,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	$(BIN)/python -m deploy.java install
 	$(BIN)/python -m deploy.artifacts
+	$(BIN)/python -m deploy.class_archive
 	@touch $@
 
 demo: setup ## See it work: simulated machines, faults, detections (options: ARGS="...")

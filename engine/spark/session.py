@@ -16,6 +16,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from engine.spark import class_archive
+
 PRELOAD = "NEWNORMAL_PRELOAD"
 """Environment variable of the modules that `engine.spark.daemon` imports, separated by commas."""
 NEEDED = {
@@ -56,6 +58,7 @@ class StartingSpark:
         work_dir: Scratch space.
         driver_memory: Heap of the JVM.
         log: File for the output of Spark and its Python workers, which keeps it off the terminal.
+        java_options: Options of the JVM for its classes; ``None``: it uses the archive of classes, if there is one.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class StartingSpark:
         work_dir: Path,
         driver_memory: str = "2g",
         log: Path | None = None,
+        java_options: Sequence[str] | None = None,
     ) -> None:
         if java_home:
             os.environ["JAVA_HOME"] = str(java_home)
@@ -72,7 +76,8 @@ class StartingSpark:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("ARROW_NUM_THREADS", "1")
         work_dir.mkdir(parents=True, exist_ok=True)
-        self._conf, self._log = _configuration(jars, work_dir, driver_memory), log
+        options = class_archive.reading() if java_options is None else java_options
+        self._conf, self._log = _configuration(jars, work_dir, driver_memory, options), log
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._launch, daemon=True, name="spark-jvm")
         self._thread.start()
@@ -136,7 +141,9 @@ def spark_session(
     return StartingSpark(jars, java_home, work_dir, driver_memory, log).session(cores, preload)
 
 
-def _configuration(jars: Sequence[Path], work_dir: Path, driver_memory: str) -> dict[str, str]:
+def _configuration(
+    jars: Sequence[Path], work_dir: Path, driver_memory: str, java_options: Sequence[str]
+) -> dict[str, str]:
     """The settings of Spark for a session of this process."""
     conf = {
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
@@ -154,7 +161,7 @@ def _configuration(jars: Sequence[Path], work_dir: Path, driver_memory: str) -> 
         ),
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss8m",
+        "spark.driver.extraJavaOptions": " ".join(["-XX:+UseParallelGC", "-Xss8m", *java_options]),
     }
     if any(_BARE in jar.name for jar in jars):
         # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
@@ -176,21 +183,22 @@ def submitted_session() -> SparkSession:
     return session
 
 
-def end(session: SparkSession, at_once: bool = False) -> None:
+def end(session: SparkSession, at_once: bool = False, patience: float = _JVM_ENDS_SECONDS) -> None:
     """Stops Spark and waits until its JVM and Python workers are gone; a new session then gets a JVM of its own.
 
     Args:
         session: The session.
         at_once: Kills the JVM, for when it waits for a server that is away. Checkpoints survive that.
+        patience: Seconds that the JVM has to end by itself once Spark has stopped; then it is killed.
     """
     logging.disable(logging.CRITICAL)  # broken connections to a JVM that ends are expected
     try:
-        _end(session, at_once)
+        _end(session, at_once, patience)
     finally:
         logging.disable(logging.NOTSET)
 
 
-def _end(session: SparkSession, at_once: bool) -> None:
+def _end(session: SparkSession, at_once: bool, patience: float) -> None:
     gateway = SparkContext._gateway
     if not at_once:
         stopping = Thread(target=_quietly, args=(session.stop,), daemon=True)
@@ -208,7 +216,7 @@ def _end(session: SparkSession, at_once: bool) -> None:
     with suppress(OSError):
         gateway.proc.stdin.close()
     try:
-        gateway.proc.wait(_JVM_ENDS_SECONDS)
+        gateway.proc.wait(patience)
     except TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()
