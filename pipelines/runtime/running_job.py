@@ -19,7 +19,7 @@ class RunningJob:
     """One job's query and its progress.
 
     Attributes:
-        query: The query; ``None`` before the first start.
+        query: The query; ``None`` before the first start, and once the job has ended, as in a run with an end.
         restarts: The failures of the job.
         read: Offsets after its last micro-batch, or where it begins, by topic and partition; ``None`` before the start,
             empty if unknown.
@@ -75,6 +75,6 @@ class RunningJob:
         """A sentence that says what keeps the job from its work; empty if nothing does."""
         if self.restarts.waiting:
             return f"{name}: failed and will restart: {self.restarts.reason}"
-        if self.lag and now > self.moved + self.patience:
+        if self.query is not None and self.lag and now > self.moved + self.patience:
             return f"{name}: completed no micro-batch for {now - self.moved:.0f} s, {self.lag} messages wait"
         return ""
