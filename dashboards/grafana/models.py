@@ -105,6 +105,7 @@ def _panel(dashboard: Dashboard, panel: Panel, site: Site) -> Model:
         "description": panel.help,
         "datasource": {"type": "elasticsearch", "uid": source},
         "targets": [target(dashboard, panel, site, source)],
+        **({"interval": site.window} if panel.visual == "lines" else {}),  # a shorter bar would be a gap in the line
         "fieldConfig": {"defaults": _defaults(panel, site), "overrides": _overrides(panel, site)},
         "options": _options(panel),
         "transformations": _transformations(panel),

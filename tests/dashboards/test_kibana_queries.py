@@ -61,7 +61,7 @@ def test_a_panel_shows_what_the_documents_say(
         if (each.dashboard, each.panel) == (title, panel.title)
     )
     shown = asked.rows(client.search(index=asked.index, body=asked.body))
-    wanted = expected(panel, documents)
+    wanted = expected(panel, documents, short=30_000)
     assert len(wanted) > 0
     if isinstance(panel.query, Documents):
         times = [int(row["@timestamp"]) for row in shown]

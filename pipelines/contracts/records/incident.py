@@ -46,6 +46,8 @@ class Incident(Record):
     """
 
     identity: ClassVar[tuple[str, ...]] = ("id",)
+    also_found_as: ClassVar[dict[str, str]] = {"host.name": "machines.entity", "metric": "metrics.metric"}
+    """Names under which Elasticsearch also finds fields: those of novelties, so that one filter selects both."""
 
     id: str = Field(alias="event.id", description="identity: a hash of the novelty that was reported first")
     opened: Instant = Field(
