@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid5
 
+from dashboards.grafana.jobs import PURPOSE, TITLE, jobs_panels, source_variable
 from dashboards.grafana.targets import VARIABLES, column_name, measures_of, target
 from dashboards.panels import DASHBOARDS, Dashboard, Panel, Site, placed
 from dashboards.panels.query import Documents, Measure, Top
@@ -52,29 +53,40 @@ def data_sources(site: Site, url: str) -> list[Model]:
 
 def dashboards(site: Site) -> list[Model]:
     """All dashboards."""
-    return [_dashboard(each, site) for each in DASHBOARDS]
+    return [*(_dashboard(each, site) for each in DASHBOARDS), _jobs(site)]
 
 
 def _dashboard(dashboard: Dashboard, site: Site) -> Model:
-    tag = f"newnormal {site.alias}"
     panels = []
     for number, (panel, place) in enumerate(placed(dashboard), 1):
         where = {"x": place.x // 2, "y": place.y // 2, "w": place.width // 2, "h": place.height // 2}
         panels.append({"id": number, "gridPos": where, **_panel(dashboard, panel, site)})
-    links = {"type": "dashboards", "title": "Newnormal", "tags": [tag], "asDropdown": False, "icon": "external link"}
     data = dashboard.panels[0].data
+    variables = [_variable(each.field, each.title, data, site) for each in dashboard.controls]
+    return _page(site, dashboard.id, dashboard.title, dashboard.purpose, dashboard.since, variables, panels)
+
+
+def _jobs(site: Site) -> Model:
+    return _page(site, "jobs", TITLE, PURPOSE, "now-6h", [source_variable()], jobs_panels())
+
+
+def _page(
+    site: Site, identity: str, title: str, purpose: str, since: str, variables: list[Model], panels: list[Model]
+) -> Model:
+    tag = f"newnormal {site.alias}"
+    links = {"type": "dashboards", "title": "Newnormal", "tags": [tag], "asDropdown": False, "icon": "external link"}
     return {
-        "uid": uid(site, dashboard.id),
-        "title": f"[{site.alias}] {dashboard.title}",
-        "description": dashboard.purpose,
+        "uid": uid(site, identity),
+        "title": f"[{site.alias}] {title}",
+        "description": purpose,
         "tags": [tag],
         "schemaVersion": 39,
         "editable": True,
         "graphTooltip": 1,
         "refresh": "10s",
-        "time": {"from": dashboard.since, "to": "now"},
+        "time": {"from": since, "to": "now"},
         "links": [{**links, "includeVars": True, "keepTime": True, "targetBlank": False, "tooltip": "", "url": ""}],
-        "templating": {"list": [_variable(each.field, each.title, data, site) for each in dashboard.controls]},
+        "templating": {"list": variables},
         "annotations": {"list": []},
         "panels": panels,
     }

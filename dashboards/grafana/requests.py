@@ -17,7 +17,7 @@ def requests(
     when: TimeRange,
     chosen: Mapping[str, str] | None = None,
 ) -> list[Request]:
-    """The searches of all panels of all dashboards.
+    """The searches of all panels of all dashboards that ask Elasticsearch.
 
     Args:
         dashboards: JSON models.
@@ -28,9 +28,12 @@ def requests(
     known = {each["uid"]: each["jsonData"] for each in sources}
     found = []
     for dashboard in dashboards:
-        values = {each["name"]: each["allValue"] for each in dashboard["templating"]["list"]} | dict(chosen or {})
+        variables = [each for each in dashboard["templating"]["list"] if "allValue" in each]
+        values = {each["name"]: each["allValue"] for each in variables} | dict(chosen or {})
         for panel in dashboard["panels"]:
             (target,) = panel["targets"]
+            if target["datasource"]["type"] != "elasticsearch":
+                continue
             source = known[target["datasource"]["uid"]]
             bar = max(when.interval(), panel.get("interval", "0s"), key=duration_ms)
             found.append(_request(dashboard["title"], panel["title"], target, source, values, when, bar))

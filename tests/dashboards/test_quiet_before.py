@@ -30,7 +30,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import load
 from pipelines.jobs.detect.job import detector
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
-from tests.pipelines.detect.test_operator import STEP, at, features, heartbeats
+from tests.pipelines.detect.test_operator import at, features, heartbeats
 
 WINDOWS, ONSET = 420, 180
 MOST = 60
