@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dashboards.grafana import options
+
 Model = dict[str, Any]
 
 TITLE = "Jobs"
@@ -164,26 +166,24 @@ def source_variable() -> Model:
 
 
 def _number(panel: JobPanel) -> Model:
-    defaults: Model = {"unit": panel.unit, "custom": {}, "noValue": "none"}
+    defaults: Model = {"unit": panel.unit, "noValue": "none"}
     if panel.warn is not None:
         steps = [{"color": "green", "value": None}, {"color": "orange", "value": panel.warn}]
         defaults |= {"thresholds": {"mode": "absolute", "steps": steps}, "color": {"mode": "thresholds"}}
-    reduced = {"calcs": ["lastNotNull"], "fields": "", "values": False}
-    return _panel(panel, "stat", defaults, {"reduceOptions": reduced, "graphMode": "none"})
+    return _panel(panel, "stat", defaults, options.stat())
 
 
 def _lines(panel: JobPanel) -> Model:
     defaults = {"unit": panel.unit, "min": 0, "custom": {"drawStyle": "line", "spanNulls": False}}
-    legend = {"displayMode": "list", "placement": "bottom"}
-    return _panel(panel, "timeseries", defaults, {"legend": legend, "tooltip": {"mode": "multi"}})
+    return _panel(panel, "timeseries", defaults, options.time_series())
 
 
-def _panel(panel: JobPanel, kind: str, defaults: Model, options: Model) -> Model:
+def _panel(panel: JobPanel, kind: str, defaults: Model, shown: Model) -> Model:
     target = {
         "refId": "A", "datasource": SOURCE, "expr": panel.query, "legendFormat": panel.legend or "__auto",
         "editorMode": "code", "range": True, "instant": False,
     }  # fmt: skip
     return {
         "type": kind, "title": panel.title, "description": panel.help, "datasource": SOURCE, "targets": [target],
-        "fieldConfig": {"defaults": defaults, "overrides": []}, "options": options, "transformations": [],
+        "fieldConfig": {"defaults": defaults, "overrides": []}, "options": shown, "transformations": [],
     }  # fmt: skip

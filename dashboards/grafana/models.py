@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid5
 
+from dashboards.grafana import options
 from dashboards.grafana.jobs import PURPOSE, TITLE, jobs_panels, source_variable
 from dashboards.grafana.targets import VARIABLES, column_name, measures_of, target
 from dashboards.panels import DASHBOARDS, Dashboard, Panel, Site, placed
@@ -17,6 +18,10 @@ _NEWNORMAL = UUID("2a1de7a4-0c0e-5ac4-9c0b-8a7f3c1d5e60")
 _TYPES = {
     "number": "stat", "lines": "timeseries", "bars": "timeseries", "heat map": "status-history", "table": "table",
     "documents": "table",
+}  # fmt: skip
+_OPTIONS = {
+    "number": options.stat, "lines": options.time_series, "bars": options.time_series,
+    "heat map": options.status_history, "table": options.table, "documents": options.table,
 }  # fmt: skip
 _STEPS = [
     {"color": "green", "value": None},
@@ -119,14 +124,14 @@ def _panel(dashboard: Dashboard, panel: Panel, site: Site) -> Model:
         "targets": [target(dashboard, panel, site, source)],
         **({"interval": site.window} if panel.visual == "lines" else {}),  # a shorter bar would be a gap in the line
         "fieldConfig": {"defaults": _defaults(panel, site), "overrides": _overrides(panel, site)},
-        "options": _options(panel),
+        "options": _OPTIONS[panel.visual](),
         "transformations": _transformations(panel),
     }
 
 
 def _defaults(panel: Panel, site: Site) -> Model:
     measure = None if isinstance(panel.query, Documents) else panel.query.measures[0]
-    found: Model = {"unit": _unit(measure), "custom": {}}
+    found: Model = {"unit": _unit(measure)}
     if measure and measure.format == "score":
         found |= {"thresholds": {"mode": "absolute", "steps": _STEPS}, "decimals": 1, "min": 0, "max": 100}
         if panel.visual == "heat map":
@@ -163,18 +168,6 @@ def _link(panel: Panel, field: str, value: str, site: Site) -> Model:
     kept = "" if field == "host.name" else "&${machine:queryparam}"
     address = f"/d/{uid(site, panel.drill)}?var-{VARIABLES[field]}={value}{kept}&${{__url_time_range}}"
     return {"title": f"Open {panel.drill}", "url": address, "targetBlank": False}
-
-
-def _options(panel: Panel) -> Model:
-    match panel.visual:
-        case "number":
-            return {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}, "graphMode": "none"}
-        case "lines" | "bars":
-            return {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}}
-        case "heat map":
-            return {"showValue": "never", "rowHeight": 0.9, "legend": {"showLegend": False}}
-        case _:
-            return {"showHeader": True}
 
 
 def _transformations(panel: Panel) -> list[Model]:
