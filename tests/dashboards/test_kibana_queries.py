@@ -85,6 +85,22 @@ def test_what_a_control_chooses_is_all_that_its_dashboard_shows(
     assert sum(row["documents"] for row in rows) == mine.height > 0
 
 
+def test_a_machine_that_is_chosen_among_incidents_is_the_machine_of_novelties(
+    filled: tuple[Elasticsearch, Site, pl.DataFrame],
+) -> None:
+    """A click filters by `host.name`, which is in no incident: Elasticsearch finds its machines under this name."""
+    client, site, documents = filled
+    asked = list(requests(saved_objects(site), TimeRange(START, END), [{"match_phrase": {"host.name": "host-03"}}]))
+    (count,) = (each for each in asked if each.dashboard.endswith("Incidents") and each.panel == "Incidents")
+    (novel,) = (each for each in asked if each.dashboard.endswith("Machine") and each.panel == "News by kind")
+    of = pl.col("machines.entity").list.contains("host-03") & (pl.col("incident.state") != "merged")
+    wanted = documents.filter(pl.col("version") == "incidents").filter(of).height
+    ((shown,),) = (row.values() for row in count.rows(client.search(index=count.index, body=count.body)))
+    assert shown == wanted > 0
+    rows = novel.rows(client.search(index=novel.index, body=novel.body))
+    assert sum(row["documents"] for row in rows) > 0
+
+
 def _table(rows: list[dict[str, Any]], panel: Panel) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     """Values of the measures by the keys of the buckets, without buckets in which there is nothing."""
     assert not isinstance(panel.query, Documents)
