@@ -12,6 +12,8 @@ from pipelines.contracts.explanations import explain
 from pipelines.contracts.records.novelty import NoveltyKind
 
 _BEFORE, _AFTER = 90, 30  # windows shown around a novelty
+_QUIET = 60  # windows shown before its onset
+_LONG = 1_000  # windows: an onset that is longer ago is not shown
 _LAST = 4_102_444_800_000  # 2100
 _LONGEST = 3_660 * 86_400_000  # ten years
 
@@ -47,7 +49,10 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
             raise HTTPException(404, "there is no such novelty")
         end, place = found["@timestamp"], (found["host.name"], found["metric"])
         width = max(1, end - found["window_start"], store.pace(*place, end))
-        span = max(0, end - _BEFORE * width * zoom), min(_LAST, end + _AFTER * width * zoom)
+        start = end - _BEFORE * width * zoom
+        if end - _LONG * width < (onset := found.get("since") or end):
+            start = min(start, onset - (_QUIET + 1) * width)
+        span = max(0, start), min(_LAST, end + _AFTER * width * zoom)
         points = store.series(*place, *span)
         explanation = explain(found, zone)
         shown = {"novelty": found, "explanation": explanation, "span": span, "series": points, "zone": zone}

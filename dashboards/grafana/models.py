@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid5
 
+from dashboards.grafana import options
+from dashboards.grafana.jobs import PURPOSE, TITLE, jobs_panels, source_variable
 from dashboards.grafana.targets import VARIABLES, column_name, measures_of, target
 from dashboards.panels import DASHBOARDS, Dashboard, Panel, Site, placed
 from dashboards.panels.query import Documents, Measure, Top
@@ -16,6 +18,10 @@ _NEWNORMAL = UUID("2a1de7a4-0c0e-5ac4-9c0b-8a7f3c1d5e60")
 _TYPES = {
     "number": "stat", "lines": "timeseries", "bars": "timeseries", "heat map": "status-history", "table": "table",
     "documents": "table",
+}  # fmt: skip
+_OPTIONS = {
+    "number": options.stat, "lines": options.time_series, "bars": options.time_series,
+    "heat map": options.status_history, "table": options.table, "documents": options.table,
 }  # fmt: skip
 _STEPS = [
     {"color": "green", "value": None},
@@ -52,29 +58,40 @@ def data_sources(site: Site, url: str) -> list[Model]:
 
 def dashboards(site: Site) -> list[Model]:
     """All dashboards."""
-    return [_dashboard(each, site) for each in DASHBOARDS]
+    return [*(_dashboard(each, site) for each in DASHBOARDS), _jobs(site)]
 
 
 def _dashboard(dashboard: Dashboard, site: Site) -> Model:
-    tag = f"newnormal {site.alias}"
     panels = []
     for number, (panel, place) in enumerate(placed(dashboard), 1):
         where = {"x": place.x // 2, "y": place.y // 2, "w": place.width // 2, "h": place.height // 2}
         panels.append({"id": number, "gridPos": where, **_panel(dashboard, panel, site)})
-    links = {"type": "dashboards", "title": "Newnormal", "tags": [tag], "asDropdown": False, "icon": "external link"}
     data = dashboard.panels[0].data
+    variables = [_variable(each.field, each.title, data, site) for each in dashboard.controls]
+    return _page(site, dashboard.id, dashboard.title, dashboard.purpose, dashboard.since, variables, panels)
+
+
+def _jobs(site: Site) -> Model:
+    return _page(site, "jobs", TITLE, PURPOSE, "now-6h", [source_variable()], jobs_panels())
+
+
+def _page(
+    site: Site, identity: str, title: str, purpose: str, since: str, variables: list[Model], panels: list[Model]
+) -> Model:
+    tag = f"newnormal {site.alias}"
+    links = {"type": "dashboards", "title": "Newnormal", "tags": [tag], "asDropdown": False, "icon": "external link"}
     return {
-        "uid": uid(site, dashboard.id),
-        "title": f"[{site.alias}] {dashboard.title}",
-        "description": dashboard.purpose,
+        "uid": uid(site, identity),
+        "title": f"[{site.alias}] {title}",
+        "description": purpose,
         "tags": [tag],
         "schemaVersion": 39,
         "editable": True,
         "graphTooltip": 1,
         "refresh": "10s",
-        "time": {"from": dashboard.since, "to": "now"},
+        "time": {"from": since, "to": "now"},
         "links": [{**links, "includeVars": True, "keepTime": True, "targetBlank": False, "tooltip": "", "url": ""}],
-        "templating": {"list": [_variable(each.field, each.title, data, site) for each in dashboard.controls]},
+        "templating": {"list": variables},
         "annotations": {"list": []},
         "panels": panels,
     }
@@ -105,15 +122,16 @@ def _panel(dashboard: Dashboard, panel: Panel, site: Site) -> Model:
         "description": panel.help,
         "datasource": {"type": "elasticsearch", "uid": source},
         "targets": [target(dashboard, panel, site, source)],
+        **({"interval": site.window} if panel.visual == "lines" else {}),  # a shorter bar would be a gap in the line
         "fieldConfig": {"defaults": _defaults(panel, site), "overrides": _overrides(panel, site)},
-        "options": _options(panel),
+        "options": _OPTIONS[panel.visual](),
         "transformations": _transformations(panel),
     }
 
 
 def _defaults(panel: Panel, site: Site) -> Model:
     measure = None if isinstance(panel.query, Documents) else panel.query.measures[0]
-    found: Model = {"unit": _unit(measure), "custom": {}}
+    found: Model = {"unit": _unit(measure)}
     if measure and measure.format == "score":
         found |= {"thresholds": {"mode": "absolute", "steps": _STEPS}, "decimals": 1, "min": 0, "max": 100}
         if panel.visual == "heat map":
@@ -150,18 +168,6 @@ def _link(panel: Panel, field: str, value: str, site: Site) -> Model:
     kept = "" if field == "host.name" else "&${machine:queryparam}"
     address = f"/d/{uid(site, panel.drill)}?var-{VARIABLES[field]}={value}{kept}&${{__url_time_range}}"
     return {"title": f"Open {panel.drill}", "url": address, "targetBlank": False}
-
-
-def _options(panel: Panel) -> Model:
-    match panel.visual:
-        case "number":
-            return {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}, "graphMode": "none"}
-        case "lines" | "bars":
-            return {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}}
-        case "heat map":
-            return {"showValue": "never", "rowHeight": 0.9, "legend": {"showLegend": False}}
-        case _:
-            return {"showHeader": True}
 
 
 def _transformations(panel: Panel) -> list[Model]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboards.panels.answer import Request, TimeRange
+from engine.spec.duration import duration_ms
 
 _DIRECT = {"max": "max", "min": "min", "avg": "avg", "cardinality": "cardinality"}
 
@@ -16,7 +17,7 @@ def requests(
     when: TimeRange,
     chosen: Mapping[str, str] | None = None,
 ) -> list[Request]:
-    """The searches of all panels of all dashboards.
+    """The searches of all panels of all dashboards that ask Elasticsearch.
 
     Args:
         dashboards: JSON models.
@@ -27,11 +28,15 @@ def requests(
     known = {each["uid"]: each["jsonData"] for each in sources}
     found = []
     for dashboard in dashboards:
-        values = {each["name"]: each["allValue"] for each in dashboard["templating"]["list"]} | dict(chosen or {})
+        variables = [each for each in dashboard["templating"]["list"] if "allValue" in each]
+        values = {each["name"]: each["allValue"] for each in variables} | dict(chosen or {})
         for panel in dashboard["panels"]:
             (target,) = panel["targets"]
+            if target["datasource"]["type"] != "elasticsearch":
+                continue
             source = known[target["datasource"]["uid"]]
-            found.append(_request(dashboard["title"], panel["title"], target, source, values, when))
+            bar = max(when.interval(), panel.get("interval", "0s"), key=duration_ms)
+            found.append(_request(dashboard["title"], panel["title"], target, source, values, when, bar))
     return found
 
 
@@ -42,6 +47,7 @@ def _request(
     source: Mapping[str, str],
     values: Mapping[str, str],
     when: TimeRange,
+    bar: str,
 ) -> Request:
     query = target["query"]
     for name, value in values.items():
@@ -61,7 +67,7 @@ def _request(
         by = bucket["settings"].get("orderBy")
         beside = {by: inner[by]} if by in inner else {}
         below = aggregations | beside
-        aggregations = {bucket["id"]: _bucket(bucket, when) | ({"aggs": below} if below else {})}
+        aggregations = {bucket["id"]: _bucket(bucket, when, bar) | ({"aggs": below} if below else {})}
     for bucket in target["bucketAggs"]:
         titles[bucket["id"]] = bucket.get("field", "filter")
     names = {id if id in inner else "": id for id in metrics}
@@ -79,14 +85,14 @@ def _metric(metric: dict[str, Any]) -> dict[str, Any]:
     return {_DIRECT[metric["type"]]: {"field": metric["field"]}}
 
 
-def _bucket(bucket: dict[str, Any], when: TimeRange) -> dict[str, Any]:
+def _bucket(bucket: dict[str, Any], when: TimeRange, bar: str) -> dict[str, Any]:
     settings = bucket["settings"]
     match bucket["type"]:
         case "date_histogram":
             bounds = {"min": when.start, "max": when.end}
             return {
                 "date_histogram": {
-                    "field": bucket["field"], "fixed_interval": when.interval(), "extended_bounds": bounds,
+                    "field": bucket["field"], "fixed_interval": bar, "extended_bounds": bounds,
                     "min_doc_count": int(settings["min_doc_count"]), "format": "epoch_millis",
                 }
             }  # fmt: skip

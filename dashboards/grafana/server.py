@@ -1,7 +1,6 @@
 """Grafana over HTTP: its version, folders, data sources and dashboards.
 
-The requests are those of grafana-client, which is not used: it brings a fork of urllib3 that takes the place of the
-real one in the whole environment, also for the client of Elasticsearch.
+The requests are those of grafana-client, which is not used (docs/decisions/0018-grafana-over-httpx.md).
 """
 
 from __future__ import annotations

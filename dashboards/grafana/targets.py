@@ -26,7 +26,6 @@ _NAMES = {
 
 VARIABLES = {
     "host.name": "machine", "metric": "metric", "kind": "kind", "severity": "severity", "incident.state": "state",
-    "machines.entity": "machine",
 }  # fmt: skip
 """The dashboard variable of each field that a reader can choose."""
 

@@ -17,16 +17,18 @@ _OPERATIONS = {
 _DECIMALS = {"whole": 0, "score": 1, "value": 2}
 
 
-def bucket_column(bucket: Bucket, types: dict[str, str], ordered_by: str | None) -> Column:
+def bucket_column(bucket: Bucket, types: dict[str, str], ordered_by: str | None, window: str) -> Column:
     """The column of a bucket.
 
     Args:
         bucket: The bucket; versions must have become groups.
         types: Elasticsearch types by field.
         ordered_by: Id of the column of the measure by which a `Top` is ordered.
+        window: Distance of the windows, as Kibana writes it.
     """
     match bucket:
-        case Over(field):
+        case Over(field, each_window):
+            length = window if each_window else "auto"
             return {
                 "label": field,
                 "dataType": "date",
@@ -34,7 +36,11 @@ def bucket_column(bucket: Bucket, types: dict[str, str], ordered_by: str | None)
                 "sourceField": field,
                 "isBucketed": True,
                 "scale": "interval",
-                "params": {"interval": "auto", "includeEmptyRows": True, "dropPartials": False},
+                "params": {
+                    "interval": length,
+                    "includeEmptyRows": True,
+                    "dropPartials": False,
+                },
             }
         case Top():
             return _terms(bucket, types, ordered_by)

@@ -9,6 +9,7 @@ from dashboards.kibana.columns import bucket_column, measure_column
 from dashboards.kibana.identity import Identity
 from dashboards.kibana.kql import kql
 from dashboards.kibana.visualizations import type_of, visualization
+from dashboards.panels.catalogue import DASHBOARDS, same_fields
 from dashboards.panels.panel import Dashboard, Panel, Place
 from dashboards.panels.query import Documents, Over, Summary, Top, Versions
 from dashboards.panels.site import field_types
@@ -27,7 +28,7 @@ def panel_object(
         kind, attributes, inner = "search", _list(panel, panel.query, view), {**view, "name": _LIST_INDEX}
     else:
         kind, attributes, inner = "lens", *_lens(dashboard, panel, panel.query, view, ids)
-    drills, targets = _drills(me, panel, ids)
+    drills, targets = _drills(me, dashboard, panel, ids)
     config = {"attributes": attributes, "description": panel.help, "enhancements": drills}
     where = {"x": place.x, "y": place.y, "w": place.width, "h": place.height, "i": me}
     entry = {"type": kind, "title": panel.title, "panelIndex": me, "gridData": where, "embeddableConfig": config}
@@ -47,7 +48,7 @@ def _lens(
     for number, bucket in enumerate(query.buckets):
         shown = ids.site.groups(bucket.title) if isinstance(bucket, Versions) else bucket
         by = order[shown.by] if isinstance(shown, Top) and shown.by is not None else None
-        buckets[ids.of("bucket", dashboard.id, panel.id, number)] = bucket_column(shown, types, by)
+        buckets[ids.of("bucket", dashboard.id, panel.id, number)] = bucket_column(shown, types, by, ids.site.window)
     outermost = [id for id, bucket in zip(buckets, query.buckets, strict=True) if not isinstance(bucket, Over)]
     reference = {**view, "name": f"indexpattern-datasource-layer-{layer}"}
     form = {
@@ -92,11 +93,12 @@ def _list(panel: Panel, query: Documents, view: Reference) -> dict[str, Any]:
     }
 
 
-def _drills(me: str, panel: Panel, ids: Identity) -> tuple[dict[str, Any], list[Reference]]:
+def _drills(me: str, dashboard: Dashboard, panel: Panel, ids: Identity) -> tuple[dict[str, Any], list[Reference]]:
     if not panel.drill:
         return {}, []
     event = ids.of("drill", me)
-    config = {"useCurrentFilters": True, "useCurrentDateRange": True, "openInNewTab": False}
+    kept = same_fields(dashboard, next(each for each in DASHBOARDS if each.id == panel.drill))
+    config = {"useCurrentFilters": kept, "useCurrentDateRange": True, "openInNewTab": False}
     action = {"factoryId": "DASHBOARD_TO_DASHBOARD_DRILLDOWN", "name": f"Open {panel.drill}", "config": config}
     name = f"{me}:drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:{event}:dashboardId"
     events = [{"eventId": event, "triggers": ["FILTER_TRIGGER"], "action": action}]

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dashboards.kibana.intervals import interval
 from dashboards.kibana.kql_requests import filters
 from dashboards.panels.answer import Request, TimeRange
 
@@ -75,7 +76,11 @@ def _bucket(column: dict[str, Any], columns: dict[str, Any], when: TimeRange) ->
     params = column["params"]
     match column["operationType"]:
         case "date_histogram":
-            found = {"field": column["sourceField"], "fixed_interval": when.interval(), "time_zone": "UTC"}
+            found = {
+                "field": column["sourceField"],
+                "fixed_interval": interval(params["interval"], when),
+                "time_zone": "UTC",
+            }
             bounds = {"min": when.start, "max": when.end}
             empty = (
                 {"min_doc_count": 0, "extended_bounds": bounds} if params["includeEmptyRows"] else {"min_doc_count": 1}

@@ -9,6 +9,7 @@ from typing import Any
 from dashboards.kibana.identity import DEFAULT_SPACE, Identity
 from dashboards.kibana.panels import Reference, panel_object
 from dashboards.panels import DASHBOARDS, Dashboard, Site, placed
+from dashboards.panels.catalogue import same_fields
 from dashboards.panels.site import ALL_DATA, Data, field_types
 
 SavedObject = dict[str, Any]
@@ -108,11 +109,12 @@ def _controls(dashboard: Dashboard, ids: Identity) -> tuple[dict[str, Any], list
 
 
 def _links(dashboard: Dashboard, ids: Identity) -> tuple[dict[str, Any], list[Reference]]:
-    """The line of links to the other dashboards, which keeps the time range and what is chosen."""
+    """The line of links to the other dashboards: they keep the time range, and what is chosen if it exists there."""
     me = ids.of("links", dashboard.id)
     links, references = [], []
-    options = {"openInNewTab": False, "useCurrentDateRange": True, "useCurrentFilters": True}
     for order, other in enumerate(DASHBOARDS):
+        kept = same_fields(dashboard, other)
+        options = {"openInNewTab": False, "useCurrentDateRange": True, "useCurrentFilters": kept}
         link = ids.of("link", dashboard.id, other.id)
         name = f"link_{link}_dashboard"
         links.append(

@@ -8,3 +8,11 @@ from dashboards.panels.panel import Dashboard
 from dashboards.panels.upkeep import HEALTH, VERSIONS
 
 DASHBOARDS: tuple[Dashboard, ...] = (OVERVIEW, INCIDENTS, MACHINE_PAGE, SERIES_PAGE, LOGS_PAGE, HEALTH, VERSIONS)
+
+
+def same_fields(one: Dashboard, other: Dashboard) -> bool:
+    """Whether what a reader has chosen on one dashboard can be chosen on another: their documents are alike.
+
+    A severity that was chosen among incidents would leave the dashboards of novelties empty.
+    """
+    return (one.panels[0].data == "incidents") == (other.panels[0].data == "incidents")

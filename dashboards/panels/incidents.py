@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dashboards.panels.common import MACHINE
 from dashboards.panels.panel import Control, Dashboard, Panel
 from dashboards.panels.query import Among, Documents, Measure, Over, Summary, Top
 
@@ -47,13 +48,26 @@ INCIDENTS = Dashboard(
             "documents", 48, 16, "incidents",
         ),
         Panel(
+            "open-machines", "Machines of open incidents", "The machines of the open incidents with what happened in "
+            "words; a click on a machine opens it for this time range.",
+            Summary(
+                (
+                    _WORST, Measure("newest", "severity", "severity", "text"),
+                    Measure("newest", "incident.state", "state", "text"),
+                    Measure("newest", "message", "what", "text"), _LAST,
+                ),
+                (Top("host.name", 50, title="machine"),), (_OPEN,),
+            ),
+            "table", 48, 14, "incidents", drill="machine",
+        ),
+        Panel(
             "severities", "Incidents by severity", "How many incidents were first reported when, by severity.",
             Summary((_COUNT,), (Over(), Top("severity", 4, title="severity")), (_OWN,)), "bars", 24, data="incidents",
         ),
         Panel(
-            "machines", "Affected machines", "The machines that are in most incidents.",
-            Summary((_COUNT, _WORST, _LAST), (Top("machines.entity", 20, title="machine"),), (_OWN,)), "table", 24,
-            data="incidents",
+            "machines", "Affected machines", "The machines that are in most incidents; a click opens the machine.",
+            Summary((_COUNT, _WORST, _LAST), (Top("host.name", 20, title="machine"),), (_OWN,)), "table", 24,
+            data="incidents", drill="machine",
         ),
         Panel(
             "candidates", "Where incidents may have begun", "The machines that are most often named as a first cause.",
@@ -61,9 +75,10 @@ INCIDENTS = Dashboard(
             data="incidents",
         ),
         Panel(
-            "metrics", "Affected metrics", "The metrics that are in most incidents.",
-            Summary((_COUNT, _WORST), (Top("metrics.metric", 20, title="metric"),), (_OWN,)), "table", 24,
-            data="incidents",
+            "metrics", "Affected metrics", "The metrics that are in most incidents; a click opens *Series*, where "
+            "a machine can be chosen.",
+            Summary((_COUNT, _WORST), (Top("metric", 20, title="metric"),), (_OWN,)), "table", 24,
+            data="incidents", drill="series",
         ),
         Panel(
             "past", "Resolved incidents", "The newest resolved incidents, and what operators remarked.",
@@ -77,6 +92,6 @@ INCIDENTS = Dashboard(
             "documents", 48, 14, "incidents",
         ),
     ),
-    (Control("severity", "Severity"), Control("incident.state", "State"), Control("machines.entity", "Machine")),
+    (Control("severity", "Severity"), Control("incident.state", "State"), MACHINE),
     "now-24h",
 )  # fmt: skip

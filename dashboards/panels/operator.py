@@ -127,8 +127,9 @@ SERIES_PAGE = Dashboard(
     "What did one series look like before, during and after?",
     (
         Panel(
-            "band", "Value and band", "The value, the value expected, and the band in which it was expected; averages "
-            "where an interval has several windows. Choose one machine and one metric above.",
+            "band", "Value and band", "The value, the value expected, and the band in which it was expected, window by "
+            "window; averages of some windows in a time range of 50 minutes or more. Choose one machine and one metric "
+            "above.",
             Summary(
                 (
                     Measure("average", "actual", "actual", "value", "#1f77b4"),
@@ -136,13 +137,13 @@ SERIES_PAGE = Dashboard(
                     Measure("average", "lower", "lower", "value", "#c7c7c7"),
                     Measure("average", "upper", "upper", "value", "#c7c7c7"),
                 ),
-                (Over(),), (Present("actual"),),
+                (Over(each_window=True),), (Present("actual"),),
             ),
             "lines", 48, 18,
         ),
         Panel(
             "score", "Score", "The highest score of each interval; from detector.threshold on, a window is an anomaly.",
-            Summary((Measure("max", "record_score", "score", "score"),), (Over(),)), "lines", 24,
+            Summary((Measure("max", "record_score", "score", "score"),), (Over(each_window=True),)), "lines", 24,
         ),
         Panel(
             "kinds", "Verdicts by kind", "How many windows were judged, by kind of the verdict.",
@@ -155,7 +156,7 @@ SERIES_PAGE = Dashboard(
         ),
     ),
     (MACHINE, METRIC),
-    "now-1h",
+    "now-45m",  # Kibana draws each window of 10 s in less than 50 minutes only
 )  # fmt: skip
 
 LOGS_PAGE = Dashboard(

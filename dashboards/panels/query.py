@@ -45,9 +45,15 @@ Condition = Among | Present | AtLeast | InIndices
 
 @dataclass(frozen=True)
 class Over:
-    """One bucket for each interval of time; the reader's time range decides how long an interval is."""
+    """One bucket for each interval of time; the reader's time range decides how long an interval is.
+
+    Args:
+        field: The field with the time.
+        each_window: Whether every window has a bucket of its own, as long as the time range is short enough for it.
+    """
 
     field: str = "@timestamp"
+    each_window: bool = False
 
 
 @dataclass(frozen=True)

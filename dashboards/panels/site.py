@@ -26,11 +26,13 @@ class Site:
         alias: The alias through which novelties are read, with the namespace before it.
         versions: The versions of the chain that are compared.
         incidents: The alias through which incidents are read, with the namespace before it.
+        window: Distance of the windows that are judged, as a duration of one unit such as ``10s``.
     """
 
     alias: str = "novelties"
     versions: tuple[str, ...] = (FIRST, "v2")
     incidents: str = "incidents"
+    window: str = "10s"
 
     def indices(self, data: Data) -> str:
         """The alias or the pattern of the indices of some data."""
@@ -61,7 +63,9 @@ class Site:
 @cache
 def field_types(data: Data) -> Mapping[str, str]:
     """The Elasticsearch type of each field of some data, by its dotted name; fields of open objects are left out."""
-    return dict(_flat(mapping(Incident if data == "incidents" else Novelty)["properties"], ""))
+    record = Incident if data == "incidents" else Novelty
+    found = dict(_flat(mapping(record)["properties"], ""))
+    return found | {name: found[path] for name, path in getattr(record, "also_found_as", {}).items()}
 
 
 def _flat(properties: Mapping[str, dict[str, object]], prefix: str) -> list[tuple[str, str]]:

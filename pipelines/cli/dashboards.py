@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -20,6 +20,9 @@ from pipelines.cli.options import Namespace, StateDir
 from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
+
+if TYPE_CHECKING:
+    from dashboards.panels import Site
 
 app = typer.Typer(help="Dashboards for Kibana and Grafana.", no_args_is_help=True, rich_markup_mode="rich")
 
@@ -66,10 +69,9 @@ def export(
     """
     from dashboards.grafana.models import dashboards, data_sources  # noqa: PLC0415  only where it is needed
     from dashboards.kibana.saved_objects import ndjson, saved_objects  # noqa: PLC0415
-    from dashboards.panels import Site  # noqa: PLC0415
 
     settings = load(namespace=namespace, state_dir=state_dir)
-    site = Site(settings.alias, _names(versions), settings.incident_alias)
+    site = _site(settings, versions)
     objects = saved_objects(site, space)
     file = out / "kibana.ndjson"
     file.write_text(ndjson(objects), encoding="utf-8")
@@ -169,9 +171,8 @@ def _kibana(
     from dashboards.kibana import installation  # noqa: PLC0415
     from dashboards.kibana.saved_objects import saved_objects  # noqa: PLC0415
     from dashboards.kibana.server import Kibana  # noqa: PLC0415
-    from dashboards.panels import Site  # noqa: PLC0415
 
-    objects = saved_objects(Site(settings.alias, _names(versions), settings.incident_alias), space)
+    objects = saved_objects(_site(settings, versions), space)
     headers = authorization("KIBANA_CREDENTIALS", credentials, "ApiKey")
     with closing(Kibana(url, space, headers)) as server:
         version = server.check()
@@ -194,9 +195,8 @@ def _grafana(
     from dashboards.credentials import authorization  # noqa: PLC0415
     from dashboards.grafana import installation  # noqa: PLC0415
     from dashboards.grafana.server import Grafana as Server  # noqa: PLC0415
-    from dashboards.panels import Site  # noqa: PLC0415
 
-    site = Site(settings.alias, _names(versions), settings.incident_alias)
+    site = _site(settings, versions)
     headers = authorization("GRAFANA_CREDENTIALS", credentials, "Bearer")
     with closing(Server(url, headers)) as server:
         version = server.check()
@@ -225,17 +225,25 @@ def _try(settings: Settings, since: str, versions: str) -> None:
     """Shows how many rows each panel has in an Elasticsearch."""
     from dashboards.kibana.requests import requests  # noqa: PLC0415
     from dashboards.kibana.saved_objects import saved_objects  # noqa: PLC0415
-    from dashboards.panels import Site  # noqa: PLC0415
     from dashboards.panels.answer import TimeRange  # noqa: PLC0415
     from dashboards.panels.trial import tried  # noqa: PLC0415
 
     now = int(time.time() * 1000)
     when = TimeRange(now - duration_ms(since), now)
-    objects = saved_objects(Site(settings.alias, _names(versions), settings.incident_alias))
+    objects = saved_objects(_site(settings, versions))
     table = Table("dashboard", "panel", "rows")
     for trial in tried(settings.elasticsearch.url or "", requests(objects, when)):
         table.add_row(cell(trial.dashboard), cell(trial.panel), cell(trial.rows, "" if trial.rows else "yellow"))
     Console().print(table)
+
+
+def _site(settings: Settings, versions: str) -> Site:
+    """The installation that settings describe."""
+    from dashboards.panels import Site  # noqa: PLC0415  only where it is needed
+
+    step = duration_ms(settings.window.every or settings.window.size)
+    window = f"{step}ms" if step % 1000 else f"{step // 1000}s"
+    return Site(settings.alias, _names(versions), settings.incident_alias, window)
 
 
 def _names(versions: str) -> tuple[str, ...]:

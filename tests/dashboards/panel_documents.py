@@ -110,30 +110,39 @@ def frame(novelties: list[Novelty], version: str) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def expected(panel: Panel, documents: pl.DataFrame) -> list[dict[str, Any]]:
-    """The rows that a panel must show: for a summary those of buckets that hold something."""
+def expected(panel: Panel, documents: pl.DataFrame, short: int = MINUTE) -> list[dict[str, Any]]:
+    """The rows that a panel must show: for a summary those of buckets that hold something.
+
+    Args:
+        panel: The panel.
+        documents: All documents.
+        short: Length of a bar where each window should have its own.
+    """
     field = "event.ingested" if panel.data == "written" else "@timestamp"
     found = documents.filter(pl.col(field).is_between(START, END), *map(_true, panel.query.where))
     mine = {"versions": ("v1", "v2"), "incidents": ("incidents",)}.get(panel.data, ("v1",))
     found = found.filter(pl.col("version").is_in(mine))
+    if panel.data == "incidents":  # under these names they are found, too
+        found = found.drop("host.name", "metric").rename({"machines.entity": "host.name", "metrics.metric": "metric"})
     if isinstance(panel.query, Documents):
         return found.sort("@timestamp", descending=True).select("@timestamp", *panel.query.columns[1:]).to_dicts()
     buckets = sorted(panel.query.buckets, key=lambda bucket: isinstance(bucket, Over))
-    return list(_rows(panel.query, buckets, found, {}))
+    return list(_rows(panel.query, buckets, found, {}, short))
 
 
-def _rows(query: Summary, buckets: list[Bucket], found: pl.DataFrame, row: dict[str, Any]) -> Any:
+def _rows(query: Summary, buckets: list[Bucket], found: pl.DataFrame, row: dict[str, Any], short: int) -> Any:
     if not buckets:
         yield row | {each.title: _value(each, found) for each in query.measures}
         return
     first, rest = buckets[0], buckets[1:]
-    for title, key, part in _parts(first, query, found):
-        yield from _rows(query, rest, part, {**row, title: key})
+    for title, key, part in _parts(first, query, found, short):
+        yield from _rows(query, rest, part, {**row, title: key}, short)
 
 
-def _parts(bucket: Bucket, query: Summary, found: pl.DataFrame) -> Any:
+def _parts(bucket: Bucket, query: Summary, found: pl.DataFrame, short: int) -> Any:
     if isinstance(bucket, Over):
-        at = pl.col(bucket.field) // MINUTE * MINUTE
+        length = short if bucket.each_window else MINUTE
+        at = pl.col(bucket.field) // length * length
         for (key,), part in found.group_by(at, maintain_order=True):
             yield bucket.field, key, part
     elif isinstance(bucket, Versions):

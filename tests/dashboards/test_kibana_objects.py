@@ -83,6 +83,42 @@ def test_a_click_on_a_machine_of_the_overview_opens_the_machine_with_its_filter(
     assert targets == {machine["id"]}
 
 
+@pytest.mark.parametrize(
+    ("panel", "opened"),
+    [
+        ("Machines of open incidents", "Machine"),
+        ("Affected machines", "Machine"),
+        ("Affected metrics", "Series"),
+    ],
+)
+def test_a_click_in_a_table_of_incidents_opens_the_machine_or_the_metric_and_keeps_the_time_only(
+    panel: str, opened: str
+) -> None:
+    """A chosen severity would stay as a filter, and no novelty has a severity: all panels would be empty."""
+    boards = {each["attributes"]["title"].split("] ")[1]: each for each in BOARDS}
+    incidents = boards["Incidents"]
+    panels = {each.get("title"): each for each in json.loads(incidents["attributes"]["panelsJSON"])}
+    (event,) = panels[panel]["embeddableConfig"]["enhancements"]["dynamicActions"]["events"]
+    config = {"useCurrentFilters": False, "useCurrentDateRange": True, "openInNewTab": False}
+    assert event["action"]["config"] == config and event["triggers"] == ["FILTER_TRIGGER"]
+    targets = {each["id"] for each in incidents["references"] if event["eventId"] in each["name"]}
+    assert targets == {boards[opened]["id"]}
+    (layer,) = panels[panel]["embeddableConfig"]["attributes"]["state"]["datasourceStates"]["formBased"][
+        "layers"
+    ].values()
+    (clicked,) = (each["sourceField"] for each in layer["columns"].values() if each["isBucketed"])
+    assert clicked == {"Machine": "host.name", "Series": "metric"}[opened]
+
+
+def test_links_keep_what_is_chosen_where_the_other_dashboard_can_show_it() -> None:
+    for board in BOARDS:
+        links = json.loads(board["attributes"]["panelsJSON"])[0]["embeddableConfig"]["attributes"]["links"]
+        kept = {each["label"] for each in links if each["options"]["useCurrentFilters"]}
+        mine = board["attributes"]["title"].split("] ")[1]
+        others = {each.title for each in DASHBOARDS} - {"Incidents"}
+        assert kept == ({"Incidents"} if mine == "Incidents" else others)
+
+
 def test_each_dashboard_links_to_all() -> None:
     for board in BOARDS:
         links = json.loads(board["attributes"]["panelsJSON"])[0]["embeddableConfig"]["attributes"]["links"]

@@ -61,7 +61,7 @@ def test_a_panel_shows_what_the_documents_say(
         if (each.dashboard, each.panel) == (title, panel.title)
     )
     shown = asked.rows(client.search(index=asked.index, body=asked.body))
-    wanted = expected(panel, documents)
+    wanted = expected(panel, documents, short=30_000)
     assert len(wanted) > 0
     if isinstance(panel.query, Documents):
         times = [int(row["@timestamp"]) for row in shown]
@@ -83,6 +83,22 @@ def test_what_a_control_chooses_is_all_that_its_dashboard_shows(
     rows = judged.rows(client.search(index=judged.index, body=judged.body))
     mine = documents.filter(pl.col("host.name") == "host-03", pl.col("metric") == "cpu.user", pl.col("version") == "v1")
     assert sum(row["documents"] for row in rows) == mine.height > 0
+
+
+def test_a_machine_that_is_chosen_among_incidents_is_the_machine_of_novelties(
+    filled: tuple[Elasticsearch, Site, pl.DataFrame],
+) -> None:
+    """A click filters by `host.name`, which is in no incident: Elasticsearch finds its machines under this name."""
+    client, site, documents = filled
+    asked = list(requests(saved_objects(site), TimeRange(START, END), [{"match_phrase": {"host.name": "host-03"}}]))
+    (count,) = (each for each in asked if each.dashboard.endswith("Incidents") and each.panel == "Incidents")
+    (novel,) = (each for each in asked if each.dashboard.endswith("Machine") and each.panel == "News by kind")
+    of = pl.col("machines.entity").list.contains("host-03") & (pl.col("incident.state") != "merged")
+    wanted = documents.filter(pl.col("version") == "incidents").filter(of).height
+    ((shown,),) = (row.values() for row in count.rows(client.search(index=count.index, body=count.body)))
+    assert shown == wanted > 0
+    rows = novel.rows(client.search(index=novel.index, body=novel.body))
+    assert sum(row["documents"] for row in rows) > 0
 
 
 def _table(rows: list[dict[str, Any]], panel: Panel) -> dict[tuple[Any, ...], tuple[Any, ...]]:

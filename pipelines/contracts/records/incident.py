@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -46,6 +47,8 @@ class Incident(Record):
     """
 
     identity: ClassVar[tuple[str, ...]] = ("id",)
+    also_found_as: ClassVar[Mapping[str, str]] = {"host.name": "machines.entity", "metric": "metrics.metric"}
+    """Names under which Elasticsearch also finds fields: those of novelties, so that one filter selects both."""
 
     id: str = Field(alias="event.id", description="identity: a hash of the novelty that was reported first")
     opened: Instant = Field(

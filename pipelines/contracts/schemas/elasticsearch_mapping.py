@@ -3,7 +3,7 @@
 Text is mapped to `keyword`, text marked as prose to `text`; a dotted JSON name becomes nested objects. A field of type
 `dict[str, float]`, such as the evidence by name, becomes an object that accepts any key with a `double`; it has
 `subobjects: false`, so that the keys `cpu` and `cpu.user` can stand side by side. Elasticsearch refuses a document with
-any other field that the record does not define.
+any other field that the record does not define. A name in the record's `also_found_as` becomes an `alias` of a field.
 """
 
 from __future__ import annotations
@@ -33,15 +33,20 @@ def mapping(record: type[Record]) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     templates: list[dict[str, Any]] = []
     for name, info in record.model_fields.items():
-        *parents, leaf = (info.alias or name).split(".")
-        node = properties
-        for parent in parents:
-            node = node.setdefault(parent, {"properties": {}})["properties"]
-        node[leaf] = field_mapping(info)
-        if field_mapping(info).get("subobjects") is False:
-            path = ".".join([*parents, leaf])
+        path, field = info.alias or name, field_mapping(info)
+        _put(properties, path, field)
+        if field.get("subobjects") is False:
             templates.append({path: {"path_match": f"{path}.*", "mapping": {"type": "double"}}})
+    for name, path in getattr(record, "also_found_as", {}).items():
+        _put(properties, name, {"type": "alias", "path": path})
     return {"dynamic": "strict", "dynamic_templates": templates, "properties": properties}
+
+
+def _put(properties: dict[str, Any], path: str, field: dict[str, Any]) -> None:
+    *parents, leaf = path.split(".")
+    for parent in parents:
+        properties = properties.setdefault(parent, {"properties": {}})["properties"]
+    properties[leaf] = field
 
 
 def field_mapping(info: FieldInfo) -> dict[str, Any]:

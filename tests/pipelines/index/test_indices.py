@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.records import Features
+from pipelines.contracts.records import Features, Incident
+from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric
+from pipelines.contracts.schemas.elasticsearch_mapping import mapping
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
 from pipelines.jobs.index.partition import Partition
 from tests.pipelines.index.conftest import NOW, novelty, servers, stored
@@ -81,6 +83,29 @@ def test_a_field_of_another_type_in_an_index_is_named_in_the_error(client: Elast
     )
     with pytest.raises(NewnormalError, match=r"(?s)MAPPING_CONFLICT.*record_score"):
         Sink(config).write([novelty("a")])
+
+
+@servers
+def test_machines_of_incidents_are_found_by_the_name_that_novelties_have_also_in_older_indices(
+    client: Elasticsearch, config: SinkConfig
+) -> None:
+    """A filter that is chosen among incidents selects novelties, too; indices of earlier versions had no such name."""
+    older = mapping(Incident)
+    assert older["properties"].pop("host")["properties"]["name"]["type"] == "alias"
+    older["properties"].pop("metric")
+    month = time.strftime("%Y.%m.%d", time.gmtime(NOW / 1000))
+    client.indices.create(index=f"{config.index}-{month}", mappings=older, aliases={config.alias or "": {}})
+    machines = [AffectedMachine(entity=name, since=NOW, series=1, record_score=90) for name in ("a", "b")]
+    metrics = [AffectedMetric(metric="cpu", machines=2, record_score=90)]
+    incident = Incident(
+        id="i", opened=NOW, site="default", status="open", severity="major", severity_score=60, record_score=90,
+        start=NOW, updated=NOW, message="two machines", machine_count=2, series_count=2, open_series=2,
+        machines=machines, metrics=metrics,
+    )  # fmt: skip
+    assert Sink(config, Incident).write([SinkDocument(incident.to_json())]).indexed == 1
+    client.indices.refresh(index=config.alias or "")
+    for found, query in ((1, {"host.name": "b"}), (1, {"metric": "cpu"}), (0, {"host.name": "c"})):
+        assert client.count(index=config.alias, query={"term": query})["count"] == found
 
 
 @given(st.integers(-(2**53), 2**53), st.integers(0, 4_102_444_800_000))
