@@ -172,7 +172,7 @@ class BulkWriter:
     def _send(self, part: list[Action]) -> list[dict[str, Any]]:
         lines = [line for action in part for line in (action.header, action.body)]
         reply = self._client.bulk(
-            operations=b"\n".join([*lines, b""]),
+            operations=b"\n".join([*lines, b""]),  # type: ignore[arg-type]  # bytes are sent as they are
             timeout=f"{self._limits.shard_wait_ms}ms",
             filter_path="items.*.status,items.*.error.type,items.*.error.reason",
         )

@@ -113,9 +113,11 @@ def _bounds(marks: list[Any]) -> tuple[Any, Any]:
             within = _bounds(mark.metadata)
             lowest, highest = max(lowest, within[0]), min(highest, within[1])
         elif isinstance(mark, Ge):
-            lowest = max(lowest, mark.ge)  # type: ignore[type-var]
+            at_least: Any = mark.ge
+            lowest = max(lowest, at_least)
         elif isinstance(mark, Le):
-            highest = min(highest, mark.le)  # type: ignore[type-var]
+            at_most: Any = mark.le
+            highest = min(highest, at_most)
         elif not isinstance(mark, TimeMs | Text | Low | AllowInfNan):
             raise _UnsupportedError(mark)
     return lowest, highest
