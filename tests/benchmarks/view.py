@@ -32,7 +32,7 @@ from tests.benchmarks.queries import say
 
 _METRICS = 20
 _GETS = 20_000
-_CATCH_UP = 0.02
+_CATCH_UP = 0.01
 """How often the view's process that answers catches up, seconds."""
 
 _REQUESTS = 50

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from engine.spec.record import Record
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.records.novelty import NEWS_KINDS
 
 
-@dataclass(frozen=True, slots=True)
-class SinkDocument:
+class SinkDocument(NamedTuple):
     """One message of the topic, as it was read.
 
     Attributes:
@@ -58,10 +57,8 @@ class IndexedNews:
     closes: bool = False
 
     @classmethod
-    def of(cls, record: Record) -> IndexedNews | None:
-        """The news in a record; ``None`` if it is no news, ends no incident and is no revision."""
-        if not isinstance(record, Novelty):
-            return None
+    def of(cls, record: Novelty) -> IndexedNews | None:
+        """The news in a verdict; ``None`` if it is no news, ends no incident and is no revision."""
         closes = record.incident_state == "closed"
         if closes or record.kind in NEWS_KINDS or record.revision:
             return cls(record.entity, record.metric, record.kind, record.window_end, closes)

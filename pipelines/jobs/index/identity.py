@@ -38,12 +38,17 @@ def document_id(record: Record) -> str:
     'db%7C1|cpu|0'
     """
     readable = "|".join([_readable(getattr(record, name)) for name in record.identity])
+    if 0 < len(readable) <= LONGEST_ID // 4:  # no character takes more than 4 bytes
+        return readable
     raw = readable.encode()
     return readable if 0 < len(raw) <= LONGEST_ID else "~" + hashlib.sha256(raw).hexdigest()
 
 
 def _readable(value: object) -> str:
-    return str(value) if type(value) is int else _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", str(value))
+    text = str(value)
+    if type(value) is int or not _ESCAPED.search(text):
+        return text
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def version(record: Record) -> int:

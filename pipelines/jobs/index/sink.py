@@ -14,8 +14,10 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 from elasticsearch import Elasticsearch
 
 from engine.spec.duration import duration_ms, iso
@@ -24,8 +26,9 @@ from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
 from pipelines.jobs.index.backoff import Backoff, Patience, SinkStoppedError
-from pipelines.jobs.index.bulk import Action, BulkWriter, Limits
+from pipelines.jobs.index.bulk import REPLIES, Action, BulkWriter, Limits
 from pipelines.jobs.index.document import IndexedNews, Rejected, SinkDocument, SinkOutcome
+from pipelines.jobs.index.fast_reading import fast_reader
 from pipelines.jobs.index.identity import UnusableError, document_id, parse, time_field, version
 from pipelines.jobs.index.index_template import IndexTemplates
 from pipelines.jobs.index.lanes import Lanes
@@ -91,7 +94,7 @@ class Sink:
         self._record, self._stop = record, stop or threading.Event()
         self._largest = config.limits.document_bytes
         self._client = Elasticsearch(
-            config.url, max_retries=0, retry_on_timeout=False, request_timeout=config.timeout_s
+            config.url, max_retries=0, retry_on_timeout=False, request_timeout=config.timeout_s, serializers=REPLIES
         )
         address = urlsplit(config.url)
         self._patience = Patience(
@@ -108,6 +111,7 @@ class Sink:
         )
         writer = BulkWriter(self._client, config.limits, self._patience, recover=self._templates.ensure)
         self._lanes = Lanes(writer, config.limits.connections, config.limits.documents)
+        self._read, self._reports = fast_reader(record), issubclass(record, Novelty)
         self._time, ingested = time_field(record), record.model_fields.get(_INGESTED)
         self._ingested = (ingested.alias or _INGESTED).encode() if ingested else b""
         everything = ",".join(Partition(config.index, 0).patterns)
@@ -163,19 +167,39 @@ class Sink:
         self._client.close()
 
     def _action(self, document: SinkDocument, partition: Partition, now: int) -> Action:
-        record, as_it_is = parse(document.raw, self._record)
-        at = int(getattr(record, self._time))
+        raw = document.raw
+        record, missing, as_it_is = self._parsed(raw)
+        at: int = getattr(record, self._time)
         index = partition.index(at)
         if index is None:
             raise UnusableError("TIME_OUT_OF_RANGE", f"{at} ms is before 1970 or after {iso(4_102_444_800_000)}")
-        body = self._body(document.raw, record, now, as_it_is)
+        if as_it_is:
+            body = b'%s,"%s":%d}' % (raw.rstrip()[:-1], self._ingested, now) if missing else raw
+        else:
+            body = (record.model_copy(update={_INGESTED: now}) if missing else record).to_json()
         if len(body) > self._largest:
             raise UnusableError("TOO_LARGE", f"{len(body)} bytes; at most {self._largest} are stored")
-        return Action(document, index, document_id(record), version(record), at, body, IndexedNews.of(record))
+        news = IndexedNews.of(record) if self._reports else None
+        return Action(document, index, document_id(record), version(record), at, body, news)
 
-    def _body(self, raw: bytes, record: Record, now: int, as_it_is: bool) -> bytes:
-        """The JSON to store, with the time of storing if the record has such a field and no value in it."""
+    def _parsed(self, raw: bytes) -> tuple[Any, bool, bool]:
+        """Reads a message.
+
+        Returns:
+            The record, or what `fast_reader` makes of it; True if it has no time of storing but needs one; True if the
+            bytes can be stored as they are, apart from that time.
+
+        Raises:
+            UnusableError: If the bytes are not such a record.
+        """
+        if self._read and b"\n" not in raw and b"\r" not in raw:
+            try:
+                found = self._read(raw)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                found = None  # pydantic decides, and says why
+            stored = found.ingested if found and self._ingested else 0
+            if found and stored is not None:  # else null stands there, and must be replaced
+                return found, stored is msgspec.UNSET, True
+        record, as_it_is = parse(raw, self._record)
         missing = bool(self._ingested) and getattr(record, _INGESTED) is None
-        if not as_it_is or (missing and _INGESTED in record.model_fields_set):  # it stands there as null
-            return (record.model_copy(update={_INGESTED: now}) if missing else record).to_json()
-        return b'%s,"%s":%d}' % (raw.rstrip()[:-1], self._ingested, now) if missing else raw
+        return record, missing, as_it_is and not (missing and _INGESTED in record.model_fields_set)

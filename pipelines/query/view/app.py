@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable, Collection, MutableMapping, Seq
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
+import orjson
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
+from starlette.datastructures import Headers, MutableHeaders
 
 from dashboards.console.hosts import allowed
 from engine.spec.errors import NewnormalError
@@ -42,15 +44,16 @@ def create_app(
         hosts: Further names that it is reached by, see `dashboards.console.hosts`.
     """
     app = FastAPI(title="Newnormal state view", description=_ABOUT, version="1", docs_url=None, redoc_url=None)
-    app.add_middleware(_Undecoded)
-    _guard(app, listening, hosts)
+    app.add_middleware(_Guarded, listening=listening, hosts=hosts)
+    app.add_exception_handler(NewnormalError, _refused)
 
-    def told(answer: dict[str, Any], entity: str | None = None) -> JSONResponse:
+    def told(answer: dict[str, Any], entity: str | None = None) -> Response:
         shown = promoted()
         age: dict[str, Any] = view.age(entity) | {"version": view.settings.version}
         if shown and shown != view.settings.version:
             age |= {"promoted": shown, "restart": f"readers see {shown} now: restart the view"}
-        return JSONResponse({**answer, "age": age, "part": str(view.part)})
+        whole = orjson.dumps({**answer, "age": age, "part": str(view.part)})
+        return Response(whole, media_type="application/json")
 
     def elsewhere(entity: str, request: Request) -> Response | None:
         """The answer for a machine that another process owns."""
@@ -127,33 +130,39 @@ def create_app(
     return app
 
 
-class _Undecoded:
-    """Matches paths as they were sent, so that an encoded slash in a name does not end it."""
+class _Guarded:
+    """Refuses requests for other hosts, and matches paths as they were sent: an encoded slash does not end a name.
 
-    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
-        self._app = app
+    It is plain ASGI, as a middleware of FastAPI would start a task for each request.
+    """
+
+    def __init__(self, app: Callable[..., Awaitable[None]], listening: str, hosts: Collection[str]) -> None:
+        self._app, self._listening, self._hosts = app, listening, hosts
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            scope = {**scope, "path": scope.get("raw_path", scope["path"].encode()).decode("latin-1")}
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
 
+        async def answer(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                more = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+                MutableHeaders(scope=message).update(more)
+            await send(message)
 
-def _guard(app: FastAPI, listening: str, hosts: Collection[str]) -> None:
-    @app.middleware("http")
-    async def check(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        host = request.headers.get("host", "")
-        if allowed(host, listening, hosts):
-            response = await call_next(request)
+        host = Headers(scope=scope).get("host", "")
+        if allowed(host, self._listening, self._hosts):
+            path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
+            await self._app({**scope, "path": path}, receive, answer)
         else:
             what = f"the view does not answer to {host[:300]!r}"
-            response = _refusal(NewnormalError("VIEW_HOST_REFUSED", what, "Host header", "localhost, or view.hosts"))
-        response.headers.update({"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
-        return response
+            error = NewnormalError("VIEW_HOST_REFUSED", what, "Host header", "localhost, or view.hosts")
+            await _refusal(error)(scope, receive, answer)
 
-    @app.exception_handler(NewnormalError)
-    async def refused(_request: Request, error: NewnormalError) -> JSONResponse:
-        return _refusal(error)
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, NewnormalError)
+    return _refusal(error)
 
 
 def _refusal(error: NewnormalError) -> JSONResponse:

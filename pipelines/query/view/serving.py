@@ -34,7 +34,7 @@ from pipelines.versions.promotion import shown_version
 _LOOK = 15.0
 """Seconds between two looks for a promotion."""
 
-_CATCH_UP = 0.02
+_CATCH_UP = 0.01
 """Seconds after which the process that answers sees what the other has written."""
 
 _GRACE = 3

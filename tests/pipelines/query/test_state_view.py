@@ -87,6 +87,9 @@ def test_any_name_can_be_asked_for_in_path_and_query_and_is_never_taken_for_anot
     assert http.get("/state/%ff/x").json()["code"] == "VIEW_QUESTION"
     assert http.get("/state/nobody/cpu").json()["code"] == "VIEW_SERIES_UNKNOWN"
     assert http.get("/counts", headers={"host": "evil.example"}).json()["code"] == "VIEW_HOST_REFUSED"
+    refused, answered = http.get("/counts", headers={"host": "evil.example"}), http.get("/counts")
+    for each in (refused, answered, http.get("/state/no/such")):
+        assert (each.headers["cache-control"], each.headers["x-content-type-options"]) == ("no-store", "nosniff")
 
 
 def test_pages_the_most_abnormal_and_counts_follow_the_last_state_of_each_series(
