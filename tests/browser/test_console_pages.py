@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,21 @@ def test_the_keyboard_leads_everywhere(page: Page) -> None:
     page.keyboard.type("vh")
     expect(page.locator("#entity")).to_have_value("vh")
     expect(page.locator("#none")).to_be_visible()
+
+
+def test_a_server_that_takes_longer_than_the_page_waits_between_questions_is_shown_all_the_same(
+    browser: Browser, site: tuple[ConsoleServer, Store]
+) -> None:
+    def slow() -> dict[str, Any]:
+        time.sleep(3)  # the page asks every two seconds
+        return status()
+
+    server = serve(create_app(site[1], slow), port=0)
+    page = browser.new_page()
+    page.goto(server.url)
+    expect(page.locator("#rows tr").first).to_be_visible()
+    page.close()
+    server.stop()
 
 
 def test_versions_that_cannot_be_compared_say_why_and_can_be_tried_again(

@@ -17,7 +17,7 @@ const EVERY_MS = 2000, SLOWLY_MS = 10000, AFTER_MS = 600000;
 const HINT = "Choose an incident to see where it began, or a novelty to see its series, the band in which it was expected, and why it was reported.";
 const $ = (id) => document.getElementById(id);
 const WIDE = new Set(["versions", "compare", "health"]);
-const state = { kinds: new Set(NOVEL), paused: false, place: place(""), revision: null, zoom: 1, until: null, asked: 0, status: null };
+const state = { kinds: new Set(NOVEL), paused: false, place: place(""), revision: null, zoom: 1, until: null, asked: 0, waiting: 0, status: null };
 
 const chosen = (what) => (state.place.what === what ? state.place.id : null);
 
@@ -33,6 +33,7 @@ function troubled({ message }) {
 }
 
 async function refresh() {
+  state.waiting += 1;
   const turn = ++state.asked; // an answer that was overtaken by a newer question is not shown
   try {
     const filter = { entity: $("entity").value, min_score: $("score").value, kind: [...state.kinds] };
@@ -51,6 +52,8 @@ async function refresh() {
     if (newer && state.revision !== null && newer.revision > state.revision) openIncident(newer["event.id"]);
   } catch (error) {
     if (turn === state.asked) trouble(troubled(error));
+  } finally {
+    state.waiting -= 1;
   }
 }
 
@@ -186,7 +189,7 @@ $("pause").addEventListener("click", () => {
 });
 
 const awake = () => !state.paused && !document.hidden;
-setInterval(() => { if (awake()) refresh(); }, EVERY_MS);
+setInterval(() => { if (awake() && !state.waiting) refresh(); }, EVERY_MS); // a slow answer is waited for, not overtaken
 setInterval(() => { if (awake()) { heat(); again(); } }, SLOWLY_MS);
 refresh();
 heat();
