@@ -54,6 +54,7 @@ async function refresh() {
     if (turn === state.asked) trouble(troubled(error));
   } finally {
     state.waiting -= 1;
+    document.body.dataset.ready = "true";
   }
 }
 
