@@ -14,6 +14,18 @@ console(
     "the console does not take a label, an acknowledgement or a maintenance from this page or this user",
     "see what is accepted, and [console.md](console.md#labels-acknowledgements-maintenance)",
 )
+console(
+    "LOGIN_REQUIRED",
+    "the console that others than this machine reach, or that has a token, does not know who asks",
+    "see what is accepted, and [console.md](console.md#access-from-elsewhere)",
+)
+console("TOKEN_WRONG", "the token is not that of the console", "ask who runs the console for it")
+console("COMPARISON_BUSY", "the console is comparing two other versions", "wait until that comparison is done")
+console(
+    "COMPARISON_FAILED",
+    "two versions could not be compared; the reason is in the message",
+    "see the reason, and what `newnormal compare` says",
+)
 console("REQUEST_INVALID", "a request to the console has a wrong or missing value", "the message says which")
 
 elastic = section("Elasticsearch")

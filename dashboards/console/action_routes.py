@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from dashboards.console.access import Access
 from dashboards.console.actions import LONGEST_MAINTENANCE, Actions
-from dashboards.console.hosts import is_loopback
+from dashboards.console.own_page import own_page, refused
 from dashboards.console.store import Store
-from engine.spec.errors import NewnormalError
 
-HEADER = "X-Newnormal"
-"""A page of another site cannot send this header, as the console never allows it to."""
-
-_SAME = frozenset({"same-origin", "none"})
 _LAST = 4_102_444_800_000  # 2100
 
 Name = Annotated[str, Field(min_length=1, max_length=512)]
@@ -48,35 +43,34 @@ class _Maintenance(_Said):
     note: Note = ""
 
 
-def action_routes(store: Store, actions: Actions | None, listening: str, user_header: str) -> APIRouter:
+def action_routes(store: Store, actions: Actions | None, access: Access) -> APIRouter:
     """The paths ``/api/actions``, ``/api/label``, ``/api/acknowledgement``, ``/api/maintenance`` and ``/api/answer``.
 
     Args:
         store: Where the answers of the detector are read.
         actions: Writes what operators say; ``None``: nothing can be said here.
-        listening: The address that the console listens on.
-        user_header: The header in which a proxy names the operator who has logged in; empty: there is no such proxy.
+        access: Knows who asks.
     """
     api = APIRouter(prefix="/api")
-    missing = _missing(actions, listening, user_header)
+    missing = "" if actions else "this console only shows: no pipeline takes messages from it"
 
     def said(request: Request) -> tuple[Actions, str]:
         """What writes messages, and the name of the operator if a proxy says it."""
-        if actions is None or missing:
-            raise _refusal(missing, "a console of `newnormal run`, `newnormal demo` or `newnormal console`")
-        _same_page(request)
-        user = request.headers.get(user_header, "")[:200] if user_header else ""
-        if user_header and not user:
-            raise _refusal(f"the proxy names no operator in {user_header}", f"a request with the header {user_header}")
-        return actions, user
+        if actions is None:
+            raise refused(missing, "a console of `newnormal run`, `newnormal demo` or `newnormal console`")
+        own_page(request)
+        if unnamed(request):
+            raise refused(f"no proxy names the operator in {access.header}", f"a request with {access.header}")
+        return actions, access.user(request)
+
+    def unnamed(request: Request) -> bool:
+        """Whether a proxy should name the operator, and nobody does."""
+        return bool(access.header) and not access.user(request) and not access.knows(request)
 
     @api.get("/actions")
     def possible(request: Request) -> dict[str, Any]:
-        return {
-            "possible": not missing,
-            "why": missing,
-            "by": request.headers.get(user_header) if user_header else None,
-        }
+        why = missing or (f"no proxy names you in {access.header}" if unnamed(request) else "")
+        return {"possible": not why, "why": why, "by": access.user(request) or None}
 
     @api.post("/label")
     def label(told: _Label, request: Request) -> dict[str, Any]:
@@ -104,27 +98,3 @@ def action_routes(store: Store, actions: Actions | None, listening: str, user_he
         return {"verdict": store.after(entity, metric, after)}
 
     return api
-
-
-def _missing(actions: Actions | None, listening: str, user_header: str) -> str:
-    """Why operators can say nothing here; empty if they can."""
-    if actions is None:
-        return "this console only shows: no pipeline takes messages from it"
-    if not is_loopback(listening) and not user_header:
-        return f"it listens at {listening}, where anybody may ask, and no proxy says who asks (console.user_header)"
-    return ""
-
-
-def _same_page(request: Request) -> None:
-    """Refuses a request that another page than ours may have sent: cross-site request forgery."""
-    headers, host = request.headers, request.headers.get("host", "")
-    origin = headers.get("origin")
-    alien = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
-    if alien or headers.get("sec-fetch-site", "same-origin") not in _SAME:
-        raise _refusal("the request comes from a page of another site", "a request from the console's own page")
-    if headers.get(HEADER) != "console":
-        raise _refusal(f"the header {HEADER} is missing", f"{HEADER}: console")
-
-
-def _refusal(what: str, accepted: str) -> NewnormalError:
-    return NewnormalError("ACTION_REFUSED", what, "console", accepted, "nothing was written")

@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 
+from dashboards.console.access import Access, login_routes
 from dashboards.console.action_routes import action_routes
 from dashboards.console.actions import Actions
 from dashboards.console.belief import AskView
@@ -21,6 +22,8 @@ from dashboards.console.search import REFUSED
 from dashboards.console.series_routes import series_routes
 from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
+from dashboards.console.version_routes import version_routes
+from dashboards.console.versions import Versions
 from engine.spec.errors import NewnormalError
 
 PAGE = Path(__file__).parent / "page"
@@ -38,6 +41,8 @@ _STATUS = {
     REFUSED: 400, "HOST_REFUSED": 400, "REQUEST_INVALID": 422, "ACTION_REFUSED": 403, "LABEL_INVALID": 400,
     "RULE_INVALID": 400, "ACKNOWLEDGEMENT_INVALID": 400, "TIME_AHEAD": 400, "TIME_TOO_EARLY": 400,
     "RULE_UNKNOWN": 404, "INCIDENT_UNKNOWN": 404, "INCIDENT_OVER": 409,
+    "VERSION_UNKNOWN": 404, "VERSION_EMPTY": 404, "USAGE_INVALID": 400, "COMPARISON_BUSY": 409,
+    "COMPARISON_FAILED": 500, "LOGIN_REQUIRED": 401, "TOKEN_WRONG": 401, "COMPARISON_ENDED": 500,
 }  # fmt: skip
 """The HTTP status of errors; of all others 503, as a server does not answer."""
 
@@ -49,8 +54,9 @@ def create_app(
     listening: str = "127.0.0.1",
     hosts: Collection[str] = (),
     actions: Actions | None = None,
-    user_header: str = "",
+    access: Access | None = None,
     view: AskView | None = None,
+    versions: Versions | None = None,
 ) -> FastAPI:
     """The console's application.
 
@@ -61,16 +67,20 @@ def create_app(
         listening: The address that the console listens on.
         hosts: Further names that it is reached by, see `dashboards.console.hosts`.
         actions: Writes what operators say; ``None``: the console only shows.
-        user_header: See `action_routes`.
+        access: Decides who is answered; ``None``: who reaches a console without a token or a proxy, if any may.
         view: Asks the state view; ``None``: nobody does.
+        versions: Lists and compares versions; ``None``: this console knows none.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
-    _guard(app, listening, hosts)
-    app.include_router(incident_routes(store.incidents))
+    access = access or Access(listening)
+    _guard(app, listening, hosts, access)
+    app.include_router(login_routes(access))
+    app.include_router(incident_routes(store.incidents, store.heat))
     app.include_router(novelty_routes(store, zone))
     app.include_router(series_routes(store, view, zone))
     app.include_router(status_routes(store, status))
-    app.include_router(action_routes(store, actions, listening, user_header))
+    app.include_router(version_routes(versions))
+    app.include_router(action_routes(store, actions, access))
 
     @app.get("/")
     def page() -> FileResponse:
@@ -80,15 +90,20 @@ def create_app(
     return app
 
 
-def _guard(app: FastAPI, listening: str, hosts: Collection[str]) -> None:
-    """Refuses requests to a strange host, adds the security headers to all answers, and tells errors as JSON."""
+def _guard(app: FastAPI, listening: str, hosts: Collection[str], access: Access) -> None:
+    """Refuses wrong hosts and strangers, adds the security headers to all answers, and tells errors as JSON."""
 
     @app.middleware("http")
     async def harden(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
         host = request.headers.get("host", "")
-        response = await call_next(request) if allowed(host, listening, hosts) else _stranger(host)
+        if not allowed(host, listening, hosts):
+            response: Response = _wrong_host(host)
+        elif not access.admits(request):
+            response = _stranger(request, access)
+        else:
+            response = await call_next(request)
         response.headers.update(HEADERS)
-        if request.url.path.startswith("/api/"):
+        if not request.url.path.startswith("/page/"):
             response.headers["Cache-Control"] = "no-store"
         return response
 
@@ -107,6 +122,16 @@ def _answer(error: NewnormalError) -> JSONResponse:
     return JSONResponse({"code": error.code, "detail": detail}, _STATUS.get(error.code, 503))
 
 
-def _stranger(host: str) -> JSONResponse:
+def _stranger(request: Request, access: Access) -> Response:
+    """The page that asks for the token, or an error for a program."""
+    headers = {"WWW-Authenticate": "Bearer"}
+    if request.url.path == "/" and request.method == "GET":
+        return FileResponse(PAGE / "login.html", 401, headers)
+    refused = _answer(access.refusal())
+    refused.headers.update(headers)
+    return refused
+
+
+def _wrong_host(host: str) -> JSONResponse:
     what = f"the console does not answer to {host[:300]!r}"
     return _answer(NewnormalError("HOST_REFUSED", what, "Host header", "localhost, or console.hosts"))

@@ -47,15 +47,6 @@ def _name(header: str) -> str | None:
         return None
 
 
-def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches what listens at an address.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, True, False)
-    """
-    return address in LOCAL or (_is_address(address) and ipaddress.ip_address(address).is_loopback)
-
-
 def _is_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query
@@ -10,11 +11,12 @@ from dashboards.console.clock import now_ms
 from dashboards.console.incident_store import IncidentStore
 
 
-def incident_routes(store: IncidentStore) -> APIRouter:
-    """The paths ``/api/incidents`` and ``/api/incident``.
+def incident_routes(store: IncidentStore, heat: Callable[[int, int], dict[str, Any]]) -> APIRouter:
+    """The paths ``/api/incidents``, ``/api/incident`` and ``/api/heat``.
 
     Args:
         store: Where incidents are read.
+        heat: See `dashboards.console.heat_store.HeatStore.heat`.
     """
     api = APIRouter(prefix="/api")
 
@@ -30,5 +32,10 @@ def incident_routes(store: IncidentStore) -> APIRouter:
         now, machines = now_ms(), [each["entity"] for each in found.get("machines", ())]
         end = found.get("event.end") or max(now, found["updated"])
         return {"now": now, "incident": found, "series": store.series(machines, found["event.start"], end)}
+
+    @api.get("/heat")
+    def machines(hours: Annotated[int, Query(ge=1, le=168)] = 6) -> dict[str, Any]:
+        now = now_ms()
+        return {"now": now, "hours": hours, **heat(now, hours)}
 
     return api

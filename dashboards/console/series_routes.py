@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from dashboards.console.belief import AskView, asked, completed
 from dashboards.console.clock import now_ms
-from dashboards.console.series_store import INCIDENTS, LINES, NEWS
+from dashboards.console.series_store import INCIDENTS, LINES, NEWS, SPARKS
 from dashboards.console.store import Store
 
 _HOUR, _DAY = 3_600_000, 86_400_000
@@ -68,7 +68,7 @@ def series_routes(store: Store, view: AskView | None, zone: str) -> APIRouter:
         listed, count = of.of_machine(name, start, end)
         return {
             "now": now, "hours": hours, "last": newest and newest["@timestamp"],
-            "series": listed, "series_count": count,
+            "series": listed, "series_count": count, "sparks": SPARKS,
             "incidents": of.incidents(name), "logs": of.logs(name, start, end),
             "most": {"incidents": INCIDENTS, "logs": LINES},
         }  # fmt: skip

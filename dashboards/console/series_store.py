@@ -14,6 +14,9 @@ LISTED = 100
 INCIDENTS = 20
 """The most incidents of a machine that are listed."""
 
+SPARKS = 48
+"""Into how many spans the small plot of a series in a list divides the time."""
+
 LINES = 20
 """The most log novelties of a machine that are listed."""
 
@@ -63,20 +66,25 @@ class SeriesStore:
 
         Returns:
             The newest document of each of the first `LISTED` series, with ``highest``, the highest score of its alarms
-            (``None`` if it has none); and about how many series there are.
+            (``None`` if it has none), and ``spark``: pairs of the number of each of `SPARKS` equal spans of time and
+            the mean value in it; and about how many series there are.
         """
         highest = {"highest": {"max": {"field": "record_score"}}}
         alarms = {"filter": {"terms": {"kind": list(ALARM_KINDS)}}, "aggs": highest}
         newest = {"top_hits": {"size": 1, "sort": _NEWEST}}
+        step = max(1, (end - start) // SPARKS)
+        spans = {"fixed_interval": f"{step}ms", "offset": f"{start % step}ms", "min_doc_count": 1}
+        values = {"value": {"avg": {"field": "actual"}}}
+        spark = {"date_histogram": {"field": "@timestamp", **spans}, "aggs": values}
         order = [{"alarms>highest": "desc"}, {"_key": "asc"}]
         terms = {"field": "metric", "size": LISTED, "order": order}
         aggs = {
-            "series": {"terms": terms, "aggs": {"alarms": alarms, "newest": newest}},
+            "series": {"terms": terms, "aggs": {"alarms": alarms, "newest": newest, "spark": spark}},
             "count": {"cardinality": {"field": "metric"}},
         }
         query = {"bool": {"filter": [_machine(entity), within(gte=start, lte=end)]}}
         reply = self._search.answer(self._novelties, query=query, size=0, aggs=aggs).get("aggregations", {})
-        found = [_newest(bucket) for bucket in reply.get("series", {}).get("buckets", [])]
+        found = [_newest(bucket, start, step) for bucket in reply.get("series", {}).get("buckets", [])]
         return found, max(len(found), reply.get("count", {}).get("value", 0))
 
     def incidents(self, entity: str) -> list[Document]:
@@ -91,6 +99,8 @@ def _machine(entity: str) -> Document:
     return {"term": {"host.name": entity}}
 
 
-def _newest(bucket: Document) -> Document:
+def _newest(bucket: Document, start: int, step: int) -> Document:
     hit = bucket["newest"]["hits"]["hits"][0]
-    return {"_id": hit["_id"], **hit["_source"], "highest": bucket["alarms"]["highest"]["value"]}
+    spans = [((each["key"] - start) // step, each["value"]["value"]) for each in bucket["spark"]["buckets"]]
+    spark = [(at, value) for at, value in spans if value is not None]
+    return {"_id": hit["_id"], **hit["_source"], "highest": bucket["alarms"]["highest"]["value"], "spark": spark}

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from dashboards.console.heat_store import HeatStore
 from dashboards.console.incident_store import IncidentStore
 from dashboards.console.search import Document, Search, within
 from dashboards.console.series_store import SeriesStore
@@ -32,6 +33,7 @@ class Store:
         self._connection = Search(url)
         self._index = index
         self.incidents = IncidentStore(self._connection, incidents, index)
+        self.heat = HeatStore(self._connection, index).heat
         self.one_series = SeriesStore(self._connection, index, incidents)
 
     def newest(

@@ -57,33 +57,21 @@ def compare(
     Example: [bold]newnormal compare v1 v2 --html report.html[/bold]
     """
     from deploy.embedded.services import running  # noqa: PLC0415  servers: only for this command
-    from pipelines.evaluation.comparison import reading  # noqa: PLC0415  servers: only for this command
-    from pipelines.evaluation.comparison.comparison import compare as compared  # noqa: PLC0415  as above
+    from pipelines.evaluation.comparison.between import between  # noqa: PLC0415  servers: only for this command
     from pipelines.query.control_topics import instant  # noqa: PLC0415  as above
-    from pipelines.versions.registry import Registry  # noqa: PLC0415  as above
 
     now, given = int(time.time() * 1000), overrides(kafka, elasticsearch, state_dir, namespace)
     bounds = instant(start, now, "--from"), instant(end, now, "--until")
-    if first == second:
-        what = f"{first} would be compared with itself"
-        raise NewnormalError("USAGE_INVALID", what, "newnormal compare", "two versions", "nothing was compared")
     if bounds[0] is not None and bounds[1] is not None and bounds[0] >= bounds[1]:
         what = f"--from {start} is not before --until {end}"
         raise NewnormalError(
             "USAGE_INVALID", what, "newnormal compare", "an end after the start", "nothing was compared"
         )
     settings = running(load(**given), elasticsearch=indices)
-    registry, sides, unreadable = Registry(settings), [], 0
-    addresses = {"kafka.bootstrap": settings.kafka.bootstrap, "elasticsearch.url": settings.elasticsearch.url}
-    for version in [registry.get(name) for name in (first, second)]:
-        side, bad = reading.judged_by(version, version.load(**given | addresses), indices=indices)
-        sides.append(side)
-        unreadable += bad
-    spans, bad = reading.spans(settings, labels or [], [side.verdicts for side in sides])
+    found, unreadable = between((first, second), settings, given, labels or [], bounds, indices=indices)
     notes = Console(stderr=True, soft_wrap=True)
-    if unreadable + bad:
-        notes.print(cell(f"{unreadable + bad} messages could not be read and are left out"))
-    found = compared(sides[0], sides[1], spans, *bounds)
+    if unreadable:
+        notes.print(cell(f"{unreadable} messages could not be read and are left out"))
     if html is not None:
         from pipelines.evaluation.comparison.page import page  # noqa: PLC0415  Matplotlib: only for the page
 

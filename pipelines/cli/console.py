@@ -10,6 +10,7 @@ import typer
 from deploy.embedded.services import running
 from pipelines.cli.options import Namespace, StateDir
 from pipelines.cli.state_view import state_view
+from pipelines.contracts.console_token import console_token
 from pipelines.contracts.settings import load
 
 
@@ -29,7 +30,8 @@ def console(
     state_dir: StateDir = None,
 ) -> None:
     """Serve the web console until Ctrl-C; it shows the incidents and novelties in Elasticsearch."""
-    from dashboards.console import Store, create_app, serve  # noqa: PLC0415  the web server is heavy: only for this command
+    from dashboards.console import Access, Store, create_app, serve  # noqa: PLC0415  the web server is heavy: only for this command
+    from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  as above
     from pipelines.query.operator import Operator  # noqa: PLC0415  Kafka: only for this command
 
     overrides = {
@@ -50,8 +52,9 @@ def console(
         listening=shown.host,
         hosts=shown.hosts.split(","),
         actions=Operator(lambda: running(settings, elasticsearch=False), lambda: int(time.time() * 1000)),
-        user_header=shown.user_header,
+        access=Access(shown.host, console_token(shown), shown.user_header, shown.proxies.split(",")),
         view=state_view(settings),
+        versions=ConsoleVersions(lambda: running(settings), overrides),
     )
     server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")

@@ -53,9 +53,10 @@ def demo(
     from pipelines.runtime.starting import starting_spark  # noqa: PLC0415  Spark and servers: only for this command
 
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
-    settings = load(**overrides(kafka, elasticsearch, state_dir, namespace))
+    given = overrides(kafka, elasticsearch, state_dir, namespace)
+    settings = load(**given)
     with starting_spark(settings) as starting:
-        result = _demo(settings, starting, limit)
+        result = _demo(settings, given, starting, limit)
     text = json.dumps(result, indent=2)
     if summary:
         summary.write_text(text + "\n")
@@ -63,9 +64,10 @@ def demo(
     typer.echo(_NEXT, err=True)
 
 
-def _demo(settings: Settings, starting: StartingSpark, limit: float | None) -> dict[str, Any]:
+def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark, limit: float | None) -> dict[str, Any]:
     """Runs the demo for some seconds, or until Ctrl-C; returns its summary."""
     from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  the same
     from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.cli.state_view import state_view  # noqa: PLC0415  the same
     from pipelines.runtime.demo import Inputs, summarize  # noqa: PLC0415  Spark and servers: only for this command
@@ -75,7 +77,8 @@ def _demo(settings: Settings, starting: StartingSpark, limit: float | None) -> d
     with embedded(settings) as servers:
         settings = servers.settings(settings)
         driver = Driver(settings, starting=starting)
-        with watching(driver, actions=operator, state_view=state_view) as watch:
+        versions = ConsoleVersions(lambda: settings, given)
+        with watching(driver, actions=operator, state_view=state_view, versions=lambda _: versions) as watch:
             inputs = Inputs(settings, int(time.time() * 1000))
             driver.status.live_from = END_OF_TIME
             window, delay = duration_ms(settings.window.size), duration_ms(settings.watermark.out_of_orderness)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import structlog
 import typer
@@ -72,6 +72,7 @@ def run(
         early = version == FIRST and not files
         starting = stack.enter_context(starting_spark(settings)) if early else None
         from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  the same
         from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.cli.state_view import state_view  # noqa: PLC0415  the same
         from pipelines.retention.retention import RegularRetention  # noqa: PLC0415  Spark and servers: only for this command
@@ -95,9 +96,11 @@ def run(
         found = servers.settings(settings)
         driver = Driver(found, jobs, write_again=write_again, take_over=take_over, program=program, starting=starting)
         bounded = BoundedRun(driver) if until else None
-        watch = stack.enter_context(
-            watching(driver, actions=None if files else operator, state_view=None if files else state_view)
-        )
+        asked: dict[str, Any] = {} if files else {
+            "actions": operator, "state_view": state_view,
+            "versions": lambda settings: ConsoleVersions(lambda: settings, given),
+        }  # fmt: skip
+        watch = stack.enter_context(watching(driver, **asked))
         if not files:
             stack.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
         watch.until(bounded.done if bounded else lambda: False)

@@ -18,6 +18,7 @@ from dashboards.status import JobStatus
 from deploy.embedded import services
 from engine.explain.printing import cell
 from pipelines.cli.options import Namespace, StateDir, overrides
+from pipelines.contracts.console_token import console_headers
 from pipelines.contracts.settings import Settings, load
 from pipelines.notify.status import NotifierStatus, notifier
 from pipelines.runtime import processes
@@ -53,7 +54,8 @@ def status(
     Exit code 0 if all jobs are healthy, 1 if one has a problem, 3 if no job runs.
     """
     settings = load(**overrides(None, None, state_dir, namespace))
-    answers = [_asked(process) for process in processes.found(settings)]
+    headers = console_headers(settings.console)
+    answers = [_asked(process, headers) for process in processes.found(settings)]
     servers, telling = services.status(settings), notifier(settings)
     code = NOTHING if not answers else UNWELL if any(answer.problems for answer in answers) else WELL
     if as_json:
@@ -71,10 +73,10 @@ def status(
     raise typer.Exit(code)
 
 
-def _asked(process: processes.JobProcess) -> Answer:
+def _asked(process: processes.JobProcess, headers: dict[str, str]) -> Answer:
     try:
-        answer = _get(f"{process.url}/api/status")
-        health = _get(f"{process.url}/health")
+        answer = _get(f"{process.url}/api/status", headers)
+        health = _get(f"{process.url}/health", headers)
     except (OSError, ValueError) as error:
         return Answer(process, [], [f"its console does not answer: {error}"])
     jobs = (answer.get("pipeline") or {}).get("jobs") or []
@@ -84,10 +86,10 @@ def _asked(process: processes.JobProcess) -> Answer:
     return Answer(process, jobs, problems)
 
 
-def _get(url: str) -> dict[str, Any]:
+def _get(url: str, headers: dict[str, str]) -> dict[str, Any]:
     """Reads a JSON object over HTTP; also from an answer with status 503, which the health check gives."""
     try:
-        with urllib.request.urlopen(url, timeout=_SECONDS) as reply:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_SECONDS) as reply:
             body = reply.read()
     except urllib.error.HTTPError as error:
         if error.code != 503:

@@ -9,6 +9,16 @@ setting("USAGE_INVALID", "the command line is wrong", "`newnormal COMMAND --help
 setting("JOB_UNKNOWN", "no job has this name", "use one of the names in the message")
 setting("RULE_UNKNOWN", "no rule has this name", "`newnormal rule list` shows the names")
 setting("TOPOLOGY_UNKNOWN", "no machine of this name has a place", "`newnormal topology list` shows the names")
+setting(
+    "CONSOLE_TOKEN",
+    "the file of `console.token_file` cannot be read, or holds no token",
+    "correct its path, permissions or content",
+)
+setting(
+    "COMPARISON_ENDED",
+    "the process that compares two versions for the console ended before it was done",
+    "see what is accepted; the log of the system may say why, e.g. too little memory",
+)
 setting("SQL_INVALID", "a query does not parse, or names an unknown table or column", "correct the query")
 setting("SQL_WINDOW", "a window of a query is incomplete or impossible", "e.g. `TUMBLE(time, '1m')`")
 setting("SQL_LIVE_NEEDS_WINDOW", "a live query has no event-time window", "group by `TUMBLE` or `HOP`")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import polars as pl
 from annotated_types import Ge, Le
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, SecretStr
 from pydantic.fields import FieldInfo
 
 from engine.spec.duration import duration_ms, epoch_ms
@@ -62,6 +62,18 @@ def is_host(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches what listens at a host name or an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def is_address(text: str) -> bool:
     """True for ``host:port``."""
     host, _, port = text.rpartition(":")
@@ -82,6 +94,17 @@ def _is_url(text: str) -> bool:
     address = parts.netloc.rpartition("@")[2]
     plain = re.fullmatch(r"[\w./~-]*", parts.path) and not parts.query and not parts.fragment and text.isprintable()
     return parts.scheme in ("http", "https") and is_address(address) and bool(plain)
+
+
+def _token(secret: SecretStr) -> SecretStr:
+    if is_token(secret.get_secret_value()):
+        return secret
+    raise ValueError("not accepted")
+
+
+def is_token(text: str) -> bool:
+    """True for nothing, or a secret that is long enough and can stand in a header of HTTP."""
+    return re.fullmatch(r"([!-~]{16,200})?", text) is not None
 
 
 def _megabytes(least: int) -> AfterValidator:
@@ -131,6 +154,13 @@ def is_web_address(text: str) -> bool:
     return parts.scheme in ("http", "https") and plain and is_host(parts.hostname or "-")
 
 
+_MOST_PATH = 4_000
+
+
+def _is_file_path(text: str) -> bool:
+    return text == "" or (text.isprintable() and len(text) < _MOST_PATH and text == text.strip())
+
+
 Whole = Annotated[int, BeforeValidator(_no_flag)]
 Number = Annotated[float, BeforeValidator(_no_flag)]
 _DURATIONS = "e.g. 250ms, 10s, 5m, 1h30m, 7d; at most ten years"
@@ -167,6 +197,14 @@ HeaderName = Annotated[
     str, _checked(lambda t: re.fullmatch(r"[A-Za-z0-9-]{0,100}", t) is not None),
     Accepts("nothing, or the name of an HTTP header, e.g. X-Forwarded-User"),
 ]  # fmt: skip
+Token = Annotated[
+    SecretStr, AfterValidator(_token), Confidential(),
+    Accepts("nothing, or 16 to 200 visible ASCII characters without a space"),
+]  # fmt: skip
+Networks = Annotated[
+    str, _checked(lambda t: t == "" or all(ipaddress.ip_network(each) for each in t.split(","))),
+    Accepts("nothing, or addresses and networks with commas between them, e.g. 127.0.0.1,10.1.0.0/16"),
+]  # fmt: skip
 SeriesGlobs = Annotated[
     str, _checked(lambda t: t == "" or all(map(_is_series_glob, t.split(",")))),
     Accepts("nothing, or globs machine/metric of * and ? with commas between them, e.g. db-*/latency"),
@@ -185,6 +223,7 @@ OptionalFolder = Annotated[
     BeforeValidator(_nothing),
     Accepts("nothing, or a directory, or where one can be made"),
 ]
+FilePath = Annotated[str, _checked(_is_file_path), Accepts("nothing, or the path of a file")]
 FamilyName = Literal["mixture", "count", "ratio", "categorical"]
 Families = Annotated[
     dict[Glob, FamilyName],

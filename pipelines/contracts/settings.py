@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from engine.spark.checkpoint_lock import NO_NAMESPACE
@@ -25,6 +25,7 @@ from pipelines.contracts.setting_types import (
     DriverHeap,
     Duration,
     Families,
+    FilePath,
     Folder,
     HeaderName,
     Heap,
@@ -32,6 +33,7 @@ from pipelines.contracts.setting_types import (
     Length,
     ListenHost,
     Names,
+    Networks,
     Number,
     OptionalFolder,
     OptionalLength,
@@ -39,8 +41,10 @@ from pipelines.contracts.setting_types import (
     SeriesGlobs,
     Time,
     TimeZone,
+    Token,
     Url,
     Whole,
+    is_loopback,
 )
 from pipelines.contracts.version_names import VersionNames
 
@@ -186,9 +190,18 @@ class ConsoleSettings(_Section):
     )
     user_header: HeaderName = Field(
         "",
-        description="header in which a proxy names the operator who has logged in; a console that others than this "
-        "machine reach takes labels and the like only with it",
+        description="header in which a proxy names the operator who has logged in; requests with it are answered, and "
+        "take labels and the like, if they come from an address of `console.proxies`",
     )
+    proxies: Networks = Field(
+        "127.0.0.1,::1", description="addresses and networks of the proxies whose `console.user_header` is believed"
+    )
+    token: Token = Field(
+        SecretStr(""),
+        description="what users of the console must know: browsers ask for it once, programs send it as "
+        "`Authorization: Bearer TOKEN`; empty: none, or that in `console.token_file`",
+    )
+    token_file: FilePath = Field("", description="file with that token in one line; it is read at each start")
 
 
 class ViewSettings(_Section):
@@ -416,6 +429,13 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
     if settings.elasticsearch.incidents == settings.elasticsearch.index:
         what = f"elasticsearch.incidents = {settings.elasticsearch.incidents!r}, as elasticsearch.index"
         wrong["elasticsearch.incidents"] = (what, "another name: verdicts and incidents have indices of their own")
+    console = settings.console
+    guarded = console.token.get_secret_value() or console.token_file or console.user_header
+    if not (is_loopback(console.host) or guarded):
+        what = f"console.host = {console.host!r}, where others than this machine reach the console"
+        wrong["console.host"] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
+    if console.token.get_secret_value() and console.token_file:
+        wrong["console.token_file"] = ("console.token and console.token_file are given", "one of them")
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place

@@ -10,10 +10,11 @@ from typing import Any
 
 import structlog
 
-from dashboards.console import Actions, AskView, Store, create_app, serve
+from dashboards.console import Access, Actions, AskView, Store, Versions, create_app, serve
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.console_token import console_token
 from pipelines.contracts.records.novelty import NEWS_KINDS
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
@@ -111,6 +112,7 @@ def watching(
     progress: Callable[[], Progress | None] = lambda: None,
     actions: Callable[[Settings], Actions] | None = None,
     state_view: Callable[[Settings], AskView] | None = None,
+    versions: Callable[[Settings], Versions] | None = None,
 ) -> Iterator[Watch]:
     """A context manager: starts the driver, the console and the live view, and stops them at the end.
 
@@ -121,6 +123,7 @@ def watching(
         progress: See `Watch`.
         actions: Gives what writes the messages of operators; ``None``: the console only shows.
         state_view: Gives what asks the state view about a series; ``None``: the console does not ask it.
+        versions: Gives what lists and compares versions; ``None``: the console knows none.
     """
     settings = driver.settings
     shown, incidents = settings.alias, settings.incident_alias
@@ -137,8 +140,9 @@ def watching(
         console.host,
         console.hosts.split(","),
         actions(settings) if actions else None,
-        console.user_header,
+        Access(console.host, console_token(console), console.user_header, console.proxies.split(",")),
         state_view(settings) if state_view else None,
+        versions(settings) if versions else None,
     )
     with driver.interrupts, ExitStack() as stack:
         stack.callback(store.close)

@@ -101,6 +101,22 @@ def view(version: Version, settings: Settings) -> VersionView:
     return VersionView(version, shown, documents, size, tuple(jobs))
 
 
+def shown(version: Version, settings: Settings) -> bool | None:
+    """Whether readers see a version; ``None`` if Elasticsearch does not answer.
+
+    Args:
+        version: The version.
+        settings: The settings, with the servers' addresses filled in.
+    """
+    client = Elasticsearch(settings.elasticsearch.url or "", request_timeout=10, max_retries=0)
+    try:
+        return ReadAlias(client, settings.alias).shows(settings.of(version.names).index)
+    except (ApiError, TransportError):
+        return None
+    finally:
+        client.close()
+
+
 def _stored(settings: Settings) -> tuple[bool | None, int | None, int | None]:
     """Whether the alias shows a version, the number of its documents, and their size in bytes."""
     client = Elasticsearch(settings.elasticsearch.url or "", request_timeout=10, max_retries=0)

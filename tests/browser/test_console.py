@@ -101,6 +101,18 @@ def page(browser: Browser, console: ConsoleServer) -> Iterator[Page]:
     assert wrong == [], "errors in the page, or requests that leave it"
 
 
+INK = """colour => {
+  const canvas = document.querySelector("#detail canvas"), { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const columns = new Set();
+  for (let i = 0; i < data.length; i += 4) {
+    if (colour.every((value, at) => Math.abs(data[i + at] - value) < 40)) columns.add((i / 4) % width);
+  }
+  return columns.size / width;
+}"""
+"""In which share of the columns of the plot there is a pixel of about a colour."""
+
+
 def machines(page: Page) -> list[str]:
     return page.locator("#rows td:nth-child(2)").all_inner_texts()
 
@@ -155,6 +167,7 @@ def test_a_click_shows_the_series_with_its_band_and_the_reason(page: Page) -> No
     assert band is not None
     assert band["width"] > 200
     assert band["height"] > 100
+    assert page.evaluate(INK, [20, 86, 140]) > 0.5, "the line of the values is drawn over the band"
     picture(page, "detail")
     detail.locator(".u-over").hover()
     expect(detail.locator(".legend")).to_contain_text("typical")

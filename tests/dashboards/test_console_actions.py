@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from dashboards.console import Store, create_app
+from dashboards.console import Access, Store, create_app
 from engine.spec.errors import NewnormalError
 
 OURS = {"X-Newnormal": "console", "Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
@@ -121,15 +121,18 @@ def test_without_a_pipeline_the_console_only_shows_and_says_so() -> None:
     assert page(Written()).get("/api/actions").json() == {"possible": True, "why": "", "by": None}
 
 
-@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.7", "::"])
-def test_a_console_that_others_reach_takes_nothing_from_users_whom_no_proxy_names(address: str) -> None:
-    written, headers = Written(), OURS
-    open_ = page(written, listening=address)
-    assert "console.user_header" in open_.get("/api/actions").json()["why"]
-    assert open_.post("/api/label", json=LABEL, headers=headers).status_code == 403
-    behind = page(written, listening=address, user_header="X-Forwarded-User")
-    assert behind.post("/api/acknowledgement", json=ACKNOWLEDGEMENT, headers=headers).status_code == 403
-    assert written.said == []
-    named = headers | {"X-Forwarded-User": "eve"}
-    assert behind.post("/api/acknowledgement", json=ACKNOWLEDGEMENT, headers=named).status_code == 200
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "192.0.2.7", "::"])
+def test_where_a_proxy_names_the_operators_nobody_else_can_say_anything(address: str) -> None:
+    written = Written()
+    app = create_app(
+        Store("http://127.0.0.1:9"), listening=address, actions=written, access=Access(address, "", "X-Forwarded-User")
+    )
+    proxy, user = (TestClient(app, "http://localhost", client=(peer, 5_000)) for peer in ("127.0.0.1", "192.0.2.9"))
+    named = OURS | {"X-Forwarded-User": "eve"}
+    unnamed = proxy.post("/api/acknowledgement", json=ACKNOWLEDGEMENT, headers=OURS)
+    forged = user.post("/api/acknowledgement", json=ACKNOWLEDGEMENT, headers=named)
+    status = 403 if address == "127.0.0.1" else 401
+    assert (unnamed.status_code, forged.status_code, written.said) == (status, status, [])
+    assert proxy.post("/api/acknowledgement", json=ACKNOWLEDGEMENT, headers=named).status_code == 200
     assert written.said == [("ab12", True, "eve", "")], "the name is the proxy's, not one that the user chose"
+    assert proxy.get("/api/actions", headers=named).json() == {"possible": True, "why": "", "by": "eve"}

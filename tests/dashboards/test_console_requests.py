@@ -12,7 +12,7 @@ import pytest
 from elasticsearch import Elasticsearch
 from fastapi.testclient import TestClient
 
-from dashboards.console import Store, create_app, serve
+from dashboards.console import Access, Store, create_app, serve
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
@@ -43,7 +43,11 @@ def test_this_machine_is_answered_by_each_of_its_names(host: str) -> None:
 
 
 def test_further_names_are_a_setting() -> None:
-    given = {"listening": "192.0.2.7", "hosts": load(**{"console.hosts": "Watch.example,box"}).console.hosts.split(",")}
+    given = {
+        "access": Access("127.0.0.1"),
+        "listening": "192.0.2.7",
+        "hosts": load(**{"console.hosts": "Watch.example,box"}).console.hosts.split(","),
+    }
     answers = {
         host: client(**given).get("/api/status", headers={"host": host}).status_code
         for host in ("watch.example", "box:8880", "192.0.2.7", "192.0.2.8", "other.example")
@@ -53,7 +57,7 @@ def test_further_names_are_a_setting() -> None:
 
 
 def test_listening_everywhere_it_answers_to_addresses_and_still_not_to_names() -> None:
-    everywhere = client(listening="0.0.0.0")
+    everywhere = client(listening="0.0.0.0", access=Access("127.0.0.1"))
     assert everywhere.get("/api/status", headers={"host": "192.0.2.7:8880"}).status_code == 200
     assert everywhere.get("/api/status", headers={"host": "evil.example"}).status_code == 400
 

@@ -14,6 +14,7 @@ export async function tell(path, body) {
 }
 
 async function answer(reply, wrong = (found) => found.code) {
+  if (reply.status === 401) location.reload(); // the page that asks for the token comes in its place
   const body = await reply.json();
   if (!reply.ok) throw new Error(typeof body.code === "string" ? wrong(body) : typeof body.detail === "string" ? body.detail : `HTTP ${reply.status}`);
   return body;

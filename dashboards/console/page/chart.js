@@ -11,7 +11,7 @@ const known = (value) => typeof value === "number";
 export function chart(points, { span, marked = null, shade = null, zone = "UTC", range = null, small = false, name = "series" }) {
   const joined = isJoined(points); // the joined verdict has no value of its own, but a score
   const value = joined ? "record_score" : "actual";
-  const rows = withGaps(points);
+  let rows = withGaps(points);
   const legend = el("div", { class: "legend" });
   const frame = el("div", { class: small ? "canvas small" : "canvas", tabindex: 0, role: "group", "aria-label": `${name}, plot: arrow keys go from window to window, + and - zoom, 0 resets` });
   if (marked) frame.dataset.marked = marked.kind;
@@ -22,7 +22,7 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
     frame.append(el("p", { class: "hint" }, "No window is stored here."));
     return figure;
   }
-  const data = [rows.map((p) => p["@timestamp"]), ...[value, "typical", "lower", "upper"].map((field) => rows.map((p) => (known(p[field]) ? p[field] : null)))];
+  const columns = () => [rows.map((p) => p["@timestamp"]), ...["lower", "upper", "typical", value].map((field) => rows.map((p) => (known(p[field]) ? p[field] : null)))];
   const local = zoned(zone);
   const tell = (u) => {
     const p = rows[u.cursor.idx];
@@ -33,14 +33,15 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
   const line = (tone, more = {}) => ({ stroke: stroke(tone), width: 1.7, points: { show: false }, ...more });
   const axis = { stroke: stroke("soft"), grid: { stroke: stroke("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
   const options = {
-    width: 300, height: small ? SMALL : TALL, ms: 1, legend: { show: false }, padding: [10, 8, 0, 0],
+    width: 300, height: small ? SMALL : TALL, ms: 1, legend: { show: false }, padding: [10, 18, 0, 0],
     scales: { y: { range: (_, low, high) => range ?? limits(low, high, joined) } },
     axes: [
       { ...axis, size: 28, space: 72, values: (_, splits, __, ___, step) => splits.map((at, i) => local.tick(at, step, i === 0 ? null : splits[i - 1])) },
       { ...axis, size: 58, gap: 4, space: small ? 32 : 44, values: (_, splits) => splits.map((at) => num(at, 4)) },
     ],
-    series: [{}, line("actual", { points: { show: rows.length < 3, size: 5 } }), line("typical", { width: 1.2, dash: [4, 3] }), line("band", { width: 0 }), line("band", { width: 0 })],
-    bands: [{ series: [4, 3], fill: stroke("band") }],
+    // the later ones are drawn over the earlier ones: the lines over the band
+    series: [{}, line("band", { width: 0 }), line("band", { width: 0 }), line("typical", { width: 1.2, dash: [4, 3] }), line("actual", { points: { show: rows.length < 3, size: 5 } })],
+    bands: [{ series: [2, 1], fill: stroke("band") }],
     cursor: { y: false, drag: { x: true, y: false, setScale: true }, dataIdx: (_, __, i) => nearest(rows, i), bind: { dblclick: () => () => { reset(); return null; } } },
     hooks: {
       setCursor: [tell],
@@ -88,10 +89,23 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
     const width = Math.floor(frame.clientWidth);
     if (!width) return;
     if (plot) return void (plot.width !== width && plot.setSize({ width, height: options.height }));
-    plot = new window.uPlot({ ...options, width, tzDate: local.date }, data, frame);
+    plot = new window.uPlot({ ...options, width, tzDate: local.date }, columns(), frame);
     reset();
   });
   observer.observe(frame);
+  // Takes new points, without a new plot; who looks at a part goes on looking at it. False: it cannot, make a new plot.
+  figure.refresh = (next) => {
+    if (!next.points.length || isJoined(next.points) !== joined) return false;
+    const looking = plot && frame.dataset.zoomed === "true" ? [plot.scales.x.min, plot.scales.x.max] : null;
+    ({ points, span, shade = null, marked = null, range = null } = next);
+    rows = withGaps(points);
+    if (plot) {
+      plot.setData(columns(), false);
+      show(...(looking ?? span));
+    }
+    if (!plot || plot.cursor.left < 0) rest();
+    return true;
+  };
   dark.addEventListener("change", redraw);
   if (!small) figure.prepend(el("div", { class: "zoom plot-zoom", role: "group", "aria-label": "Zoom" }, tool("+", "Zoom in", () => zoom(1 / STEP)), tool("−", "Zoom out", () => zoom(STEP)), tool("Reset", "Show the whole range (0, Escape or a double click)", reset)));
   return figure;

@@ -4,15 +4,20 @@ import { brief, count, duration, el, metricName, num, time, words, KINDS, NOVEL 
 import { showDetail } from "./detail.js";
 import { showIncident } from "./incident.js";
 import { markIncident, showIncidents } from "./incidents.js";
+import { remember, showHealth } from "./health.js";
+import { showHeat } from "./heat.js";
+import { keys } from "./keys.js";
 import { openMachine } from "./machine.js";
 import { machineLink, noveltyLink, place, seriesLink } from "./place.js";
 import { openSeries } from "./series.js";
 import { showStatus } from "./status.js";
+import { openComparison, openVersions } from "./versions.js";
 
-const EVERY_MS = 2000, AFTER_MS = 600000;
+const EVERY_MS = 2000, SLOWLY_MS = 10000, AFTER_MS = 600000;
 const HINT = "Choose an incident to see where it began, or a novelty to see its series, the band in which it was expected, and why it was reported.";
 const $ = (id) => document.getElementById(id);
-const state = { kinds: new Set(NOVEL), paused: false, place: place(""), revision: null, zoom: 1, asked: 0 };
+const WIDE = new Set(["versions", "compare", "health"]);
+const state = { kinds: new Set(NOVEL), paused: false, place: place(""), revision: null, zoom: 1, until: null, asked: 0, waiting: 0, status: null };
 
 const chosen = (what) => (state.place.what === what ? state.place.id : null);
 
@@ -21,14 +26,24 @@ function trouble(text) {
   $("trouble").textContent = text ?? "";
 }
 
+// What is wrong, and what to do about it.
+function troubled({ message }) {
+  if (message.startsWith("ELASTICSEARCH_")) return `Elasticsearch does not answer the console (${message}), so what is below may be old. newnormal doctor finds what is wrong; the page tries again by itself.`;
+  return `The console does not answer (${message}). Is newnormal run, demo or console still running? The page tries again by itself.`;
+}
+
 async function refresh() {
+  state.waiting += 1;
   const turn = ++state.asked; // an answer that was overtaken by a newer question is not shown
   try {
     const filter = { entity: $("entity").value, min_score: $("score").value, kind: [...state.kinds] };
     const none = !state.kinds.size;
     const [status, incidents, found] = await Promise.all([ask("/api/status"), ask("/api/incidents"), ask("/api/novelties", { ...filter, limit: none ? 1 : 200 })]);
     if (turn !== state.asked) return;
+    state.status = status;
+    remember(status);
     showStatus(status, $("figures"), $("jobs"));
+    if (chosen("health")) showHealth($("detail"), status);
     showIncidents($("incidents"), incidents, chosen("incident"));
     showKinds(found.counts);
     showRows(none ? [] : found.novelties, found.now);
@@ -36,7 +51,10 @@ async function refresh() {
     const newer = [...incidents.open, ...incidents.resolved].find((it) => it["event.id"] === chosen("incident"));
     if (newer && state.revision !== null && newer.revision > state.revision) openIncident(newer["event.id"]);
   } catch (error) {
-    if (turn === state.asked) trouble(`No answer (${error.message}); trying again.`);
+    if (turn === state.asked) trouble(troubled(error));
+  } finally {
+    state.waiting -= 1;
+    document.body.dataset.ready = "true";
   }
 }
 
@@ -88,15 +106,39 @@ function newRow(it, key, now) {
 
 // Shows what the address names; the browser's "back" leads from a series to its incident.
 function go() {
-  Object.assign(state, { place: place(location.hash), revision: null });
+  Object.assign(state, { place: place(location.hash), revision: null, until: null });
   for (const row of $("rows").children) row.setAttribute("aria-selected", row.dataset.key.startsWith(`${chosen("novelty")} `));
   markIncident($("incidents"), chosen("incident"));
   const { what, id } = state.place;
+  document.querySelector("main").dataset.wide = WIDE.has(what);
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.page.split(" ").includes(what)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
   if (what === "nothing") $("detail").replaceChildren(el("p", { class: "hint" }, HINT));
   if (what === "incident") openIncident(id).then(reveal);
   if (what === "novelty") openNovelty(id, 1).then(reveal);
-  if (what === "machine") openMachine($("detail"), id, () => chosen("machine") === id).then(reveal);
-  if (what === "series") openSeries($("detail"), state.place, () => chosen("series") === id).then(reveal);
+  if (what === "machine" || what === "series") again().then(reveal);
+  if (what === "versions") openVersions($("detail"), () => chosen("versions") === id).then(reveal);
+  if (what === "compare") openComparison($("detail"), state.place, () => chosen("compare") === id).then(reveal);
+  if (what === "health") {
+    if (state.status) showHealth($("detail"), state.status);
+    else $("detail").replaceChildren(el("p", { class: "hint" }, "Asking the pipeline…"));
+  }
+}
+
+// A page that shows the present is asked for again now and then; one of the past stays as it is.
+async function again() {
+  const { what, id } = state.place, over = Date.now();
+  if (what === "machine") await openMachine($("detail"), id, () => chosen("machine") === id);
+  if (what === "series" && !(state.place.end && state.place.end < over - SLOWLY_MS && $("detail").dataset.page)) await openSeries($("detail"), state.place, () => chosen("series") === id);
+  if (what === "novelty" && state.until > over) await openNovelty(id, state.zoom);
+}
+
+async function heat() {
+  try {
+    showHeat($("heat"), await ask("/api/heat"));
+  } catch { /* `refresh` says what is wrong */ }
 }
 
 // On a narrow screen the detail stands below the lists.
@@ -120,7 +162,9 @@ async function openNovelty(id, zoom) {
   const current = () => chosen("novelty") === id && state.zoom === zoom;
   try {
     const found = await ask("/api/novelty", { id, zoom });
-    if (current()) showDetail($("detail"), found, zoom, (level) => openNovelty(id, level));
+    if (!current()) return;
+    state.until = found.span[1];
+    showDetail($("detail"), found, zoom, (level) => openNovelty(id, level));
   } catch (error) {
     if (current()) $("detail").replaceChildren(el("p", { class: "hint" }, `This novelty cannot be shown: ${error.message}`));
   }
@@ -145,7 +189,15 @@ $("pause").addEventListener("click", () => {
   if (!state.paused) refresh();
 });
 
-setInterval(() => { if (!state.paused && !document.hidden) refresh(); }, EVERY_MS);
+const awake = () => !state.paused && !document.hidden;
+setInterval(() => { if (awake() && !state.waiting) refresh(); }, EVERY_MS); // a slow answer is waited for, not overtaken
+setInterval(() => { if (awake()) { heat(); again(); } }, SLOWLY_MS);
 refresh();
+heat();
+keys({
+  "/": () => { location.hash = ""; document.querySelector("main").dataset.wide = false; $("entity").focus(); }, o: () => { location.hash = ""; }, h: () => { location.hash = "health"; },
+  v: () => { location.hash = "versions"; }, b: () => history.back(), p: () => $("pause").click(),
+});
+$("keys").addEventListener("click", () => $("help").showModal());
 addEventListener("hashchange", go);
-if (location.hash.length > 1) go();
+go();

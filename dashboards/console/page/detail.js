@@ -1,8 +1,8 @@
 // One novelty: its plot, what is unusual in words, and apart from them the figures behind it.
 import { labels } from "./actions.js";
-import { chart } from "./chart.js";
 import { el, metricName, num, time, words } from "./dom.js";
 import { machineLink, seriesLink } from "./place.js";
+import { plot, update } from "./update.js";
 
 export function showDetail(place, { novelty, explanation, series, span, zone }, zoom, rezoom) {
   const levels = [1, 4, 16].map((level) => {
@@ -12,11 +12,13 @@ export function showDetail(place, { novelty, explanation, series, span, zone }, 
   });
   const badge = el("span", { class: "kind", "data-kind": novelty.kind }, words(novelty.kind));
   const where = `${metricName(novelty.metric)} · ${time(novelty["@timestamp"])} UTC · score ${num(novelty.record_score, 3)} `;
-  place.replaceChildren(
+  const said = labels(novelty, novelty.since ?? novelty.window_start);
+  said.dataset.keep = `labels ${novelty._id}`;
+  update(place, `novelty ${novelty._id} ${zoom}`,
     el("div", { class: "top" }, el("h2", {}, explanation.headline, ": ", novelty["host.name"]), el("div", { class: "zoom" }, ...levels)),
     el("p", { class: "where" }, where, badge, " ", el("a", { href: seriesLink(novelty["host.name"], novelty.metric, 1, span[1]) }, "the series"), " · ", el("a", { href: machineLink(novelty["host.name"]) }, "the machine")),
-    chart(series, { span, marked: novelty, shade: novelty.since ? [novelty.since, novelty["@timestamp"]] : null, zone, name: metricName(novelty.metric) }),
-    labels(novelty, novelty.since ?? novelty.window_start),
+    plot(series, { span, marked: novelty, shade: novelty.since ? [novelty.since, novelty["@timestamp"]] : null, zone, name: metricName(novelty.metric) }),
+    said,
     ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),
     el("details", {}, el("summary", {}, "Figures"),
       ...explanation.details.map((text) => el("p", {}, text)),

@@ -3,6 +3,7 @@ import { acknowledgement, labels, maintenance } from "./actions.js";
 import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
 import { plural, since, stateText } from "./incidents.js";
 import { incidentLink, machineLink, noveltyLink } from "./place.js";
+import { update } from "./update.js";
 
 const SHOWN = 60, MACHINES = 20;
 
@@ -11,12 +12,13 @@ export function showIncident(place, { now, incident, series }) {
   const more = [];
   if (incident.note) more.push(el("p", { class: "where" }, "Remark: ", foreign(incident.note)));
   if (incident.merged_into) more.push(el("p", {}, "It turned out to be a part of ", el("a", { href: incidentLink(incident.merged_into) }, "another incident"), "."));
-  place.replaceChildren(
+  const cared = el("div", {}, acknowledgement(incident), maintenance((incident.machines ?? []).map((it) => it.entity)));
+  cared.dataset.keep = `${incident["event.id"]} ${incident["incident.state"]} ${incident.machine_count}`;
+  update(place, `incident ${incident["event.id"]}`,
     el("div", { class: "top" }, el("h2", {}, foreign(incident.message)), severity),
     el("p", { class: "where" }, `${since(incident, now)} · `, foreign(stateText(incident)), ` · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series, ${incident.open_series.toLocaleString("en")} of them novel now`),
     ...more,
-    acknowledgement(incident),
-    maintenance((incident.machines ?? []).map((it) => it.entity)),
+    cared,
     ...causes(incident.candidates ?? []),
     ...machines(incident),
     ...onsets(incident, series, now),

@@ -2,26 +2,28 @@
 import { ask } from "./ask.js";
 import { sign } from "./chart.js";
 import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
+import { spark } from "./heat.js";
 import { since, stateText } from "./incidents.js";
 import { incidentLink, noveltyLink, seriesLink } from "./place.js";
+import { update } from "./update.js";
 
 export async function openMachine(place, name, current) {
   try {
     const found = await ask("/api/machine", { name });
     if (current()) showMachine(place, name, found);
   } catch (error) {
-    if (current()) place.replaceChildren(el("p", { class: "hint" }, `This machine cannot be shown: ${error.message}`));
+    if (current()) place.replaceChildren(el("p", { class: "hint" }, `This machine cannot be shown: ${error.message}. It is asked for again by itself.`));
   }
 }
 
 function showMachine(place, name, found) {
   const head = el("h2", {}, foreign(name));
   if (found.last === null && !found.incidents.length) {
-    place.replaceChildren(head, el("p", { class: "hint unknown" }, "Nothing is known of a machine with this name: no window of it is stored. See whether the name is right (the field Machine above suggests names), and whether its agent sends: newnormal tail telemetry."));
+    update(place, `machine ${name}`, head, el("p", { class: "hint unknown" }, "Nothing is known of a machine with this name: no window of it is stored. See whether the name is right (the field Machine above suggests names), and whether its agent sends: newnormal tail telemetry."));
     return;
   }
   const last = found.last === null ? "no window of it is stored any more" : `newest stored window ${duration(Math.max(0, found.now - found.last))} ago`;
-  place.replaceChildren(
+  update(place, `machine ${name}`,
     head, el("p", { class: "where" }, last),
     ...incidentCards(found.incidents, found.now, "Incidents", found.most.incidents),
     ...series(name, found), ...logs(found));
@@ -36,14 +38,14 @@ export function incidentCards(incidents, now, title, most = Infinity) {
   return [head, el("div", { class: "onsets of-incidents" }, ...rows), ...(incidents.length < most ? [] : [el("p", { class: "soft" }, `Those that go on and the newest others, ${most} at most, are listed.`)])];
 }
 
-function series(name, { series: list, series_count: count, hours }) {
+function series(name, { series: list, series_count: count, hours, sparks }) {
   const title = el("h3", {}, `Series with stored windows in the last ${hours} hours, the most novel first`);
   if (!list.length) return [title, el("p", { class: "soft" }, "None. Quiet series are not stored by default (detector.emit).")];
   const rows = list.map((it) => el("a", { href: seriesLink(name, it.metric) },
-    el("span", { class: "n score" }, it.highest === null ? "quiet" : num(it.highest, 3)), el("span", { class: "name" }, metricName(it.metric)),
+    el("span", { class: "n score" }, it.highest === null ? "quiet" : num(it.highest, 3)), el("span", { class: "name" }, metricName(it.metric)), spark(it.spark, sparks),
     el("span", { class: "kind", "data-kind": it.kind }, words(it.kind)), el("span", { class: "n" }, num(it.actual))));
   const more = count > list.length ? [el("p", { class: "soft" }, `The first ${list.length} of about ${count.toLocaleString("en")} are listed.`)] : [];
-  return [title, el("p", { class: "soft" }, "Highest score of its alarms, metric, newest verdict, newest value."), el("div", { class: "onsets of-series" }, ...rows), ...more];
+  return [title, el("p", { class: "soft" }, `Highest score of its alarms, metric, its values in the last ${hours} hours, newest verdict, newest value.`), el("div", { class: "onsets of-series" }, ...rows), ...more];
 }
 
 function logs({ logs: list, most }) {

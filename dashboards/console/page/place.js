@@ -1,4 +1,4 @@
-// What the address of the page names after its #: one incident, machine, series or novelty, or nothing.
+// What the address of the page names after its #: one incident, machine, series, novelty, comparison or other page, or nothing.
 // Names are percent-encoded, so that a slash in one does not end it.
 
 export const incidentLink = (id) => `#incident/${encodeURIComponent(id)}`;
@@ -11,6 +11,8 @@ export function seriesLink(entity, metric, hours = 1, end = null) {
   return `#series/${encodeURIComponent(entity)}/${encodeURIComponent(metric)}${range}`;
 }
 
+export const comparisonLink = (first, second) => `#compare/${encodeURIComponent(first)}/${encodeURIComponent(second)}`;
+
 export function place(hash) {
   const text = hash.slice(1);
   if (!text) return { what: "nothing" };
@@ -19,6 +21,8 @@ export function place(hash) {
     const [entity, metric, hours = "1", end = ""] = parts;
     if (what === "incident" && parts.length === 1) return { what, id: entity };
     if (what === "machine" && parts.length === 1) return { what, id: entity };
+    if ((what === "versions" || what === "health") && !parts.length) return { what, id: what };
+    if (what === "compare" && parts.length === 2) return { what, id: text, first: entity, second: metric };
     if (what === "series" && entity && metric) return { what, id: text, entity, metric, hours: whole(hours) ?? 1, end: whole(end) };
     return { what: "novelty", id: decodeURIComponent(text) };
   } catch {

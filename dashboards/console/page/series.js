@@ -1,9 +1,10 @@
 // The page of one series: its plot, what was novel, the same hours of earlier days, what the detector believes.
 import { ask } from "./ask.js";
-import { chart, common, sign } from "./chart.js";
+import { common, sign } from "./chart.js";
 import { el, foreign, metricName, num, time, words } from "./dom.js";
 import { incidentCards } from "./machine.js";
 import { machineLink, noveltyLink, seriesLink } from "./place.js";
+import { plot, update } from "./update.js";
 
 const RANGES = [[1, "1 h"], [6, "6 h"], [24, "24 h"], [168, "7 d"]];
 const EARLIER = { 1: "A day before", 7: "A week before" };
@@ -13,7 +14,7 @@ export async function openSeries(place, { entity, metric, hours, end }, current)
     const found = await ask("/api/series/page", { entity, metric, hours, ...(end ? { end } : {}) });
     if (current()) showSeries(place, { entity, metric, end }, found);
   } catch (error) {
-    if (current()) place.replaceChildren(el("p", { class: "hint" }, `This series cannot be shown: ${error.message}`));
+    if (current()) place.replaceChildren(el("p", { class: "hint" }, `This series cannot be shown: ${error.message}. It is asked for again by itself.`));
   }
 }
 
@@ -21,11 +22,11 @@ function showSeries(place, { entity, metric, end }, found) {
   const ranges = RANGES.map(([hours, text]) => el("a", { class: "range", href: seriesLink(entity, metric, hours, end), ...(hours === found.hours ? { "aria-current": "true" } : {}) }, text));
   const alarm = found.novelties.find((it) => it.since && it.kind !== "recovered");
   const shade = alarm ? [alarm.since, alarm["@timestamp"]] : null;
-  place.replaceChildren(
+  update(place, `series ${entity} ${metric}`,
     el("div", { class: "top" }, el("h2", {}, foreign(metricName(metric)), " of ", el("a", { href: machineLink(entity) }, foreign(entity))), el("div", { class: "zoom ranges" }, ...ranges)),
     el("p", { class: "where" }, `${time(found.span[0])} to ${time(found.span[1])} UTC · ${found.series.length.toLocaleString("en")} points`),
     ...(found.known ? [] : [el("p", { class: "hint unknown" }, "Nothing is known of this series: Elasticsearch has no window of it", found.view.missing ? "" : ", and neither has the state view", ". See whether the names are right and the machine sends this metric; its first window comes when the first is complete.")]),
-    chart(found.series, { span: found.span, shade, zone: found.zone, name: `${metricName(metric)} of ${entity}` }),
+    plot(found.series, { span: found.span, shade, zone: found.zone, name: `${metricName(metric)} of ${entity}` }),
     ...belief(found.view), ...novelties(found), ...earlier(found),
     ...incidentCards(found.incidents, found.now, "Incidents of the machine"),
   );
@@ -54,6 +55,6 @@ function novelties({ novelties: list, most }) {
 function earlier({ earlier: before, series, span, zone }) {
   const range = common([series, ...before.map((it) => it.series)]) ?? [0, 1];
   const plots = [{ title: "Now shown", series, span }, ...before.map((it) => ({ title: EARLIER[it.days], ...it }))];
-  const parts = plots.map((it) => el("div", { class: "earlier" }, el("h4", {}, it.title, el("span", { class: "soft" }, ` from ${time(it.span[0])} UTC`)), chart(it.series, { span: it.span, zone, range, small: true, name: it.title })));
+  const parts = plots.map((it) => plot(it.series, { span: it.span, zone, range, small: true, name: it.title }, el("h4", {}, it.title, el("span", { class: "soft" }, ` from ${time(it.span[0])} UTC`))));
   return [el("h3", {}, "The same hours of earlier days, on one scale"), ...parts];
 }

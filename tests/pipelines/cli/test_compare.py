@@ -13,6 +13,8 @@ from elasticsearch import Elasticsearch
 
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
+from engine.spec.errors import NewnormalError
+from pipelines.cli.console_versions import ConsoleVersions
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
@@ -124,3 +126,32 @@ def test_unknown_and_equal_versions_are_refused(pipeline: Settings, run: Run) ->
     assert (code, "VERSION_UNKNOWN" in said) == (2, True)
     code, _, said = run("compare", "v2", "v2", *options(pipeline))
     assert (code, "USAGE_INVALID" in said) == (2, True)
+
+
+def test_the_console_lists_the_versions_and_is_told_what_the_command_says(pipeline: Settings, run: Run) -> None:
+    given = {"namespace": pipeline.namespace, "state_dir": pipeline.state}
+    versions = ConsoleVersions(lambda: pipeline, given)
+    listed = {each["name"]: each for each in versions.listed()}
+    assert {name: each["settings"] for name, each in listed.items()} == {"v1": {}, "v2": {"detector.threshold": 30.0}}
+    assert (listed["v1"]["shown"], listed["v2"]["shown"]) == (True, False)
+    found = versions.compared(FIRST, "v2")
+    _, out, _ = run("compare", FIRST, "v2", "--json", *options(pipeline))
+    said = json.loads(out)
+    reasons = [each["reasons"] for each in said["differences"]]
+    assert [{one["version"]: one["reason"] for one in each["versions"]} for each in found["differences"]] == reasons
+    [machines] = [table for table in found["tables"] if table["by"] == "machine"]
+    numbers = dict(zip(found["outcomes"], machines["rows"][0][3:], strict=True))
+    assert numbers == {name: said["alarms"][name] for name in found["outcomes"]}
+    gone = next(each for each in found["differences"] if each["outcome"] == "gone")
+    points = {one["version"]: {point["@timestamp"]: point for point in one["points"]} for one in gone["versions"]}
+    at = T0 + 11 * STEP
+    assert (points["v1"][at]["record_score"], points["v2"][at]["record_score"]) == (80.0, 10.0)
+    assert len(points["v1"]) == 60
+    json.dumps(found)
+
+
+def test_the_console_is_told_why_versions_cannot_be_compared(pipeline: Settings) -> None:
+    versions = ConsoleVersions(lambda: pipeline, {"namespace": pipeline.namespace, "state_dir": pipeline.state})
+    with pytest.raises(NewnormalError) as caught:
+        versions.compared(FIRST, "v9")
+    assert caught.value.code == "VERSION_UNKNOWN"

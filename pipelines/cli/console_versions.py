@@ -1,0 +1,88 @@
+"""Lists and compares the versions of a pipeline for the console, in a process of its own.
+
+A comparison reads all verdicts of two versions. In the process of the pipeline it would take time from the jobs and
+keep memory; a process beside it, which has the lowest priority and ends afterwards, does neither.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings, load
+
+_LOWEST = 19
+
+
+class ConsoleVersions:
+    """The versions of one pipeline; see `dashboards.console.versions.Versions`.
+
+    Args:
+        settings: Gives the settings, with the servers' addresses filled in; asked at each call.
+        given: The values of the command line by dotted name, from which they were loaded.
+    """
+
+    def __init__(self, settings: Callable[[], Settings], given: dict[str, Any]) -> None:
+        self._settings, self._given = settings, given
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The versions, the oldest first.
+
+        Raises:
+            NewnormalError: As `pipelines.versions.registry.Registry.all`.
+        """
+        from pipelines.versions.overview import shown  # noqa: PLC0415  servers: only when it is asked
+        from pipelines.versions.registry import Registry  # noqa: PLC0415  as above
+
+        settings = self._settings()
+        versions = Registry(settings).all().values()
+        return [version.model_dump() | {"shown": shown(version, settings)} for version in versions]
+
+    def compared(self, first: str, second: str) -> dict[str, Any]:
+        """The comparison of two versions, as `pipelines.evaluation.comparison.told.told` returns it.
+
+        Raises:
+            NewnormalError: As `pipelines.evaluation.comparison.between.between`; ``COMPARISON_ENDED`` if the process
+                that compares has died.
+        """
+        settings = self._settings()
+        addresses = {"kafka.bootstrap": settings.kafka.bootstrap, "elasticsearch.url": settings.elasticsearch.url}
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe(duplex=False)
+        arguments = (there, (first, second), self._given | addresses)
+        process = context.Process(target=_compare, args=arguments, daemon=True, name="comparison")
+        process.start()
+        there.close()
+        try:
+            answer = here.recv()
+        except EOFError:
+            process.join()
+            what = f"the process that compared {first} and {second} ended with {process.exitcode}"
+            accepted = f"enough memory; `newnormal compare {first} {second} --from -2h` reads less"
+            raise NewnormalError("COMPARISON_ENDED", what, "console", accepted, "nothing was compared") from None
+        finally:
+            here.close()
+        process.join()
+        if isinstance(answer, NewnormalError):
+            raise answer
+        return dict(answer)
+
+
+def _compare(answers: Connection, names: tuple[str, str], given: dict[str, Any]) -> None:
+    """What the process does: it sends the comparison, or the error."""
+    os.nice(_LOWEST)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the console, and that ends this process
+    from pipelines.evaluation.comparison.between import between  # noqa: PLC0415  only in this process
+    from pipelines.evaluation.comparison.told import told  # noqa: PLC0415  as above
+
+    try:
+        found, unreadable = between(names, load(**given), given)
+        answers.send(told(found, unreadable, int(time.time() * 1000)))
+    except NewnormalError as error:
+        answers.send(error)

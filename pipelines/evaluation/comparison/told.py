@@ -1,0 +1,70 @@
+"""A comparison as plain data for the console: its sentences, its tables, and the series around each difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from pipelines.evaluation.comparison.alarms import OUTCOMES, counts
+from pipelines.evaluation.comparison.comparison import GROUPS, Comparison, Difference, around
+from pipelines.evaluation.comparison.words import called, compared, figure, headline, quality
+
+ROWS = 20
+"""The most rows of each table of alarms."""
+
+_MARGIN, _LONGEST = 60, 240
+"""Windows that are shown before and after an alarm, and the most windows of an alarm."""
+
+_POINT = ("actual", "typical", "lower", "upper", "record_score", "kind")
+
+
+def told(found: Comparison, unreadable: int, now: int) -> dict[str, Any]:
+    """The comparison as plain data.
+
+    Args:
+        found: The comparison.
+        unreadable: How many messages could not be read.
+        now: When it was made, epoch milliseconds.
+
+    Returns:
+        ``versions``, ``at``, ``headline``, ``sentences``, ``tables`` (of each ``by``, ``rows`` and ``more``, the number
+        of rows that are left out), ``outcomes`` (the last columns of each row), ``quality`` (``rows`` and ``notes``),
+        and ``differences``: of each the alarm, the ``reasons``, and for both versions the ``points`` around it.
+    """
+    rows, notes = quality(found)
+    sentences = compared(found)
+    if unreadable:
+        sentences.append(f"{unreadable:,} messages could not be read and are left out.")
+    return {
+        "versions": [version.name for version in found.versions],
+        "at": now,
+        "headline": headline(found),
+        "sentences": sentences,
+        "outcomes": list(OUTCOMES),
+        "tables": [_table(found, by) for by in GROUPS],
+        "quality": {"rows": [[*map(figure, row)] for row in rows], "notes": notes},
+        "differences": [_difference(found, each) for each in found.differences],
+    }
+
+
+def _table(found: Comparison, by: str) -> dict[str, Any]:
+    table = counts(found.alarms, by)
+    rows = [[called(str(row[0])) if by == "kind" else row[0], *row[1:]] for row in table.head(ROWS).rows()]
+    return {"by": GROUPS[by], "rows": rows, "more": table.height - len(rows)}
+
+
+def _difference(found: Comparison, difference: Difference) -> dict[str, Any]:
+    alarm, step = difference.alarm, found.times.step
+    shown = {**alarm, "end": min(alarm["end"], alarm["start"] + _LONGEST * step)}
+    versions = [
+        {"version": version.name, "reason": reason, "points": _points(around(version.verdicts, shown, _MARGIN * step))}
+        for version, reason in zip(found.versions, difference.reasons, strict=True)
+    ]
+    names = ("entity", "metric", "start", "end", "outcome", "kind0", "kind1", "highest0", "highest1")
+    span = [alarm["start"] - _MARGIN * step, shown["end"] + _MARGIN * step]
+    return {**{name: alarm[name] for name in names}, "span": span, "versions": versions}
+
+
+def _points(verdicts: pl.DataFrame) -> list[dict[str, Any]]:
+    return verdicts.sort("window_end").select(pl.col("window_end").alias("@timestamp"), *_POINT).to_dicts()
