@@ -1,0 +1,35 @@
+"""One or more good messages of each format, from which the property tests make bad ones."""
+
+from __future__ import annotations
+
+import json
+
+T0 = 1_795_220_820_013
+US, NS = T0 * 1_000, T0 * 1_000_000
+
+GOOD: dict[str, list[bytes]] = {
+    "json": [
+        json.dumps({"@timestamp": T0, "host.name": "a", "metric": "m", "value": 1.5, "kind": "gauge"}).encode(),
+    ],
+    "json-logs": [json.dumps({"@timestamp": T0, "host.name": "a", "message": "no"}).encode()],
+    "telegraf": [
+        json.dumps({"fields": {"used": 5}, "name": "mem", "tags": {"host": "a"}, "timestamp": T0 // 1000}).encode(),
+    ],
+    "collectd": [
+        json.dumps(
+            [
+                {
+                    "values": [5, 1.5], "dstypes": ["gauge", "derive"], "dsnames": ["value", "tx"], "time": T0 / 1000,
+                    "host": "a", "plugin": "memory", "plugin_instance": "", "type": "memory", "type_instance": "used",
+                }
+            ]
+        ).encode()
+    ],
+    "rsyslog": [
+        b'{"ts":"2026-11-21T00:28:54.5+00:00","host":"a","severity":4,"program":"sshd","msg":" no"}',
+    ],
+    "influx": [
+        b"mem,host=a used=5i,free=1.5 1795220820013000000",
+        b'disk,host=a,path=/a\\ b used=1i,state="up, a=\\"b\\"",ok=t 1795220820013000000\ncpu,host=b usage=2u',
+    ],
+}  # fmt: skip
