@@ -48,7 +48,7 @@ class InputSettings(BaseModel):
         description="labels that may name the machine; the first one that a sample has does",
     )
     left_out: Labels = Field(
-        "dc,region,rack,fstype,mode",
+        "dc,datacenter,region,rack",
         description="labels that describe a machine or an instance; they do not become a part of a metric's name",
     )
     folded: Labels = Field(

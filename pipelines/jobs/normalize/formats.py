@@ -17,6 +17,8 @@ from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
+from pipelines.jobs.normalize.prometheus import PrometheusDecoder
+from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 
@@ -81,6 +83,16 @@ def _matches(pattern: bytes) -> Callable[[bytes], bool]:
     return recognise
 
 
+def _prometheus(value: bytes) -> bool:
+    return _COMMENT.match(value) is not None or _SAMPLE.match(_first_line(value)) is not None
+
+
+_COMMENT = re.compile(rb"#\s+(TYPE|HELP|UNIT)\s")
+_SAMPLE = re.compile(
+    rb"[a-zA-Z_:][a-zA-Z0-9_:]*(\s*\{.*\})?\s+[-+]?([0-9.]+([eE][-+]?[0-9]+)?|NaN|Inf)(\s+-?[0-9.]+)?(\s+#.*)?$"
+)
+
+
 def _first_line(value: bytes) -> bytes:
     at = 0
     while value[at : at + 1] == b"#":
@@ -113,6 +125,16 @@ FORMATS = (
     Format(
         "rsyslog", Log, "rsyslog omkafka with a JSON template", lambda rules: RsyslogDecoder(),
         _has(b'"ts"', b'"host"', b'"msg"'), (topics.LOGS_RSYSLOG,),
+    ),
+    Format(
+        "prometheus-adapter", Telemetry, "prometheus-kafka-adapter, JSON",
+        lambda rules: PrometheusAdapterDecoder(rules.labels),
+        _has(b'"labels"', b'"__name__"', b'"value"'),
+    ),
+    Format(
+        "prometheus", Telemetry, "Prometheus exposition text, OpenMetrics",
+        lambda rules: PrometheusDecoder(rules.labels),
+        _prometheus, ("*.prom", "*prometheus*"), a_line=False,
     ),
     Format(
         "influx", Telemetry, "Influx line protocol (Telegraf `data_format = \"influx\"`, many others)",

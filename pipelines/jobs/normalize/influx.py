@@ -14,7 +14,7 @@ from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize import influx_lines
 from pipelines.jobs.normalize.coded import codes_of, pairs_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
-from pipelines.jobs.normalize.measurement import TEXT, TextRule, epochs_ms, kind_of
+from pipelines.jobs.normalize.measurement import TEXT, TextRule, epochs_ms, kind_of, series_tags
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
 from pipelines.jobs.normalize.samples import Coded, table
 from pipelines.jobs.normalize.text_lines import lines
@@ -70,7 +70,7 @@ class InfluxDecoder(Decoder):
         codes = np.zeros((len(heads), 2), np.int64)
         for at, text in enumerate(heads):
             name, tags = influx_lines.head(text) or ("", ())
-            machine, instance = self.labels.apply(tags)
+            machine, instance = self.labels.apply(series_tags(name, tags))
             codes[at] = (
                 entities.setdefault(machine, len(entities)),
                 measured.setdefault((name, instance), len(measured)),

@@ -14,7 +14,7 @@ FOLDED = "*"
 
 _RANDOM = re.compile(r"[0-9a-fA-F]{32,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _WITH_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:]*)):([0-9]{1,5})")
-_CACHED = 1 << 16
+_CACHED = 1 << 17
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ COUNTERS = frozenset(
 )
 """Fields that are counters; neither Telegraf's JSON nor the line protocol says which fields are."""
 
+_OF_DISKS = frozenset({"fstype", "mode"})
+
 _SECONDS, _MILLIS, _MICROS = 10**11, 10**14, 10**17
 """Below these absolute values an epoch time is in seconds, milliseconds, microseconds; else it is in nanoseconds."""
 
@@ -73,6 +75,11 @@ def epochs_ms(stamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     divisor = np.select([size < _MILLIS, size < _MICROS], [1, 1000], 10**6)
     small = size < _SECONDS
     return np.where(small, np.where(small, stamps, 0) * 1000, stamps // divisor)
+
+
+def series_tags(measurement: str, tags: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """The tags without those that describe a disk, but do not distinguish it from another."""
+    return [tag for tag in tags if tag[0] not in _OF_DISKS] if measurement == "disk" else tags
 
 
 def kind_of(field: str) -> str:

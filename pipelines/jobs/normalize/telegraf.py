@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
-from pipelines.jobs.normalize.measurement import TEXT, TextRule, epoch_ms, kind_of
+from pipelines.jobs.normalize.measurement import TEXT, TextRule, epoch_ms, kind_of, series_tags
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, number
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, NO_MACHINE, RefusedError
 
@@ -36,7 +36,7 @@ class TelegrafDecoder(MessageDecoder):
     def samples(self, message: Any) -> Iterator[Sample]:
         for measurement in measurements(message):
             name, tags, time = measurement["name"], measurement["tags"], time_of(measurement)
-            machine, instance = self.labels.apply(tags.items())
+            machine, instance = self.labels.apply(series_tags(name, tags.items()))
             if not machine:
                 raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
             for field, raw in measurement["fields"].items():

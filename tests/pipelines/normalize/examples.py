@@ -32,4 +32,18 @@ GOOD: dict[str, list[bytes]] = {
         b"mem,host=a used=5i,free=1.5 1795220820013000000",
         b'disk,host=a,path=/a\\ b used=1i,state="up, a=\\"b\\"",ok=t 1795220820013000000\ncpu,host=b usage=2u',
     ],
+    "prometheus-adapter": [
+        json.dumps(
+            {
+                "timestamp": "2026-11-21T00:27:00Z", "value": "3.5", "name": "up",
+                "labels": {"__name__": "up", "instance": "a:9100", "job": "node"},
+            }
+        ).encode()
+    ],
+    "prometheus": [
+        b"# HELP n Requests.\n# TYPE n counter\n"
+        b'n{host="a",path="C:\\\\x}\\"#"} 5 1795220820013\nload{host="a"} 0.5\n',
+        b'# TYPE h histogram\nh_bucket{host="a",le="+Inf"} 7\n'
+        b'h_count{host="a"} 7\nh_sum{host="a"} 1.5 # {t="x"} 1\n# EOF\n',
+    ],
 }  # fmt: skip
