@@ -17,6 +17,7 @@ from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
+from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, TelegrafLogDecoder
 from pipelines.jobs.normalize.prometheus import PrometheusDecoder
 from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
@@ -104,6 +105,8 @@ def _first_line(value: bytes) -> bytes:
     return value[at : end if end >= 0 else len(value)].strip()[:4096]
 
 
+_INFLUX = _matches(rb'(?:[^ \\\n{"<]|\\.)+ +(?:[^ =\\,"]|\\.)+=[^ ]')
+
 FORMATS = (
     Format(
         "json", Telemetry, "our own JSON of samples", lambda rules: JsonDecoder(Telemetry),
@@ -139,7 +142,16 @@ FORMATS = (
     Format(
         "influx", Telemetry, "Influx line protocol (Telegraf `data_format = \"influx\"`, many others)",
         lambda rules: InfluxDecoder(rules.labels, rules.text),
-        _matches(rb'(?:[^ \\\n{"<]|\\.)+ +(?:[^ =\\,"]|\\.)+=[^ ]'), ("*influx*",),
+        _INFLUX, ("*influx*",),
+    ),
+    Format(
+        "telegraf-logs", Log, "Telegraf, `data_format = \"json\"`, fields of text",
+        lambda rules: TelegrafLogDecoder(rules.labels),
+        _has(b'"fields"', b'"tags"', b'"timestamp"'),
+    ),
+    Format(
+        "influx-logs", Log, "Influx line protocol, fields of text", lambda rules: InfluxLogDecoder(rules.labels),
+        _INFLUX,
     ),
 )  # fmt: skip
 """All formats, in the order in which a message is compared with them."""

@@ -46,4 +46,13 @@ GOOD: dict[str, list[bytes]] = {
         b'# TYPE h histogram\nh_bucket{host="a",le="+Inf"} 7\n'
         b'h_count{host="a"} 7\nh_sum{host="a"} 1.5 # {t="x"} 1\n# EOF\n',
     ],
+    "telegraf-logs": [
+        json.dumps(
+            {
+                "name": "syslog", "tags": {"host": "a", "appname": "sshd", "severity": "err"},
+                "fields": {"message": "no", "version": 1}, "timestamp": T0,
+            }
+        ).encode()
+    ],
+    "influx-logs": [b'tail,host=a,path=/var/log/x message="a \\"b\\", c",level="warn",n=1i 1795220820013000000'],
 }  # fmt: skip
