@@ -13,11 +13,14 @@ from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.input_settings import InputSettings, names
 from pipelines.contracts.records import Log, Telemetry
+from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, TelegrafLogDecoder
+from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
+from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
 from pipelines.jobs.normalize.prometheus import PrometheusDecoder
 from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
@@ -58,6 +61,7 @@ class Format:
         recognise: Whether the beginning of a message, without blanks before it, and the message look like the format.
         topics: Globs of topics (without the namespace) or files, which tell the format where the content does not.
         a_line: Whether each line of a file is a message; false if a file is one message.
+        binary: Whether blanks at the beginning of a message belong to it.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Format:
     recognise: Callable[[bytes], bool]
     topics: tuple[str, ...] = ()
     a_line: bool = True
+    binary: bool = False
 
 
 def _has(*wanted: bytes, start: bytes = b"{") -> Callable[[bytes], bool]:
@@ -108,6 +113,22 @@ def _first_line(value: bytes) -> bytes:
 _INFLUX = _matches(rb'(?:[^ \\\n{"<]|\\.)+ +(?:[^ =\\,"]|\\.)+=[^ ]')
 
 FORMATS = (
+    Format(
+        "otlp", Telemetry, "OTLP metrics, protobuf", lambda rules: OtlpMetricsDecoder(rules.labels),
+        lambda value: value[:1] == b"\n" and otlp.framed(value) and is_metrics(value), a_line=False, binary=True,
+    ),
+    Format(
+        "otlp-json", Telemetry, "OTLP metrics, JSON", lambda rules: OtlpMetricsDecoder(rules.labels),
+        _has(b'"resourceMetrics"'),
+    ),
+    Format(
+        "otlp-logs", Log, "OTLP logs, protobuf", lambda rules: OtlpLogsDecoder(rules.labels),
+        lambda value: value[:1] == b"\n" and otlp.framed(value) and not is_metrics(value), a_line=False, binary=True,
+    ),
+    Format(
+        "otlp-logs-json", Log, "OTLP logs, JSON", lambda rules: OtlpLogsDecoder(rules.labels),
+        _has(b'"resourceLogs"'),
+    ),
     Format(
         "json", Telemetry, "our own JSON of samples", lambda rules: JsonDecoder(Telemetry),
         _has(b'"host.name"', b'"metric"', b'"value"'), (topics.RAW_JSON,),
@@ -170,8 +191,9 @@ def guess(value: bytes | None, record: type[Record] | None = None) -> Format | N
     >>> guess(b"cpu,host=a usage=1").name, guess(b"hello"), guess(None)
     ('influx', None, None)
     """
-    begin = (value or b"").lstrip()
-    return next((each for each in _of(record) if each.recognise(begin)), None)
+    whole = value or b""
+    begin = whole.lstrip()
+    return next((each for each in _of(record) if each.recognise(whole if each.binary else begin)), None)
 
 
 def named(topic: str) -> Format | None:

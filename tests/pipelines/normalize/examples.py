@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
-T0 = 1_795_220_820_013
-US, NS = T0 * 1_000, T0 * 1_000_000
+from tests.pipelines.normalize.examples_times import T0
+from tests.pipelines.normalize.otlp_requests import both, gauge, logs, metrics, record
+
+_METRICS, _LOGS = both(metrics(gauge(), gauge("b", 2.0))), both(logs(record(), record("yes")))
 
 GOOD: dict[str, list[bytes]] = {
     "json": [
@@ -55,4 +57,8 @@ GOOD: dict[str, list[bytes]] = {
         ).encode()
     ],
     "influx-logs": [b'tail,host=a,path=/var/log/x message="a \\"b\\", c",level="warn",n=1i 1795220820013000000'],
+    "otlp": [_METRICS[0]],
+    "otlp-json": [_METRICS[1]],
+    "otlp-logs": [_LOGS[0]],
+    "otlp-logs-json": [_LOGS[1]],
 }  # fmt: skip

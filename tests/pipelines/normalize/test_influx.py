@@ -9,7 +9,7 @@ import pytest
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.labels import LabelRule
 from pipelines.jobs.normalize.measurement import TextRule
-from tests.pipelines.normalize.examples import NS, T0, US
+from tests.pipelines.normalize.examples_times import NS, T0, US
 from tests.pipelines.normalize.formats import (
     ARRIVED,
     decoded,

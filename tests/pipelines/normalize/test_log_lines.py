@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.pipelines.normalize.examples import T0
+from tests.pipelines.normalize.examples_times import T0
 from tests.pipelines.normalize.formats import ARRIVED, log_lines, refusals
 
 
