@@ -24,6 +24,8 @@ from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
 from pipelines.jobs.normalize.prometheus import PrometheusDecoder
 from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
+from pipelines.jobs.normalize.shipped_logs import ShippedLogsDecoder
+from pipelines.jobs.normalize.syslog import SyslogDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 
 
@@ -99,6 +101,14 @@ _SAMPLE = re.compile(
 )
 
 
+def _shipped(value: bytes) -> bool:
+    return _SHIPPED.search(value) is not None and value[:1] in (b"{", b"[")
+
+
+_SHIPPED = re.compile(rb'"(?:message|log|msg|MESSAGE)"\s*:\s*"')
+_PRIORITY = re.compile(rb"<[0-9]{1,3}>")
+
+
 def _first_line(value: bytes) -> bytes:
     at = 0
     while value[at : at + 1] == b"#":
@@ -166,6 +176,10 @@ FORMATS = (
         _INFLUX, ("*influx*",),
     ),
     Format(
+        "syslog", Log, "syslog, RFC 5424 and RFC 3164", lambda rules: SyslogDecoder(),
+        lambda value: _PRIORITY.match(value) is not None, ("*syslog*",),
+    ),
+    Format(
         "telegraf-logs", Log, "Telegraf, `data_format = \"json\"`, fields of text",
         lambda rules: TelegrafLogDecoder(rules.labels),
         _has(b'"fields"', b'"tags"', b'"timestamp"'),
@@ -173,6 +187,10 @@ FORMATS = (
     Format(
         "influx-logs", Log, "Influx line protocol, fields of text", lambda rules: InfluxLogDecoder(rules.labels),
         _INFLUX,
+    ),
+    Format(
+        "shipped-logs", Log, "Filebeat, Elastic Agent (ECS), Fluent Bit, Vector: JSON of log lines",
+        lambda rules: ShippedLogsDecoder(rules.labels), _shipped, ("*filebeat*", "*fluent*", "*vector*"),
     ),
 )  # fmt: skip
 """All formats, in the order in which a message is compared with them."""

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 from google.protobuf import json_format
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from engine.formats.dead_letters import payload_text
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
 
-Request = TypeVar("Request", bound=Message)
-
 _ERRORS = (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError, json_format.ParseError)
 _DIGITS = 7
 
 
-def read(value: bytes, kind: type[Request]) -> Request:
+def read(value: bytes, kind: type[Any]) -> Any:
     """An export request, from protobuf or, if it begins with a brace, from JSON.
 
     Args:

@@ -44,7 +44,10 @@ class OtlpMetricsDecoder(Decoder):
     labels: LabelRule = LABELS
 
     def decode(self, messages: Messages) -> Decoded:
-        refusals, rows, times, values = Refusals(), [], [], []
+        refusals = Refusals()
+        rows: list[int] = []
+        times: list[int] = []
+        values: list[float] = []
         entities: dict[str, int] = {}
         metrics: dict[str, int] = {}
         kinds: dict[str, int] = {}

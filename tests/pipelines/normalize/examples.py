@@ -57,6 +57,15 @@ GOOD: dict[str, list[bytes]] = {
         ).encode()
     ],
     "influx-logs": [b'tail,host=a,path=/var/log/x message="a \\"b\\", c",level="warn",n=1i 1795220820013000000'],
+    "syslog": [
+        b"<34>1 2026-11-21T00:27:00.013Z a su 7 ID47 [x@1 k=\"v\\]\"] \xef\xbb\xbfno entry",
+        b"<13>Nov 21 00:27:00 a sshd[7]: no",
+    ],
+    "shipped-logs": [
+        b'{"@timestamp":"2026-11-21T00:27:00.013Z","host":{"name":"a"},"log":{"level":"error"},"message":"no"}',
+        b'[{"date":1795220820.013,"host":"a","log":"no"},{"date":1795220821,"host":"a","log":"yes"}]',
+        b'{"host":"a","message":"no","source_type":"syslog","severity":"warning","timestamp":"2026-11-21T00:27:00Z"}',
+    ],
     "otlp": [_METRICS[0]],
     "otlp-json": [_METRICS[1]],
     "otlp-logs": [_LOGS[0]],

@@ -21,9 +21,9 @@ def decoder(name: str) -> Decoder:
     return BY_NAME[name].build(Rules())
 
 
-def decoded(by: Decoder, *values: bytes | None) -> Decoded:
+def decoded(by: Decoder, *values: bytes | None, arrived: int = ARRIVED) -> Decoded:
     n = len(values)
-    messages = Messages("topic", 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, ARRIVED))
+    messages = Messages("topic", 0, pa.array(values, pa.binary()), np.arange(n), np.full(n, arrived))
     found = by.decode(messages)
     found.records.validate(full=True)
     return found
