@@ -20,6 +20,9 @@ from pipelines.jobs.normalize.samples import LONGEST
 Line = tuple[int, str, str, int, str]
 """(event time in epoch milliseconds, machine, program, severity from 0 to 7, text)"""
 
+NO_PROGRAM = "-"
+"""The program of a line that names none, as in syslog: the program is a part of a line's identity, and not empty."""
+
 _LONGEST_LINE = 65_536
 
 
@@ -82,7 +85,7 @@ def collect(messages: int, lines_of: Callable[[int], Iterable[Line]], format_nam
 
 
 def _checked(line: Line) -> Line:
-    time, entity, program, _, text = line
+    time, entity, program, severity, text = line
     if not entity:
         raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
     if not (isinstance(entity, str) and isinstance(program, str) and isinstance(text, str)):
@@ -92,7 +95,7 @@ def _checked(line: Line) -> Line:
     if abs(time) > 2**53:
         raise ValueError(f"time {time} is beyond all calendars")
     text.encode()  # a lone surrogate is no text
-    return line
+    return time, entity, program or NO_PROGRAM, severity, text
 
 
 def _table(found: list[Line], index: list[int]) -> pa.Table:

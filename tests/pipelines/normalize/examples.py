@@ -13,7 +13,7 @@ GOOD: dict[str, list[bytes]] = {
     "json": [
         json.dumps({"@timestamp": T0, "host.name": "a", "metric": "m", "value": 1.5, "kind": "gauge"}).encode(),
     ],
-    "json-logs": [json.dumps({"@timestamp": T0, "host.name": "a", "message": "no"}).encode()],
+    "json-logs": [json.dumps({"@timestamp": T0, "host.name": "a", "process.name": "su", "message": "no"}).encode()],
     "telegraf": [
         json.dumps({"fields": {"used": 5}, "name": "mem", "tags": {"host": "a"}, "timestamp": T0 // 1000}).encode(),
     ],

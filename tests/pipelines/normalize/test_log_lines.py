@@ -50,7 +50,7 @@ def test_syslog_of_rfc_5424_is_read_as_the_rfc_shows_it() -> None:
         (1_065_910_455_003, "mymachine.example.com", "su", 2, "'su root' failed for lonvick"),
         (1_061_727_255_000, "192.0.2.1", "myproc", 5, "%% It's time to make the do-nuts."),
         (1_065_910_455_003, "m", "evntslog", 5, "An application event"),
-        (ARRIVED, "m", "", 6, "without a time"),
+        (ARRIVED, "m", "-", 6, "without a time"),
     ]
 
 
@@ -103,7 +103,7 @@ def test_filebeat_fluent_bit_and_vector_are_log_lines() -> None:
     )
     assert found == [
         (T0, "a", "sshd", 4, "no"),
-        (T0, "a", "", 2, "x"),
+        (T0, "a", "-", 2, "x"),
         (T0, "n1", "web", 6, "no"),
         (T0, "a", "su", 3, "no"),
         (T0, "a", "su", 3, "no"),
