@@ -6,7 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
+from pipelines.jobs.normalize.message_decoder import metric_name
 from tests.pipelines.normalize.formats import ARRIVED, decoded, decoder, refusals, rows, samples
 
 NODE = b"""# HELP node_load1 1m load average.
@@ -161,3 +164,23 @@ def test_a_label_with_very_many_values_is_folded_in_gauges_but_not_in_counters_t
 )  # fmt: skip
 def test_an_unusable_sample_of_the_adapter_is_a_dead_letter(changed: dict[str, Any], code: str) -> None:
     assert refusals("prometheus-adapter", adapter(), adapter(**changed)) == [(1, code)]
+
+
+def test_what_the_official_client_writes_is_what_its_own_parser_reads() -> None:
+    registry = CollectorRegistry()
+    Counter("jobs", "Jobs.", ["host", "queue"], registry=registry).labels("a", 'odd "q"\\\n}, x="1').inc(3)
+    Gauge("depth", "Depth.", ["host"], registry=registry).labels("a").set(-1.5e-7)
+    Histogram("took_seconds", "Took.", ["host"], buckets=(0.1, 1.0), registry=registry).labels("a").observe(0.5)
+    Summary("size_bytes", "Size.", ["host"], registry=registry).labels("a").observe(2e12)
+    text = generate_latest(registry)
+    read = [each for family in text_string_to_metric_families(text.decode()) for each in family.samples]
+    expected = {
+        metric_name(each.name, {name: value for name, value in each.labels.items() if name != "host"}): each.value
+        for each in read
+    }
+    found = samples("prometheus", text)
+    assert {metric: value for _, _, metric, value, _ in found} == expected
+    assert len(found) == len(read) > 8
+    counters = {metric.partition("{")[0] for _, _, metric, _, kind in found if kind == "counter"}
+    parts = {"took_seconds_bucket", "took_seconds_count", "took_seconds_sum", "size_bytes_count", "size_bytes_sum"}
+    assert counters == {"jobs_total", *parts}
