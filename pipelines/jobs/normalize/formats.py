@@ -21,6 +21,7 @@ from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, TelegrafLogDecoder
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
 from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
+from pipelines.jobs.normalize.plain_lines import GraphiteDecoder, PutvalDecoder
 from pipelines.jobs.normalize.prometheus import PrometheusDecoder
 from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
@@ -174,6 +175,13 @@ FORMATS = (
         "influx", Telemetry, "Influx line protocol (Telegraf `data_format = \"influx\"`, many others)",
         lambda rules: InfluxDecoder(rules.labels, rules.text),
         _INFLUX, ("*influx*",),
+    ),
+    Format(
+        "putval", Telemetry, "collectd, `PUTVAL` commands", lambda rules: PutvalDecoder(), _matches(rb"PUTVAL\s"),
+    ),
+    Format(
+        "graphite", Telemetry, "Graphite lines", lambda rules: GraphiteDecoder(rules.labels),
+        _matches(rb"[^\s{}<>\"']+\s+[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s+-?[0-9.]+$"), ("*graphite*",),
     ),
     Format(
         "syslog", Log, "syslog, RFC 5424 and RFC 3164", lambda rules: SyslogDecoder(),

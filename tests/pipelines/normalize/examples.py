@@ -57,6 +57,12 @@ GOOD: dict[str, list[bytes]] = {
         ).encode()
     ],
     "influx-logs": [b'tail,host=a,path=/var/log/x message="a \\"b\\", c",level="warn",n=1i 1795220820013000000'],
+    "putval": [
+        b'PUTVAL "a/cpu-0/cpu-idle" interval=10.000 1795220820.013:97.5\n'
+        b'PUTVAL a/load/load interval=10 1795220820:1:2:3',
+        b"PUTVAL a/memory/memory-used interval=10 N:5:U",
+    ],
+    "graphite": [b"web-1.cpu.idle 97.5 1795220820\ncpu.idle;host=b 1e3 1795220820"],
     "syslog": [
         b"<34>1 2026-11-21T00:27:00.013Z a su 7 ID47 [x@1 k=\"v\\]\"] \xef\xbb\xbfno entry",
         b"<13>Nov 21 00:27:00 a sshd[7]: no",
