@@ -18,10 +18,9 @@ _LEVELS = (
     *("syslog.severity.code",),
 )
 _PROGRAMS = (
-    *("process.name", "log.syslog.appname", "appname", "ident", "SYSLOG_IDENTIFIER", "program", "service.name"),
-    *("container.name", "kubernetes.container_name", "container_name", "kubernetes.container.name"),
-    *("log.file.path", "file", "tag", "source_type"),
-)
+    "process.name log.syslog.appname appname ident SYSLOG_IDENTIFIER program service.name container.name "
+    "kubernetes.container_name container_name kubernetes.container.name log.file.path file tag source_type"
+).split()
 _MACHINES = ("kubernetes.host", "_HOSTNAME", "kubernetes.node.name", "kubernetes.pod_node_name")
 _DEEPEST = 5
 
