@@ -17,10 +17,23 @@ _LEVELS = (
     *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "level", "PRIORITY"),
     *("syslog.severity.code",),
 )
-_PROGRAMS = (
-    "process.name log.syslog.appname appname ident SYSLOG_IDENTIFIER program service.name container.name "
-    "kubernetes.container_name container_name kubernetes.container.name log.file.path file tag source_type"
-).split()
+_PROGRAMS = [
+    "process.name",
+    "log.syslog.appname",
+    "appname",
+    "ident",
+    "SYSLOG_IDENTIFIER",
+    "program",
+    "service.name",
+    "container.name",
+    "kubernetes.container_name",
+    "container_name",
+    "kubernetes.container.name",
+    "log.file.path",
+    "file",
+    "tag",
+    "source_type",
+]
 _MACHINES = ("kubernetes.host", "_HOSTNAME", "kubernetes.node.name", "kubernetes.pod_node_name")
 _DEEPEST = 5
 
