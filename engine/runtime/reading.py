@@ -45,7 +45,7 @@ def read(
     messages = messages.where(~beats) if beats.any() else messages
     last_record = int(messages.arrived.max()) if len(messages.values) else NEVER
     decoded = source.formats[messages.topic].decode(messages)
-    records, refused = _check(source, decoded.records, messages)
+    records, refused = checked(source, decoded.records, messages)
     dead = [_dead(job, messages, *whole) for whole in decoded.refused]
     dead += [_dead(job, messages, *part) for part in refused]
     dead = dead if source.reports else []
@@ -98,8 +98,13 @@ def _stamped(source: Source, records: pa.Table, messages: Messages) -> pa.Table:
     return pa.table(columns, schema=source.decoded())
 
 
-def _check(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[_Refused]]:
-    """The good records; and for each message with others their codes, reasons and positions in the message."""
+def checked(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.Table, list[_Refused]]:
+    """Divides records into good and refused ones.
+
+    Returns:
+        The good records; and for each message with others: its index, code, reason, how many records it holds, and the
+        positions of those that are refused.
+    """
     rows = records.column(ROW).to_numpy()
     own = source.clock == "event"
     times = records.column(source.time).to_numpy() if own else messages.arrived[rows]

@@ -18,6 +18,7 @@ from pipelines.cli import (
     dashboards,
     datagen,
     deadletter,
+    decode,
     demo,
     docs,
     doctor,
@@ -88,6 +89,7 @@ app.command()(datagen.simulate)
 app.command()(datagen.agent)
 app.command()(play.play)
 app.command()(tail.tail)
+app.command()(decode.decode)
 app.command()(explain.explain_job)
 app.command()(example.example)
 app.command()(sql.sql)

@@ -28,6 +28,7 @@ setting(
     "select from one topic and group by a window, as in the example of the message",
 )
 setting("SQL_LIVE_TOPIC", "a live query reads a topic that has no record type", "query a topic that the message names")
+setting("FORMAT_NAME_UNKNOWN", "no input format has this name", "use one of the names in the message")
 setting("EXAMPLE_UNKNOWN", "no example has this name", "use one of the names in the message")
 setting("SPEED_INVALID", "`--speed` is neither a number from 0 up nor `max`", "e.g. `1`, `60`, `max`")
 setting("BENCH_ABSENT", "the benchmarks are not installed", "run `newnormal bench` in a checkout of the repository")
@@ -168,6 +169,15 @@ elastic(
 )
 
 dead = section("Dead letters")
+dead("FORMAT_UNKNOWN", "a message is of no format that its topic accepts", "`newnormal decode FILE` tries a message")
+dead("LINE_INVALID", "a line of a text format is broken; its message was refused", "see [input.md](input.md)")
+dead("MACHINE_UNKNOWN", "no label of a sample or line names the machine", "send one, or name it in `input.machine`")
+dead("MESSAGE_EMPTY", "a message holds neither a number nor a line", "let its sender leave it out")
+dead(
+    "TEXT_FIELD",
+    "a message of metrics also has fields of text; its numbers were used",
+    "send log lines to `logs.agents`; name fields that nobody needs in `input.text_left_out`",
+)
 dead("RULE_INVALID", "a rule has a wrong, missing or unknown field", "see [rules.md](rules.md); write the rule again")
 dead("LABEL_INVALID", "a label has a wrong, missing or unknown field", "see [rules.md](rules.md); write it again")
 dead("PLACEMENT_INVALID", "a message of `topology` has a wrong or unknown field", "see [incidents.md](incidents.md)")

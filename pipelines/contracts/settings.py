@@ -18,6 +18,7 @@ from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import setting_errors, topics
+from pipelines.contracts.input_settings import InputSettings
 from pipelines.contracts.notify_settings import NotifySettings
 from pipelines.contracts.setting_types import (
     Brokers,
@@ -264,6 +265,7 @@ class Settings(BaseSettings):
     window: WindowSettings = WindowSettings()
     detector: DetectorSettings = DetectorSettings()
     incidents: IncidentSettings = IncidentSettings()
+    input: InputSettings = InputSettings()
     buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
     view: ViewSettings = ViewSettings()

@@ -10,8 +10,10 @@ from engine.kafka.exactly_once import LEDGER_TOPIC
 RAW_JSON = "telemetry.json"
 RAW_TELEGRAF = "telemetry.telegraf"
 RAW_COLLECTD = "telemetry.collectd"
+RAW_AGENTS = "telemetry.agents"
 LOGS_JSON = "logs.json"
 LOGS_RSYSLOG = "logs.rsyslog"
+LOGS_AGENTS = "logs.agents"
 TELEMETRY = "telemetry"
 FEATURES = "features"
 FEATURES_LATE = "features.late"
@@ -34,7 +36,7 @@ GROUNDTRUTH = "groundtruth"
 LEDGER = LEDGER_TOPIC
 VERSIONS = "newnormal.versions"
 
-FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, LOGS_JSON, LOGS_RSYSLOG)
+FROM_AGENTS = (RAW_JSON, RAW_TELEGRAF, RAW_COLLECTD, RAW_AGENTS, LOGS_JSON, LOGS_RSYSLOG, LOGS_AGENTS)
 """Topics that agents write."""
 
 FROM_OPERATORS = (RULES, LABELS, TOPOLOGY, ACKNOWLEDGEMENTS)

@@ -67,7 +67,7 @@ CHAIN = (
     Link(
         "normalizer",
         "normalize",
-        (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.RAW_COLLECTD),
+        (topics.RAW_JSON, topics.RAW_TELEGRAF, topics.RAW_COLLECTD, topics.RAW_AGENTS),
         (topics.TELEMETRY,),
         normalizer,
         "checks the samples of agents and their clocks; decides the watermark",
@@ -75,7 +75,7 @@ CHAIN = (
     Link(
         "log_normalizer",
         "normalize",
-        (topics.LOGS_JSON, topics.LOGS_RSYSLOG),
+        (topics.LOGS_JSON, topics.LOGS_RSYSLOG, topics.LOGS_AGENTS),
         (topics.LOGS,),
         log_normalizer,
         "checks log lines and their clocks; decides the watermark",

@@ -10,7 +10,9 @@ from engine.stream import Stream
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings import Settings
+from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.collectd import CollectdDecoder
+from pipelines.jobs.normalize.formats import Rules
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
 from pipelines.jobs.sources import bounds, columnar, dead, watermark
@@ -18,10 +20,12 @@ from pipelines.jobs.sources import bounds, columnar, dead, watermark
 
 def normalizer(settings: Settings) -> Job:
     """Agents' formats → `telemetry`. The job rejects samples of wrong clocks, and first decides the watermark."""
+    rules = Rules.of(settings.input)
     formats: dict[str, Decoder] = {
         settings.reads(topics.RAW_JSON): JsonDecoder(Telemetry),
-        settings.reads(topics.RAW_TELEGRAF): TelegrafDecoder(),
+        settings.reads(topics.RAW_TELEGRAF): TelegrafDecoder(rules.labels, rules.text),
         settings.reads(topics.RAW_COLLECTD): CollectdDecoder(),
+        settings.reads(topics.RAW_AGENTS): AnyFormatDecoder(Telemetry, rules),
     }
     clock = watermark(settings, *formats)
     source = Source(formats, Telemetry, "time", clock, bounds(settings), columnar=False)
@@ -34,6 +38,7 @@ def log_normalizer(settings: Settings) -> Job:
     formats: dict[str, Decoder] = {
         settings.reads(topics.LOGS_JSON): JsonDecoder(Log),
         settings.reads(topics.LOGS_RSYSLOG): RsyslogDecoder(),
+        settings.reads(topics.LOGS_AGENTS): AnyFormatDecoder(Log, Rules.of(settings.input)),
     }
     source = Source(formats, Log, "time", watermark(settings, *formats), bounds(settings), columnar=False)
     stream = Stream.read(source).key_by("entity")

@@ -16,6 +16,7 @@ from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
+from pipelines.jobs.normalize.refusals import RefusedError
 
 Sample = tuple[int, str, str, float, str]
 """(event time in epoch milliseconds, machine, metric, value, kind of metric)"""
@@ -34,6 +35,10 @@ class MessageDecoder(Decoder):
             KeyError, TypeError, ValueError: If the message does not have the format.
         """
 
+    def left(self, message: Any) -> tuple[str, str] | None:
+        """Code and reason if a parsed message also holds something that is no sample, and must not be lost silently."""
+        return None
+
     def decode(self, messages: Messages) -> Decoded:
         rows: list[Sample] = []
         index: list[int] = []
@@ -46,10 +51,15 @@ class MessageDecoder(Decoder):
                 continue
             try:
                 found = [_checked(sample) for sample in self.samples(parsed)]
+                left = self.left(parsed)
+            except RefusedError as error:
+                refused.append((row, error.code, str(error)))
+                continue
             except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
                 what = f"not a {type(self).__name__.removesuffix('Decoder')} message: {type(error).__name__} {error}"
                 refused.append((row, FIELD_INVALID, what))
                 continue
+            refused += [(row, *left)] if left else []
             rows += found
             index += [row] * len(found)
         return Decoded(_table(rows, index), refused)

@@ -1,4 +1,4 @@
-"""The decoder of Telegraf's JSON (outputs.kafka, data_format json): each message is one measurement."""
+"""The decoder of Telegraf's JSON (outputs.kafka, data_format json): each message is one measurement, or a batch."""
 
 from __future__ import annotations
 
@@ -8,56 +8,70 @@ from typing import Any
 
 import orjson
 
-from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, metric_name, number
-
-COUNTERS = frozenset(
-    {
-        *(f"net.{f}" for f in ("bytes_recv", "bytes_sent", "packets_recv", "packets_sent", "err_in", "err_out")),
-        *(f"net.{f}" for f in ("drop_in", "drop_out")),
-        *(
-            f"diskio.{f}"
-            for f in ("reads", "writes", "read_bytes", "write_bytes", "read_time", "write_time", "io_time")
-        ),
-        *(f"diskio.{f}" for f in ("weighted_io_time", "merged_reads", "merged_writes")),
-        *(f"kernel.{f}" for f in ("context_switches", "interrupts", "processes_forked")),
-        *(f"swap.{f}" for f in ("in", "out")),
-    }
-)
-"""Fields that are counters; Telegraf's JSON does not say which fields are."""
-
-DESCRIPTIVE = frozenset({"host", "dc", "region", "rack", "fstype", "mode"})
-"""Tags that describe the machine or the instance, but do not distinguish two series."""
-
-_SECONDS_BEFORE = 100_000_000_000
+from pipelines.jobs.normalize.labels import LABELS, LabelRule
+from pipelines.jobs.normalize.measurement import TEXT, TextRule, epoch_ms, kind_of, series_tags
+from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, number
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, NO_MACHINE, RefusedError
 
 
 @dataclass(frozen=True)
 class TelegrafDecoder(MessageDecoder):
     """Decodes Telegraf messages: `{"fields": {...}, "name": "cpu", "tags": {"host": ...}, "timestamp": ...}`.
 
-    Timestamps are in seconds or milliseconds; fields that are not numbers are skipped.
+    Timestamps are in seconds to nanoseconds, told by their magnitude. Fields of text are a dead letter; flags
+    are skipped.
+
+    Args:
+        labels: Which tags name the machine and the series.
+        text: Which fields of text are left out without a dead letter.
 
     >>> message = {"fields": {"used": 5, "ok": True}, "name": "mem", "tags": {"host": "a"}, "timestamp": 1795220820}
     >>> list(TelegrafDecoder().samples(message))
     [(1795220820000, 'a', 'mem.used', 5.0, 'gauge')]
     """
 
+    labels: LabelRule = LABELS
+    text: TextRule = TEXT
+
     def samples(self, message: Any) -> Iterator[Sample]:
-        tags, name, stamp = message["tags"], message["name"], message["timestamp"]
-        if not isinstance(stamp, int) or isinstance(stamp, bool):
-            raise TypeError(f"timestamp {stamp!r} is not an integer")
-        time = stamp * 1000 if abs(stamp) < _SECONDS_BEFORE else stamp
-        instance = {k: v for k, v in tags.items() if k not in DESCRIPTIVE}
-        for field, raw in message["fields"].items():
-            value, full = number(raw), f"{name}.{field}"
-            if value is not None:
-                kind = "counter" if full in COUNTERS else "gauge"
-                yield time, tags["host"], metric_name(full, instance), value, kind
+        for measurement in measurements(message):
+            name, tags, time = measurement["name"], measurement["tags"], time_of(measurement)
+            machine, instance = self.labels.apply(series_tags(name, tags.items()))
+            if not machine:
+                raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
+            for field, raw in measurement["fields"].items():
+                value, full = number(raw), f"{name}.{field}"
+                if value is not None:
+                    yield time, machine, f"{full}{instance}", value, kind_of(full)
+
+    def left(self, message: Any) -> tuple[str, str] | None:
+        fields = ((m["name"], field, raw) for m in measurements(message) for field, raw in m["fields"].items())
+        return self.text.refusal(f"{name}.{field}" for name, field, raw in fields if isinstance(raw, str))
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
-        message = orjson.loads(value)
-        samples = [field for field, raw in message["fields"].items() if number(raw) is not None]
-        kept = {samples[at] for at in records}
-        return orjson.dumps(
-            message | {"fields": {name: raw for name, raw in message["fields"].items() if name in kept}}
-        )
+        message, at, kept = orjson.loads(value), 0, []
+        for measurement in measurements(message):
+            samples = [field for field, raw in measurement["fields"].items() if number(raw) is not None]
+            wanted = {name for i, name in enumerate(samples, at) if i in records}
+            fields = {name: raw for name, raw in measurement["fields"].items() if name in wanted}
+            at += len(samples)
+            kept += [measurement | {"fields": fields}] if fields else []
+        return orjson.dumps({"metrics": kept} if "metrics" in message else kept[0])
+
+
+def measurements(message: Any) -> list[Any]:
+    """The measurements of a message: a batch holds several."""
+    found: list[Any] = message.get("metrics", [message])
+    return found
+
+
+def time_of(measurement: Any) -> int:
+    """The time of a measurement, epoch milliseconds.
+
+    Raises:
+        TypeError: If it is no integer.
+    """
+    stamp = measurement["timestamp"]
+    if not isinstance(stamp, int) or isinstance(stamp, bool):
+        raise TypeError(f"timestamp {stamp!r} is not an integer")
+    return epoch_ms(stamp)

@@ -35,6 +35,7 @@ OTHER: dict[str, object] = {
     "notify.host": "::1", "notify.port": 1, "notify.rate": 1, "notify.per": "1m",
     "notify.channels": {"a": {"kind": "webhook", "url": "http://b:1"}}, "notify.quiet": "22:00-07:00",
     "notify.timezone": "Asia/Kolkata", "notify.breakthrough": "major", "notify.console": "http://b:1",
+    "input.machine": "host", "input.left_out": "dc", "input.folded": "id", "input.text_left_out": "a.*",
     "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",
 }  # fmt: skip
 """Another value of each setting."""

@@ -1,0 +1,235 @@
+"""The registry of input formats: for each its name, what it carries, how it is recognised, and its decoder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from engine.formats.json_decoder import JsonDecoder
+from engine.spec.decoder import Decoder
+from engine.spec.record import Record
+from pipelines.contracts import topics
+from pipelines.contracts.input_settings import InputSettings, names
+from pipelines.contracts.records import Log, Telemetry
+from pipelines.jobs.normalize import otlp
+from pipelines.jobs.normalize.collectd import CollectdDecoder
+from pipelines.jobs.normalize.influx import InfluxDecoder
+from pipelines.jobs.normalize.labels import LABELS, LabelRule
+from pipelines.jobs.normalize.measurement import TEXT, TextRule
+from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, TelegrafLogDecoder
+from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
+from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
+from pipelines.jobs.normalize.plain_lines import GraphiteDecoder, PutvalDecoder
+from pipelines.jobs.normalize.prometheus import PrometheusDecoder
+from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
+from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
+from pipelines.jobs.normalize.shipped_logs import ShippedLogsDecoder
+from pipelines.jobs.normalize.syslog import SyslogDecoder
+from pipelines.jobs.normalize.telegraf import TelegrafDecoder
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How labels and fields of all formats are read.
+
+    Args:
+        labels: Which labels name the machine and the series.
+        text: Which fields of text are left out.
+    """
+
+    labels: LabelRule = LABELS
+    text: TextRule = TEXT
+
+    @classmethod
+    def of(cls, settings: InputSettings) -> Rules:
+        """The rules that the settings describe."""
+        return cls(LabelRule.of(settings), TextRule(names(settings.text_left_out)))
+
+
+RULES = Rules()
+"""The rules of the default settings."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One input format.
+
+    Args:
+        name: Its name on the command line and in the docs.
+        record: What its messages become: `Telemetry` or `Log`.
+        title: What it is, for the docs.
+        build: Makes its decoder.
+        recognise: Whether the beginning of a message, without blanks before it, and the message look like the format.
+        topics: Globs of topics (without the namespace) or files, which tell the format where the content does not.
+        a_line: Whether each line of a file is a message; false if a file is one message.
+        binary: Whether blanks at the beginning of a message belong to it.
+    """
+
+    name: str
+    record: type[Record]
+    title: str
+    build: Callable[[Rules], Decoder]
+    recognise: Callable[[bytes], bool]
+    topics: tuple[str, ...] = ()
+    a_line: bool = True
+    binary: bool = False
+
+
+def _has(*wanted: bytes, start: bytes = b"{") -> Callable[[bytes], bool]:
+    """Recognises JSON by its first character and by texts that stand somewhere in it."""
+    return lambda value: value.startswith(start) and all(text in value for text in wanted)
+
+
+def _matches(pattern: bytes) -> Callable[[bytes], bool]:
+    """Recognises text by a pattern of its first line that is no comment."""
+    compiled = re.compile(pattern)
+
+    def recognise(value: bytes) -> bool:
+        return compiled.match(_first_line(value)) is not None
+
+    return recognise
+
+
+def _prometheus(value: bytes) -> bool:
+    return _COMMENT.match(value) is not None or _SAMPLE.match(_first_line(value)) is not None
+
+
+_COMMENT = re.compile(rb"#\s+(TYPE|HELP|UNIT)\s")
+_SAMPLE = re.compile(
+    rb"[a-zA-Z_:][a-zA-Z0-9_:]*(\s*\{.*\})?\s+[-+]?([0-9.]+([eE][-+]?[0-9]+)?|NaN|Inf)(\s+-?[0-9.]+)?(\s+#.*)?$"
+)
+
+
+def _shipped(value: bytes) -> bool:
+    return _SHIPPED.search(value) is not None and value[:1] in (b"{", b"[")
+
+
+_SHIPPED = re.compile(rb'"(?:message|log|msg|MESSAGE)"\s*:\s*"')
+_PRIORITY = re.compile(rb"<[0-9]{1,3}>")
+
+
+def _first_line(value: bytes) -> bytes:
+    at = 0
+    while value[at : at + 1] == b"#":
+        end = value.find(b"\n", at)
+        if end < 0:
+            return b""
+        at = end + 1
+    end = value.find(b"\n", at)
+    return value[at : end if end >= 0 else len(value)].strip()[:4096]
+
+
+_INFLUX = _matches(rb'(?:[^ \\\n{"<]|\\.)+ +(?:[^ =\\,"]|\\.)+=[^ ]')
+
+FORMATS = (
+    Format(
+        "otlp", Telemetry, "OTLP metrics, protobuf", lambda rules: OtlpMetricsDecoder(rules.labels),
+        lambda value: value[:1] == b"\n" and otlp.framed(value) and is_metrics(value), a_line=False, binary=True,
+    ),
+    Format(
+        "otlp-json", Telemetry, "OTLP metrics, JSON", lambda rules: OtlpMetricsDecoder(rules.labels),
+        _has(b'"resourceMetrics"'),
+    ),
+    Format(
+        "otlp-logs", Log, "OTLP logs, protobuf", lambda rules: OtlpLogsDecoder(rules.labels),
+        lambda value: value[:1] == b"\n" and otlp.framed(value) and not is_metrics(value), a_line=False, binary=True,
+    ),
+    Format(
+        "otlp-logs-json", Log, "OTLP logs, JSON", lambda rules: OtlpLogsDecoder(rules.labels),
+        _has(b'"resourceLogs"'),
+    ),
+    Format(
+        "json", Telemetry, "our own JSON of samples", lambda rules: JsonDecoder(Telemetry),
+        _has(b'"host.name"', b'"metric"', b'"value"'), (topics.RAW_JSON,),
+    ),
+    Format(
+        "json-logs", Log, "our own JSON of log lines", lambda rules: JsonDecoder(Log),
+        _has(b'"host.name"', b'"message"', b'"@timestamp"'), (topics.LOGS_JSON,),
+    ),
+    Format(
+        "telegraf", Telemetry, "Telegraf, `data_format = \"json\"`",
+        lambda rules: TelegrafDecoder(rules.labels, rules.text),
+        _has(b'"fields"', b'"tags"', b'"timestamp"'), (topics.RAW_TELEGRAF, "*telegraf*json*"),
+    ),
+    Format(
+        "collectd", Telemetry, "collectd write_kafka, `Format JSON`", lambda rules: CollectdDecoder(),
+        _has(b'"dstypes"', b'"dsnames"', start=b"["), (topics.RAW_COLLECTD,),
+    ),
+    Format(
+        "rsyslog", Log, "rsyslog omkafka with a JSON template", lambda rules: RsyslogDecoder(),
+        _has(b'"ts"', b'"host"', b'"msg"'), (topics.LOGS_RSYSLOG,),
+    ),
+    Format(
+        "prometheus-adapter", Telemetry, "prometheus-kafka-adapter, JSON",
+        lambda rules: PrometheusAdapterDecoder(rules.labels),
+        _has(b'"labels"', b'"__name__"', b'"value"'),
+    ),
+    Format(
+        "prometheus", Telemetry, "Prometheus exposition text, OpenMetrics",
+        lambda rules: PrometheusDecoder(rules.labels),
+        _prometheus, ("*.prom", "*prometheus*"), a_line=False,
+    ),
+    Format(
+        "influx", Telemetry, "Influx line protocol (Telegraf `data_format = \"influx\"`, many others)",
+        lambda rules: InfluxDecoder(rules.labels, rules.text),
+        _INFLUX, ("*influx*",),
+    ),
+    Format(
+        "putval", Telemetry, "collectd, `PUTVAL` commands", lambda rules: PutvalDecoder(), _matches(rb"PUTVAL\s"),
+    ),
+    Format(
+        "graphite", Telemetry, "Graphite lines", lambda rules: GraphiteDecoder(rules.labels),
+        _matches(rb"[^\s{}<>\"']+\s+[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s+-?[0-9.]+$"), ("*graphite*",),
+    ),
+    Format(
+        "syslog", Log, "syslog, RFC 5424 and RFC 3164", lambda rules: SyslogDecoder(),
+        lambda value: _PRIORITY.match(value) is not None, ("*syslog*",),
+    ),
+    Format(
+        "telegraf-logs", Log, "Telegraf, `data_format = \"json\"`, fields of text",
+        lambda rules: TelegrafLogDecoder(rules.labels),
+        _has(b'"fields"', b'"tags"', b'"timestamp"'),
+    ),
+    Format(
+        "influx-logs", Log, "Influx line protocol, fields of text", lambda rules: InfluxLogDecoder(rules.labels),
+        _INFLUX,
+    ),
+    Format(
+        "shipped-logs", Log, "Filebeat, Elastic Agent (ECS), Fluent Bit, Vector: JSON of log lines",
+        lambda rules: ShippedLogsDecoder(rules.labels), _shipped, ("*filebeat*", "*fluent*", "*vector*"),
+    ),
+)  # fmt: skip
+"""All formats, in the order in which a message is compared with them."""
+
+BY_NAME = {form.name: form for form in FORMATS}
+"""The formats by name."""
+
+
+def guess(value: bytes | None, record: type[Record] | None = None) -> Format | None:
+    """The format that a message looks like; ``None`` if it looks like none.
+
+    Args:
+        value: The message.
+        record: Only formats of this record type.
+
+    >>> guess(b"cpu,host=a usage=1").name, guess(b"hello"), guess(None)
+    ('influx', None, None)
+    """
+    whole = value or b""
+    begin = whole.lstrip()
+    return next((each for each in _of(record) if each.recognise(whole if each.binary else begin)), None)
+
+
+def named(topic: str) -> Format | None:
+    """The format that the name of a topic or file tells; ``None`` if it tells none.
+
+    >>> named("telemetry.telegraf").name, named("telemetry.agents")
+    ('telegraf', None)
+    """
+    return next((each for each in FORMATS if any(fnmatchcase(topic, glob) for glob in each.topics)), None)
+
+
+def _of(record: type[Record] | None) -> Iterator[Format]:
+    return (each for each in FORMATS if record is None or each.record is record)

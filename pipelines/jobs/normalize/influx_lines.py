@@ -1,0 +1,158 @@
+r"""Parses Influx line protocol by the column: ``measurement,tag=x field=1i,text="a b" 1795220820013000000``.
+
+Lines with quotes or backslashes are read with patterns, all others by plain splitting, which is several times faster.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import polars as pl
+
+WHOLE_LINE = r'(?s)(?:\\.|"(?:[^"\\]|\\.)*"|[^\n"\\])+'
+_HEAD = r"(?s)^(?<head>(?:[^ \\]|\\.)+) +(?<rest>.*)$"
+_REST = r'(?s)^(?<fields>(?:[^ "\\]|\\.|"(?:[^"\\]|\\.)*")+)(?<tail>(?: .*)?)$'
+_FIELD = r'(?s)(?:[^,"\\]|\\.|"(?:[^"\\]|\\.)*")+'
+_PAIR = r'(?s)^(?<key>(?:[^=\\"]|\\.)+)=(?<raw>.*)$'
+_TEXT = r'(?s)^"(?:[^"\\]|\\.)*"$'
+_STAMP = r"^-?[0-9]{1,19}$"
+_NUMBER = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
+_WHOLE = r"^[-+]?[0-9]+[iu]$"
+_FLAGS = {
+    **dict.fromkeys(("t", "T", "true", "True", "TRUE"), 1.0),
+    **dict.fromkeys(("f", "F", "false", "False", "FALSE"), 0.0),
+}
+_ESCAPED = re.compile(r"\\([,= ])")
+_CACHED = 1 << 16
+
+
+def fields(lines: pl.DataFrame) -> pl.DataFrame:
+    r"""The fields of lines: a row for each, in their order.
+
+    Args:
+        lines: Columns ``row``, ``number`` and ``line``, see `pipelines.jobs.normalize.text_lines`.
+
+    Returns:
+        Columns ``row``, ``number``, ``head`` (measurement and tags as they stand there), ``key``, ``raw`` (the value as
+        it stands there), ``stamp`` (null if the line has none), ``value`` (null if it is text), ``text`` (true for
+        text), and ``wrong``: what is wrong with the field or its line, null if nothing is.
+    """
+    lines = lines.filter(~pl.col("line").str.starts_with("#"))
+    escaped = pl.col("line").str.contains_any(["\\", '"'])
+    plain, special = lines.filter(~escaped), lines.filter(escaped)
+    parts = [split(part) for part, split in ((plain, _plain), (special, _special)) if part.height]
+    if not parts:
+        return _valued(_plain(plain))
+    found = pl.concat(parts) if len(parts) == 1 else pl.concat(parts).sort("row", "number", maintain_order=True)
+    return _valued(found)
+
+
+def _plain(lines: pl.DataFrame) -> pl.DataFrame:
+    line = pl.col("line").str.split(" ").list.eval(pl.element().filter(pl.element() != ""))
+    found = lines.select("row", "number", parts=line)
+    parts = pl.col("parts")
+    found = found.select(
+        *("row", "number"),
+        head=parts.list.get(0, null_on_oob=True),
+        fields=parts.list.get(1, null_on_oob=True).str.split(","),
+        stamp=parts.list.get(2, null_on_oob=True),
+        surplus=parts.list.len() > 3,
+    ).explode("fields")
+    pair = pl.col("fields").str.split_exact("=", 1)
+    return found.select(
+        *("row", "number", "head"),
+        key=pair.struct.field("field_0"),
+        raw=pair.struct.field("field_1"),
+        stamp=pl.col("stamp"),
+        surplus=pl.col("surplus") | (pl.col("fields").str.count_matches("=", literal=True) > 1),
+    )
+
+
+def _special(lines: pl.DataFrame) -> pl.DataFrame:
+    found = lines.with_columns(pl.col("line").str.extract_groups(_HEAD).alias("outer")).unnest("outer")
+    found = found.with_columns(pl.col("rest").str.extract_groups(_REST).alias("inner")).unnest("inner")
+    listed = pl.col("fields").str.extract_all(_FIELD)
+    whole = listed.list.eval(pl.element().str.len_bytes()).list.sum() + listed.list.len() - 1
+    stamp = pl.col("tail").str.strip_chars(" ")
+    found = found.select(
+        *("row", "number", "head"),
+        fields=listed,
+        stamp=pl.when(stamp != "").then(stamp),
+        surplus=whole != pl.col("fields").str.len_bytes(),
+    ).explode("fields")
+    pairs = found.with_columns(pl.col("fields").str.extract_groups(_PAIR).alias("pair")).unnest("pair")
+    return pairs.select("row", "number", "head", "key", "raw", "stamp", "surplus")
+
+
+def _valued(found: pl.DataFrame) -> pl.DataFrame:
+    raw = pl.col("raw")
+    text = raw.str.contains(_TEXT)
+    whole = raw.str.contains(_WHOLE)
+    digits = pl.when(whole).then(raw.str.head(-1)).otherwise(raw)
+    number = pl.when(whole | raw.str.contains(_NUMBER)).then(digits.cast(pl.Float64, strict=False))
+    flag = raw.replace_strict(_FLAGS, default=None, return_dtype=pl.Float64)
+    found = found.with_columns(value=number, text=text.fill_null(False))
+    if found["value"].null_count() > found["text"].sum():
+        found = found.with_columns(value=pl.coalesce("value", flag))
+    stamped = pl.col("stamp").is_null() | pl.col("stamp").str.contains(_STAMP)
+    wrong = (
+        pl.when(pl.col("head").is_null() | pl.col("key").is_null() | pl.col("raw").is_null() | pl.col("surplus"))
+        .then(pl.lit("accepted: measurement,tag=x field=1,other=2i and a timestamp, with one blank between them"))
+        .when((pl.col("head") == "") | (pl.col("key") == ""))
+        .then(pl.lit("a name is empty"))
+        .when(~stamped)
+        .then(pl.lit("its timestamp is no integer"))
+        .when(pl.col("value").is_null() & ~pl.col("text"))
+        .then(pl.lit('a value is no number, no flag, and no text in "quotes"'))
+    )
+    return found.with_columns(pl.col("stamp").cast(pl.Int64, strict=False), wrong=wrong).drop("surplus")
+
+
+@lru_cache(_CACHED)
+def head(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    r"""The measurement and the tags, without escapes; ``None`` if a tag has no name or no value.
+
+    >>> head(r"disk\ use,path=/a\,b,host=x")
+    ('disk use', (('path', '/a,b'), ('host', 'x')))
+    >>> head("cpu,host")
+    """
+    first, *rest = _divided(text, ",") if "\\" in text else text.split(",")
+    tags = []
+    for tag in rest:
+        pair = _divided(tag, "=") if "\\" in tag else tag.split("=")
+        if len(pair) != 2 or not all(pair):
+            return None
+        tags.append((unescaped(pair[0]), unescaped(pair[1])))
+    return (unescaped(first), tuple(tags)) if first else None
+
+
+def unescaped(text: str) -> str:
+    r"""A name without the backslashes before commas, equals signs and blanks; other backslashes stand for themselves.
+
+    >>> unescaped(r"a\,b\ c\d")
+    'a,b c\\d'
+    """
+    return _ESCAPED.sub(r"\1", text) if "\\" in text else text
+
+
+def quoted(raw: str) -> str:
+    r"""The text of a value in quotes.
+
+    >>> quoted(r'"say \"no\""')
+    'say "no"'
+    """
+    return re.sub(r'\\(["\\])', r"\1", raw[1:-1])
+
+
+def _divided(text: str, mark: str) -> list[str]:
+    """The parts of a text between the marks that have no backslash before them."""
+    parts, at, i = [], 0, 0
+    while i < len(text):
+        if text[i] == "\\":
+            i += 1
+        elif text[i] == mark:
+            parts.append(text[at:i])
+            at = i + 1
+        i += 1
+    return [*parts, text[at:]]

@@ -1,0 +1,28 @@
+"""Event times as agents of log lines write them: RFC 3339 text, or epoch seconds to nanoseconds, whole or not."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from engine.formats.instants import instant
+from pipelines.jobs.normalize.measurement import epoch_ms
+
+_of_text = lru_cache(1 << 12)(instant)
+"""Lines that come together often have the same time."""
+
+
+def moment(given: Any) -> int:
+    """Epoch milliseconds of a time.
+
+    Raises:
+        ValueError: If it is no time.
+
+    >>> moment("2026-11-21T00:27:00.0139Z"), moment(1795220820.5), moment(1795220820013000000)
+    (1795220820013, 1795220820500, 1795220820013)
+    """
+    if isinstance(given, str):
+        return _of_text(given)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise ValueError(f"{given!r} is no time")
+    return epoch_ms(given) if isinstance(given, int) else round(given * 1000 if abs(given) < 1e11 else given)

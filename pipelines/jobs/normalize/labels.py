@@ -1,0 +1,75 @@
+"""The rule by which the labels of a sample become its machine and the instance in its metric's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipelines.contracts.input_settings import InputSettings, names
+
+FOLDED = "*"
+"""Stands in a metric's name for the value of a label that was folded."""
+
+_RANDOM = re.compile(r"[0-9a-fA-F]{32,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_WITH_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:]*)):([0-9]{1,5})")
+_CACHED = 1 << 17
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """Which label names the machine, and which labels distinguish the series of a metric.
+
+    Args:
+        machine: Labels that may name the machine; the first one that a sample has is taken. A port in it, as in
+            Prometheus' ``instance``, becomes the label ``port``.
+        left_out: Labels that describe the machine or the instance, but do not distinguish two series of it.
+        folded: Labels with very many values; the value is replaced by `FOLDED`. That is also done for values that are
+            UUIDs or at least 32 hexadecimal digits.
+    """
+
+    machine: tuple[str, ...] = names(InputSettings().machine)
+    left_out: frozenset[str] = frozenset(names(InputSettings().left_out))
+    folded: frozenset[str] = frozenset(names(InputSettings().folded))
+
+    @classmethod
+    def of(cls, settings: InputSettings) -> LabelRule:
+        """The rule that the settings describe."""
+        left_out, folded = frozenset(names(settings.left_out)), frozenset(names(settings.folded))
+        return cls(names(settings.machine), left_out, folded)
+
+    def apply(self, labels: Iterable[tuple[str, str]], fold: bool = True) -> tuple[str, str]:
+        """The machine, empty if no label names it; and the instance in braces, empty if nothing distinguishes series.
+
+        Args:
+            labels: Names and values. A label without a value counts as absent.
+            fold: False for counters that come alone in their messages: folded, several would be mixed up to one.
+
+        >>> LabelRule().apply([("instance", "web-1:9100"), ("device", "sda"), ("dc", "lab")])
+        ('web-1', '{device=sda,port=9100}')
+        >>> LabelRule().apply([("host", "a"), ("container", "0b6c1f2e-0f5a-4b7e-9d3c-1c2d3e4f5a6b")])
+        ('a', '{container=*}')
+        """
+        return _applied(self, tuple(labels), fold)
+
+
+LABELS = LabelRule()
+"""The rule of the default settings."""
+
+
+@lru_cache(_CACHED)
+def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -> tuple[str, str]:
+    rest = {name: value for name, value in labels if value}
+    label = next((name for name in rule.machine if name in rest), None)
+    machine = rest.pop(label) if label else ""
+    if found := _WITH_PORT.fullmatch(machine):
+        machine = found[1] or found[2]
+        rest.setdefault("port", found[3])
+    inside = []
+    for name, value in sorted(rest.items()):
+        again = name in rule.machine and (value == machine or value.rpartition(":")[0] == machine)
+        if name not in rule.left_out and not again:
+            random = fold and (name in rule.folded or _RANDOM.fullmatch(value))
+            inside.append(f"{name}={FOLDED if random else value}")
+    return machine, f"{{{','.join(inside)}}}" if inside else ""

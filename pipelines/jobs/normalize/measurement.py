@@ -1,0 +1,119 @@
+"""What Telegraf's formats share: which fields are counters, the unit of a timestamp, and what text in a field is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.contracts.globs import pattern
+from pipelines.contracts.input_settings import InputSettings, names
+from pipelines.contracts.topics import LOGS_AGENTS
+from pipelines.jobs.normalize.refusals import TEXT_FIELD
+
+COUNTERS = frozenset(
+    {
+        *(f"net.{f}" for f in ("bytes_recv", "bytes_sent", "packets_recv", "packets_sent", "err_in", "err_out")),
+        *(f"net.{f}" for f in ("drop_in", "drop_out")),
+        *(
+            f"diskio.{f}"
+            for f in ("reads", "writes", "read_bytes", "write_bytes", "read_time", "write_time", "io_time")
+        ),
+        *(f"diskio.{f}" for f in ("weighted_io_time", "merged_reads", "merged_writes")),
+        *(f"kernel.{f}" for f in ("context_switches", "interrupts", "processes_forked")),
+        *(f"swap.{f}" for f in ("in", "out")),
+    }
+)
+"""Fields that are counters; neither Telegraf's JSON nor the line protocol says which fields are."""
+
+_OF_DISKS = frozenset({"fstype", "mode"})
+
+_SECONDS, _MILLIS, _MICROS = 10**11, 10**14, 10**17
+"""Below these absolute values an epoch time is in seconds, milliseconds, microseconds; else it is in nanoseconds."""
+
+
+@dataclass(frozen=True)
+class TextRule:
+    """Which fields of text are left out without a word; each is a pattern of ``measurement.field``."""
+
+    left_out: tuple[str, ...] = names(InputSettings().text_left_out)
+
+    def refusal(self, fields: Iterable[str]) -> tuple[str, str] | None:
+        """Code and reason of the dead letter for fields of text in a topic of metrics; ``None``: all are left out.
+
+        >>> TextRule().refusal(["system.uptime_format"])
+        >>> TextRule().refusal(["syslog.message"])[0]
+        'TEXT_FIELD'
+        """
+        kept = sorted({name for name in fields if not any(re.match(pattern(glob), name) for glob in self.left_out)})
+        if not kept:
+            return None
+        what = f"text is no sample: {', '.join(kept[:5])}{', ...' if kept[5:] else ''}; log lines belong in the topic"
+        return TEXT_FIELD, f"{what} {LOGS_AGENTS}; input.text_left_out names fields that nobody needs"
+
+
+TEXT = TextRule()
+"""The rule of the default settings."""
+
+
+def epoch_ms(stamp: int) -> int:
+    """Epoch milliseconds of a time in seconds, milliseconds, microseconds or nanoseconds, by its magnitude.
+
+    >>> epoch_ms(1_795_220_820), epoch_ms(1_795_220_820_013), epoch_ms(1_795_220_820_013_999_999)
+    (1795220820000, 1795220820013, 1795220820013)
+    """
+    size = abs(stamp)
+    return stamp * 1000 if size < _SECONDS else stamp // (1 if size < _MILLIS else 1000 if size < _MICROS else 10**6)
+
+
+def epochs_ms(stamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """`epoch_ms` of a column, shape (n,)."""
+    size = np.abs(stamps)
+    divisor = np.select([size < _MILLIS, size < _MICROS], [1, 1000], 10**6)
+    small = size < _SECONDS
+    return np.where(small, np.where(small, stamps, 0) * 1000, stamps // divisor)
+
+
+def series_tags(measurement: str, tags: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """The tags without those that describe a disk, but do not distinguish it from another."""
+    return [tag for tag in tags if tag[0] not in _OF_DISKS] if measurement == "disk" else tags
+
+
+def kind_of(field: str) -> str:
+    """The kind of a metric, by ``measurement.field``."""
+    return "counter" if field in COUNTERS else "gauge"
+
+
+_LINE_FIELDS = ("message", "msg", "Message", "log", "body", "value", "event")
+_SEVERITIES = {
+    **dict.fromkeys(("emerg", "emergency", "panic"), 0), "alert": 1,
+    **dict.fromkeys(("crit", "critical", "fatal"), 2), **dict.fromkeys(("err", "error"), 3),
+    **dict.fromkeys(("warn", "warning"), 4), "notice": 5, **dict.fromkeys(("info", "information"), 6),
+    **dict.fromkeys(("debug", "trace"), 7),
+}  # fmt: skip
+
+
+def severity_of(level: object, otherwise: int = 6) -> int:
+    """The syslog severity that a level stands for, a name or a number.
+
+    >>> severity_of("WARN"), severity_of(3), severity_of("strange"), severity_of(None)
+    (4, 3, 6, 6)
+    """
+    if isinstance(level, int | float) and not isinstance(level, bool):
+        return int(level) if 0 <= level <= 7 else otherwise
+    return _SEVERITIES.get(str(level).strip().lower(), otherwise)
+
+
+def text_of(texts: dict[str, str]) -> tuple[str, Collection[str]]:
+    """The message of the log line that fields of text make, and the fields which it consists of.
+
+    >>> text_of({"message": "no", "facility": "auth"})[0], text_of({"state": "up", "role": "db"})[0]
+    ('no', 'role=db state=up')
+    """
+    for name in _LINE_FIELDS:
+        if texts.get(name):
+            return texts[name], (name,)
+    return " ".join(f"{name}={text}" for name, text in sorted(texts.items())), texts.keys()

@@ -1,0 +1,89 @@
+"""What the decoders of OTLP share: reading protobuf or JSON, recognising it, and attributes as labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+from engine.formats.dead_letters import payload_text
+from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
+
+_ERRORS = (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError, json_format.ParseError)
+_DIGITS = 7
+
+
+def read(value: bytes, kind: type[Any]) -> Any:
+    """An export request, from protobuf or, if it begins with a brace, from JSON.
+
+    Args:
+        value: The message.
+        kind: The type of the request.
+
+    Raises:
+        RefusedError: ``FORMAT_UNKNOWN`` if the message is neither.
+    """
+    request = kind()
+    try:
+        if value.lstrip()[:1] == b"{":
+            json_format.ParseDict(orjson.loads(value), request, ignore_unknown_fields=True)
+        else:
+            request.ParseFromString(value)
+    except (DecodeError, *_ERRORS) as error:
+        what = f"no OTLP request in protobuf or JSON: {type(error).__name__} {str(error)[:200]}: "
+        raise RefusedError(FORMAT_UNKNOWN, what + repr(payload_text(value)[:80])) from None
+    return request
+
+
+def framed(value: bytes) -> bool:
+    r"""Whether a message is a sequence of protobuf fields with number 1 that hold bytes, as all requests of OTLP are.
+
+    >>> framed(b"\n\x02\n\x00"), framed(b"\n\x09"), framed(b"")
+    (True, False, False)
+    """
+    at, size = 0, len(value)
+    while at < size:
+        if value[at] != 0x0A:
+            return False
+        at, length, shift = at + 1, 0, 0
+        while at < size and shift < 7 * _DIGITS:
+            length |= (value[at] & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+            if value[at - 1] < 0x80:
+                break
+        else:
+            return False
+        at += length
+    return size > 0 and at == size
+
+
+def labels(attributes: Iterable[KeyValue]) -> tuple[tuple[str, str], ...]:
+    """The names and values of attributes, as text."""
+    return tuple((each.key, each.value.string_value or text(each.value)) for each in attributes)
+
+
+def text(value: AnyValue) -> str:
+    """The value of an attribute or of a log's body, as text; lists and maps as JSON.
+
+    >>> text(AnyValue(bool_value=True)), text(AnyValue(int_value=3)), text(AnyValue())
+    ('true', '3', '')
+    """
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return ""
+    if kind in ("string_value", "int_value", "double_value"):
+        return str(getattr(value, kind))
+    return orjson.dumps(_plain(value), default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _plain(value: AnyValue) -> Any:
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [_plain(each) for each in value.array_value.values]
+    if kind == "kvlist_value":
+        return {each.key: _plain(each.value) for each in value.kvlist_value.values}
+    return None if kind is None else getattr(value, kind)

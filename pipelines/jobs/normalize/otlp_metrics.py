@@ -1,0 +1,143 @@
+"""The decoder of OTLP metrics (an export request in protobuf or JSON, as the collector's Kafka exporter writes)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric
+
+from engine.spec.decoder import Decoded, Decoder, Messages
+from pipelines.jobs.normalize import otlp
+from pipelines.jobs.normalize.labels import LABELS, LabelRule
+from pipelines.jobs.normalize.refusals import MESSAGE_EMPTY, Refusals, RefusedError
+from pipelines.jobs.normalize.samples import Coded, table
+
+OF_SERIES = frozenset(
+    {"service.name", "service.namespace", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "container.name"}
+)
+"""The attributes of a resource that distinguish series, if they do not name the machine; others describe it."""
+
+_Pairs = tuple[tuple[str, str], ...]
+_CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
+_NO_VALUE = 1
+
+
+@dataclass(frozen=True)
+class OtlpMetricsDecoder(Decoder):
+    """Decodes gauges, sums, histograms and summaries.
+
+    Monotonic cumulative sums are counters, delta sums are counts, other sums are gauges. A histogram is its count, sum
+    and buckets (``name.bucket{le=...}``, each with all below it), which count in the same way, and its ``name.min`` and
+    ``name.max``; an exponential histogram is the same without buckets. A summary is a gauge for each quantile, and
+    counters of its count and sum.
+
+    Args:
+        labels: Which attributes name the machine and the series.
+    """
+
+    labels: LabelRule = LABELS
+
+    def decode(self, messages: Messages) -> Decoded:
+        refusals = Refusals()
+        rows: list[int] = []
+        times: list[int] = []
+        values: list[float] = []
+        entities: dict[str, int] = {}
+        metrics: dict[str, int] = {}
+        kinds: dict[str, int] = {}
+        codes: list[tuple[int, int, int]] = []
+        for row, value in enumerate(messages.values.to_pylist()):
+            arrived, held = int(messages.arrived[row]), len(rows)
+            try:
+                request = otlp.read(value or b"", ExportMetricsServiceRequest)
+            except RefusedError as error:
+                refusals.add(row, error.code, str(error))
+                continue
+            for resource, metric in _metrics(request):
+                for part, kind, pairs, time, number in _points(metric):
+                    machine, name = _series(self.labels, part, resource, pairs)
+                    rows.append(row)
+                    times.append(time // 1_000_000 if time else arrived)
+                    values.append(number)
+                    entity = entities.setdefault(machine, len(entities))
+                    codes.append((entity, metrics.setdefault(name, len(metrics)), kinds.setdefault(kind, len(kinds))))
+            if len(rows) == held:
+                refusals.add(row, MESSAGE_EMPTY, "the request holds no data point with a value")
+        coded = np.array(codes, np.int64).reshape(-1, 3)
+        return table(
+            np.array(rows, np.int32),
+            np.array(times, np.int64),
+            Coded(coded[:, 0], list(entities)),
+            Coded(coded[:, 1], list(metrics)),
+            np.array(values, np.float64),
+            Coded(coded[:, 2], list(kinds)),
+            refusals,
+        )
+
+
+def is_metrics(value: bytes) -> bool:
+    """Whether a message in protobuf is a request with metrics; a request with logs has the same frame."""
+    try:
+        request = otlp.read(value, ExportMetricsServiceRequest)
+    except RefusedError:
+        return False
+    return any(metric.name for _, metric in _metrics(request))
+
+
+def _metrics(request: ExportMetricsServiceRequest) -> Iterator[tuple[_Pairs, Metric]]:
+    for resource in request.resource_metrics:
+        pairs = otlp.labels(resource.resource.attributes)
+        for scope in resource.scope_metrics:
+            for metric in scope.metrics:
+                yield pairs, metric
+
+
+def _points(metric: Metric) -> Iterator[tuple[str, str, _Pairs, int, float]]:
+    """Name, kind, attributes, time in nanoseconds and value of each sample."""
+    form = metric.WhichOneof("data")
+    if form is None:
+        return
+    data: Any = getattr(metric, form)
+    counting = "counter" if form == "summary" or getattr(data, "aggregation_temporality", 0) == _CUMULATIVE else "count"
+    name = metric.name
+    for point in data.data_points:
+        if point.flags & _NO_VALUE:
+            continue
+        pairs, time = otlp.labels(point.attributes), point.time_unix_nano
+        if form in ("gauge", "sum"):
+            kind = counting if form == "sum" and data.is_monotonic else "gauge"
+            number = point.WhichOneof("value")
+            if number is not None:
+                yield name, kind, pairs, time, float(getattr(point, number))
+            continue
+        yield f"{name}.count", counting, pairs, time, float(point.count)
+        if form == "summary" or point.HasField("sum"):
+            yield f"{name}.sum", counting, pairs, time, point.sum
+        if form == "summary":
+            for each in point.quantile_values:
+                yield name, "gauge", (*pairs, ("quantile", f"{each.quantile:g}")), time, each.value
+            continue
+        for part in ("min", "max"):
+            if point.HasField(part):
+                yield f"{name}.{part}", "gauge", pairs, time, getattr(point, part)
+        if form == "histogram" and len(point.bucket_counts) == len(point.explicit_bounds) + 1:
+            bounds = [*(f"{bound:g}" for bound in point.explicit_bounds), "+Inf"]
+            for bound, total in zip(bounds, accumulate(point.bucket_counts), strict=True):
+                yield f"{name}.bucket", counting, (*pairs, ("le", bound)), time, float(total)
+
+
+@lru_cache(1 << 17)
+def _series(rule: LabelRule, name: str, resource: _Pairs, pairs: _Pairs) -> tuple[str, str]:
+    """The machine and the metric's name with its instance."""
+    label = next(
+        (each for each in rule.machine if any(key == each and value for key, value in (*resource, *pairs))), ""
+    )
+    kept = [(key, value) for key, value in resource if key in OF_SERIES or key == label]
+    machine, instance = rule.apply((*kept, *pairs))
+    return machine, f"{name}{instance}"

@@ -1,0 +1,56 @@
+"""Splits messages of text formats into lines, by the column."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+
+from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, Refusals
+
+
+def texts(values: pa.Array, refusals: Refusals) -> pl.DataFrame:
+    """The messages that are text: columns ``row`` and ``text``; the others are refused (``FORMAT_UNKNOWN``).
+
+    Args:
+        values: The messages.
+        refusals: Where messages without a value, and those that are no UTF-8, are added.
+    """
+    frame = pl.DataFrame({"text": pl.Series(values=pl.from_arrow(values.cast(pa.large_binary())), dtype=pl.Binary)})
+    try:
+        frame = frame.with_columns(pl.col("text").cast(pl.String))
+    except pl.exceptions.PolarsError:
+        frame = pl.DataFrame({"text": [_text(value) for value in values.to_pylist()]}, {"text": pl.String})
+    frame = frame.with_row_index("row").with_columns(pl.col("row").cast(pl.Int32))
+    blank = pl.col("text").str.strip_chars().fill_null("") == ""
+    for row in frame.filter(blank)["row"].to_list():
+        refusals.add(row, FORMAT_UNKNOWN, "the message is empty, or no text (UTF-8)")
+    return frame.filter(~blank)
+
+
+def _text(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def lines(values: pa.Array, refusals: Refusals, whole: str = "") -> pl.DataFrame:
+    """The lines of the messages: columns ``row``, ``number`` (the line in its message, from 1) and ``line``.
+
+    Line ends, blank lines and blanks at both ends are left out.
+
+    Args:
+        values: The messages.
+        refusals: See `texts`.
+        whole: A pattern of a line, where lines may hold line ends in quotes; it is used for messages with quotes.
+    """
+    frame = texts(values, refusals)
+    split = pl.col("text").str.split("\n")
+    if whole:
+        quoted = pl.col("text").str.contains_any(['"']) & pl.col("text").str.contains_any(["\n"])
+        if frame.select(quoted.any()).item():
+            split = pl.when(quoted).then(pl.col("text").str.extract_all(whole)).otherwise(split)
+    numbers = pl.int_ranges(1, pl.col("line").list.len() + 1, dtype=pl.Int32).alias("number")
+    frame = frame.select("row", line=split).with_columns(numbers).explode("line", "number")
+    frame = frame.with_columns(pl.col("line").str.strip_chars(" \t\r\n"))
+    return frame.filter(pl.col("line").fill_null("") != "")

@@ -1,0 +1,79 @@
+"""One or more good messages of each format, from which the property tests make bad ones."""
+
+from __future__ import annotations
+
+import json
+
+from tests.pipelines.normalize.examples_times import T0
+from tests.pipelines.normalize.otlp_requests import both, gauge, logs, metrics, record
+
+_METRICS, _LOGS = both(metrics(gauge(), gauge("b", 2.0))), both(logs(record(), record("yes")))
+
+GOOD: dict[str, list[bytes]] = {
+    "json": [
+        json.dumps({"@timestamp": T0, "host.name": "a", "metric": "m", "value": 1.5, "kind": "gauge"}).encode(),
+    ],
+    "json-logs": [json.dumps({"@timestamp": T0, "host.name": "a", "process.name": "su", "message": "no"}).encode()],
+    "telegraf": [
+        json.dumps({"fields": {"used": 5}, "name": "mem", "tags": {"host": "a"}, "timestamp": T0 // 1000}).encode(),
+    ],
+    "collectd": [
+        json.dumps(
+            [
+                {
+                    "values": [5, 1.5], "dstypes": ["gauge", "derive"], "dsnames": ["value", "tx"], "time": T0 / 1000,
+                    "host": "a", "plugin": "memory", "plugin_instance": "", "type": "memory", "type_instance": "used",
+                }
+            ]
+        ).encode()
+    ],
+    "rsyslog": [
+        b'{"ts":"2026-11-21T00:28:54.5+00:00","host":"a","severity":4,"program":"sshd","msg":" no"}',
+    ],
+    "influx": [
+        b"mem,host=a used=5i,free=1.5 1795220820013000000",
+        b'disk,host=a,path=/a\\ b used=1i,state="up, a=\\"b\\"",ok=t 1795220820013000000\ncpu,host=b usage=2u',
+    ],
+    "prometheus-adapter": [
+        json.dumps(
+            {
+                "timestamp": "2026-11-21T00:27:00Z", "value": "3.5", "name": "up",
+                "labels": {"__name__": "up", "instance": "a:9100", "job": "node"},
+            }
+        ).encode()
+    ],
+    "prometheus": [
+        b"# HELP n Requests.\n# TYPE n counter\n"
+        b'n{host="a",path="C:\\\\x}\\"#"} 5 1795220820013\nload{host="a"} 0.5\n',
+        b'# TYPE h histogram\nh_bucket{host="a",le="+Inf"} 7\n'
+        b'h_count{host="a"} 7\nh_sum{host="a"} 1.5 # {t="x"} 1\n# EOF\n',
+    ],
+    "telegraf-logs": [
+        json.dumps(
+            {
+                "name": "syslog", "tags": {"host": "a", "appname": "sshd", "severity": "err"},
+                "fields": {"message": "no", "version": 1}, "timestamp": T0,
+            }
+        ).encode()
+    ],
+    "influx-logs": [b'tail,host=a,path=/var/log/x message="a \\"b\\", c",level="warn",n=1i 1795220820013000000'],
+    "putval": [
+        b'PUTVAL "a/cpu-0/cpu-idle" interval=10.000 1795220820.013:97.5\n'
+        b'PUTVAL a/load/load interval=10 1795220820:1:2:3',
+        b"PUTVAL a/memory/memory-used interval=10 N:5:U",
+    ],
+    "graphite": [b"web-1.cpu.idle 97.5 1795220820\ncpu.idle;host=b 1e3 1795220820"],
+    "syslog": [
+        b"<34>1 2026-11-21T00:27:00.013Z a su 7 ID47 [x@1 k=\"v\\]\"] \xef\xbb\xbfno entry",
+        b"<13>Nov 21 00:27:00 a sshd[7]: no",
+    ],
+    "shipped-logs": [
+        b'{"@timestamp":"2026-11-21T00:27:00.013Z","host":{"name":"a"},"log":{"level":"error"},"message":"no"}',
+        b'[{"date":1795220820.013,"host":"a","log":"no"},{"date":1795220821,"host":"a","log":"yes"}]',
+        b'{"host":"a","message":"no","source_type":"syslog","severity":"warning","timestamp":"2026-11-21T00:27:00Z"}',
+    ],
+    "otlp": [_METRICS[0]],
+    "otlp-json": [_METRICS[1]],
+    "otlp-logs": [_LOGS[0]],
+    "otlp-logs-json": [_LOGS[1]],
+}  # fmt: skip

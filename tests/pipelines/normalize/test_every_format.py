@@ -1,0 +1,129 @@
+"""What holds for every input format: nothing crashes it, each message is accounted for, neighbours do not matter."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.contracts.records import Log, Telemetry
+from pipelines.jobs.normalize.any_format import AnyFormatDecoder
+from pipelines.jobs.normalize.formats import BY_NAME, FORMATS, guess
+from tests.pipelines.normalize.examples import GOOD
+from tests.pipelines.normalize.formats import decoded, decoder, expected_schema, fates, rows
+
+SILENT = {"collectd": "values of null: the agent has no value yet", "influx": "text that the settings leave out"}
+"""Formats some of whose messages hold no value by right; all other messages are records or dead letters."""
+
+PIECES = [
+    *(b"", b" ", b"\n", b"{", b"}", b"[", b"]", b'"', b"\\", b",", b"=", b":", b"#", b"\x00", b"\xff", b"\xc3", b"0"),
+    *(
+        b"-",
+        b"1e999",
+        b"NaN",
+        b"null",
+        b"true",
+        b"[]",
+        b"{}",
+        b'"a"',
+        b"1795220820013",
+        b"99999999999999999999",
+        b" x ",
+    ),
+]
+
+
+def mutated(good: bytes) -> st.SearchStrategy[bytes]:
+    """The message with one piece of it replaced by something else, cut off, or doubled."""
+    place = st.integers(0, len(good))
+    return st.builds(
+        lambda at, length, piece: good[:at] + piece + good[at + length :],
+        place,
+        st.integers(0, 12) | place,
+        st.sampled_from(PIECES) | st.binary(max_size=6),
+    )
+
+
+def anything(name: str) -> st.SearchStrategy[bytes | None]:
+    others = st.sampled_from([good for messages in GOOD.values() for good in messages])
+    mine = st.sampled_from(GOOD[name])
+    return st.one_of(mine, mine.flatmap(mutated), others, st.binary(max_size=40), st.none())
+
+
+def test_each_format_has_an_example() -> None:
+    assert set(GOOD) == set(BY_NAME)
+
+
+@pytest.mark.parametrize("name", list(BY_NAME))
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_no_message_stops_a_decoder_and_each_is_records_or_a_dead_letter(name: str, data: st.DataObject) -> None:
+    values = data.draw(st.lists(anything(name), min_size=1, max_size=5))
+    found = decoded(decoder(name), *values)
+    assert found.records.schema.equals(expected_schema(name))
+    used, refused, nothing = fates(found, len(values))
+    assert used | refused | nothing == set(range(len(values)))
+    assert not nothing or name in SILENT
+    assert all(code and why for _, code, why in found.refused)
+
+
+@pytest.mark.parametrize("name", list(BY_NAME))
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_a_message_becomes_the_same_whatever_its_neighbours(name: str, data: st.DataObject) -> None:
+    values = data.draw(st.lists(anything(name), min_size=1, max_size=4))
+    together = decoded(decoder(name), *values)
+    for at, value in enumerate(values):
+        alone = decoded(decoder(name), value)
+        mine = [row | {"__row": 0} for row in rows(together) if row["__row"] == at]
+        assert mine == rows(alone)
+        assert [(code, why) for row, code, why in together.refused if row == at] == [
+            (code, why) for _, code, why in alone.refused
+        ]
+
+
+@pytest.mark.parametrize("name", list(BY_NAME))
+def test_each_example_is_recognised_and_becomes_records(name: str) -> None:
+    for good in GOOD[name]:
+        form = guess(good, BY_NAME[name].record)
+        assert form is not None
+        assert form.name == name
+        used, _, _ = fates(decoded(decoder(name), good), 1)
+        assert used == {0}
+
+
+@pytest.mark.parametrize("record", [Telemetry, Log])
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_mixed_formats_in_one_topic_become_what_each_becomes_alone(
+    record: type[Telemetry] | type[Log], data: st.DataObject
+) -> None:
+    names = [form.name for form in FORMATS if form.record is record]
+    values = data.draw(st.lists(st.sampled_from(names).flatmap(anything), min_size=1, max_size=6))
+    found = decoded(AnyFormatDecoder(record), *values)
+    for at, value in enumerate(values):
+        form = guess(value, record)
+        mine = [row | {"__row": 0} for row in rows(found) if row["__row"] == at]
+        codes = [code for row, code, _ in found.refused if row == at]
+        if form is None:
+            assert (mine, codes) == ([], ["FORMAT_UNKNOWN"])
+        else:
+            alone = decoded(decoder(form.name), value)
+            assert mine == rows(alone)
+            assert codes == [code for _, code, _ in alone.refused]
+
+
+@pytest.mark.parametrize("name", list(BY_NAME))
+def test_a_message_divided_into_its_records_gives_these_records(name: str) -> None:
+    for good in GOOD[name]:
+        whole = rows(decoded(decoder(name), good))
+        for at, row in enumerate(whole):
+            part = decoder(name).only(good, [at])
+            assert part is None or rows(decoded(decoder(name), part)) == [row]
+
+
+def test_a_log_format_in_a_topic_of_metrics_is_told_where_it_belongs() -> None:
+    ((_, code, why),) = decoded(AnyFormatDecoder(Telemetry), GOOD["rsyslog"][0]).refused
+    assert code == "FORMAT_UNKNOWN"
+    assert "rsyslog" in why
+    assert "logs.agents" in why

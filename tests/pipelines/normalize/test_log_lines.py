@@ -1,0 +1,113 @@
+"""Log lines of agents, against expectations worked out by hand."""
+
+from __future__ import annotations
+
+import json
+
+from tests.pipelines.normalize.examples_times import T0
+from tests.pipelines.normalize.formats import ARRIVED, decoded, decoder, log_lines, refusals, rows
+
+
+def test_the_text_of_telegrafs_log_inputs_is_a_log_line_with_its_program_and_severity() -> None:
+    syslog = {"name": "syslog", "tags": {"host": "a", "appname": "sshd", "severity": "err", "facility": "auth"}}
+    syslog |= {"fields": {"message": " no entry ", "severity_code": 3, "procid": "7"}, "timestamp": T0}
+    docker = {"name": "docker_log", "tags": {"host": "b", "container_name": "web"}, "fields": {"message": "up"}}
+    found = log_lines("telegraf-logs", json.dumps(syslog).encode(), json.dumps(docker | {"timestamp": T0}).encode())
+    assert found == [(T0, "a", "sshd", 3, "no entry"), (T0, "b", "web", 6, "up")]
+
+
+def test_both_of_telegrafs_formats_give_the_same_lines() -> None:
+    as_json = {
+        "name": "tail",
+        "tags": {"host": "a", "path": "/x"},
+        "fields": {"value": 'say "no", a=b', "level": "warn"},
+    }
+    as_line = rb'tail,host=a,path=/x value="say \"no\", a=b",level="warn" 1795220820013000000'
+    lines = [(T0, "a", "/x", 4, 'say "no", a=b')]
+    assert log_lines("telegraf-logs", json.dumps(as_json | {"timestamp": T0}).encode()) == lines
+    assert log_lines("influx-logs", as_line) == lines
+
+
+def test_text_without_a_message_is_a_line_of_its_fields_so_that_a_change_of_it_is_seen() -> None:
+    found = log_lines("influx-logs", b'mysql,host=a state="up",role="db",n=3i\nmysql,host=a state="down" 1795220820')
+    assert found == [(ARRIVED, "a", "mysql", 6, "role=db state=up"), (1_795_220_820_000, "a", "mysql", 6, "state=down")]
+
+
+def test_a_message_without_text_or_without_a_machine_is_a_dead_letter() -> None:
+    values = (b"m,host=a x=1", b'm,dc=x log="y"', b'm,host=a log="y', b"m")
+    codes = ["MESSAGE_EMPTY", "MACHINE_UNKNOWN", "LINE_INVALID", "LINE_INVALID"]
+    assert refusals("influx-logs", *values) == list(enumerate(codes))
+
+
+def test_syslog_of_rfc_5424_is_read_as_the_rfc_shows_it() -> None:
+    examples = [
+        b"<34>1 2003-10-11T22:14:15.003Z mymachine.example.com su - ID47 - \xef\xbb\xbf'su root' failed for lonvick",
+        b"<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - %% It's time to make the do-nuts.",
+        b'<165>1 2003-10-11T22:14:15.003Z m evntslog - ID47 [a@1 iut="3" s="x\\]\\"y"][b@1 c="d"] An application event',
+        b"<14>1 - m - - - - without a time",
+    ]
+    assert log_lines("syslog", *examples) == [
+        (1_065_910_455_003, "mymachine.example.com", "su", 2, "'su root' failed for lonvick"),
+        (1_061_727_255_000, "192.0.2.1", "myproc", 5, "%% It's time to make the do-nuts."),
+        (1_065_910_455_003, "m", "evntslog", 5, "An application event"),
+        (ARRIVED, "m", "-", 6, "without a time"),
+    ]
+
+
+def test_syslog_of_rfc_3164_lies_in_the_year_next_to_its_arrival() -> None:
+    new_year = 1_798_761_600_000  # 2027-01-01T00:00:00Z
+    found = rows(decoded(decoder("syslog"), b"<34>Dec 31 23:59:59 a su: no", arrived=new_year + 1_000))
+    assert (found[0]["time"], found[0]["severity"]) == (new_year - 1_000, 2)
+    found = rows(decoded(decoder("syslog"), b"<13>Jan  1 00:00:01 a cron[7]: (root) CMD", arrived=new_year - 1_000))
+    assert (found[0]["time"], found[0]["program"], found[0]["message"]) == (new_year + 1_000, "cron", "(root) CMD")
+
+
+def test_what_is_no_syslog_is_a_dead_letter() -> None:
+    values = (
+        b"<999>1 - m - - - - x",
+        b"<13>hello",
+        b"<13>1 2026-13-01T00:00:00Z m p - - - x",
+        b"<13>Feb 30 00:00:00 a b: c",
+    )
+    codes = ["LINE_INVALID", "LINE_INVALID", "FIELD_INVALID", "FIELD_INVALID"]
+    assert refusals("syslog", *values) == list(enumerate(codes))
+    assert refusals("syslog", b"<13>1 - - p - - - x", b"<13>1 - m p - - -") == [
+        (0, "MACHINE_UNKNOWN"),
+        (1, "MESSAGE_EMPTY"),
+    ]
+
+
+def test_filebeat_fluent_bit_and_vector_are_log_lines() -> None:
+    filebeat = {
+        "@timestamp": "2026-11-21T00:27:00.013Z", "@metadata": {"beat": "filebeat"}, "ecs": {"version": "8.0.0"},
+        "host": {"name": "a", "ip": ["::1"]}, "agent": {"name": "b", "type": "filebeat"},
+        "log": {"level": "warn", "file": {"path": "/var/log/x"}}, "process": {"name": "sshd", "pid": 7},
+        "message": "no\n",
+    }  # fmt: skip
+    elastic_agent = {
+        "@timestamp": "2026-11-21T00:27:00.013Z",
+        "host.name": "a",
+        "log.syslog.severity.code": 2,
+        "message": "x",
+    }
+    fluent = {
+        "@timestamp": 1795220820.013,
+        "log": "no",
+        "stream": "stderr",
+        "kubernetes": {"host": "n1", "container_name": "web"},
+    }
+    journald = {"date": 1795220820.013, "MESSAGE": "no", "PRIORITY": "3", "hostname": "a", "SYSLOG_IDENTIFIER": "su"}
+    vector = {"appname": "su", "host": "a", "message": "no", "severity": "err", "timestamp": "2026-11-21T00:27:00.013Z"}
+    found = log_lines(
+        "shipped-logs", *(json.dumps(each).encode() for each in (filebeat, elastic_agent, fluent, journald, vector))
+    )
+    assert found == [
+        (T0, "a", "sshd", 4, "no"),
+        (T0, "a", "-", 2, "x"),
+        (T0, "n1", "web", 6, "no"),
+        (T0, "a", "su", 3, "no"),
+        (T0, "a", "su", 3, "no"),
+    ]
+    assert refusals("shipped-logs", b'{"message":"no"}', b'{"host":"a","message":" "}', b"{") == [
+        *((0, "MACHINE_UNKNOWN"), (1, "MESSAGE_EMPTY"), (2, "JSON_MALFORMED")),
+    ]
