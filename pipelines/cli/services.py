@@ -19,13 +19,15 @@ from deploy.embedded import services
 from deploy.embedded.state_file import Running
 from engine.explain.printing import cell, visible
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.settings import load
+from pipelines.contracts.settings import Settings, load
 
 app = typer.Typer(
     help="Start, stop and inspect the embedded servers: a real Kafka broker and a real Elasticsearch node.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+
+_LOOK_SECONDS = 1.0
 
 StateDir = Annotated[
     Path | None,
@@ -42,6 +44,14 @@ def up(
     elasticsearch: Annotated[bool, typer.Option(help="Start Elasticsearch.")] = True,
     kafka_heap: Annotated[str | None, typer.Option(help="Heap of Kafka, e.g. 512m.")] = None,
     elasticsearch_heap: Annotated[str | None, typer.Option(help="Heap of Elasticsearch, e.g. 768m.")] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Address on which they listen, e.g. 0.0.0.0. Default: embedded.address, this machine only."),
+    ] = None,
+    foreground: Annotated[
+        bool,
+        typer.Option("--foreground", help="Stay until Ctrl-C or SIGTERM, then stop the servers, e.g. in a container."),
+    ] = False,
 ) -> None:
     """Start the servers in the background and wait until they are ready.
 
@@ -50,8 +60,11 @@ def up(
     already keeps running.
     """
     overrides = {"embedded.kafka_heap": kafka_heap, "embedded.elasticsearch_heap": elasticsearch_heap}
-    settings = load(state_dir=state_dir, **overrides)
-    _show(services.up(settings, kafka=kafka, elasticsearch=elasticsearch), settings.state)
+    settings = load(state_dir=state_dir, **overrides, **{"embedded.address": address})
+    running = services.up(settings, kafka=kafka, elasticsearch=elasticsearch)
+    _show(running, settings.state)
+    if foreground:
+        _stay(settings)
 
 
 @app.command()
@@ -78,6 +91,23 @@ def status(
         print(visible(f"no server is running for {settings.state}"))
     if not running:
         raise typer.Exit(3)
+
+
+def _stay(settings: Settings) -> None:
+    """Returns when Ctrl-C or SIGTERM came and the servers are stopped.
+
+    Raises:
+        NewnormalError: ``SERVER_FAILED`` if they end before that.
+    """
+    try:
+        while services.status(settings):
+            time.sleep(_LOOK_SECONDS)
+    except KeyboardInterrupt:
+        services.down(settings)
+        print("stopped")
+        return
+    where, accepted = str(settings.state / "logs"), "see the logs"
+    raise NewnormalError("SERVER_FAILED", "the servers ended by themselves", where, accepted, "no server is running")
 
 
 def _show(running: Running, state: Path) -> None:
