@@ -11,7 +11,7 @@ from typing import Any
 import docker
 from docker.errors import DockerException
 
-from deploy.compose.project import NAME
+from deploy.compose.project import name
 from engine.spec.errors import NewnormalError
 
 _SECONDS = 30
@@ -75,10 +75,20 @@ class Engine:
         """The containers of the stack, those that have ended too, by name of the service."""
         return sorted((_container(each.attrs) for each in self._ours()), key=lambda each: each.service)
 
-    def has_image(self, name: str) -> bool:
+    def require(self) -> None:
+        """Makes sure that the stack has containers.
+
+        Raises:
+            NewnormalError: ``STACK_ABSENT``.
+        """
+        if not self._ours():
+            what, accepted = "no container of the stack runs", "`newnormal stack up`"
+            raise NewnormalError("STACK_ABSENT", what, f"the stack {name()}", accepted, "nothing was changed")
+
+    def has_image(self, wanted: str) -> bool:
         """Whether the engine has an image."""
         try:
-            self._client.images.get(name)
+            self._client.images.get(wanted)
         except docker.errors.ImageNotFound:
             return False
         return True
@@ -93,7 +103,7 @@ class Engine:
 
     def _ours(self) -> list[Any]:
         found: list[Any] = self._client.containers.list(
-            all=True, filters={"label": f"com.docker.compose.project={NAME}"}, ignore_removed=True
+            all=True, filters={"label": f"com.docker.compose.project={name()}"}, ignore_removed=True
         )
         return found
 

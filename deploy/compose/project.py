@@ -15,6 +15,7 @@ from engine.spec.errors import NewnormalError
 
 FOLDER = Path(__file__).parent
 NAME = "newnormal"
+"""The name of the stack where `COMPOSE_PROJECT_NAME` gives no other, so that two may run beside each other."""
 PROFILES = ("dashboards", "load")
 ALL = ("*",)
 
@@ -47,7 +48,7 @@ class Stack:
         files = ["compose.yaml", "embedded.yaml"] if self.embedded else ["compose.yaml"]
         named = [text for file in files for text in ("--file", str(FOLDER / file))]
         profiles = [text for profile in self.profiles for text in ("--profile", profile)]
-        given = ["--project-name", NAME, "--project-directory", str(FOLDER), *named, *profiles]
+        given = ["--project-name", name(), "--project-directory", str(FOLDER), *named, *profiles]
         return [_docker(), "compose", *given, *arguments]
 
     @property
@@ -75,6 +76,11 @@ class Stack:
             raise NewnormalError("COMPOSE_ABSENT", what, "docker compose", wanted, "nothing was started")
         place, wanted = str(FOLDER / ".env"), "what docs/compose.md says"
         raise NewnormalError("COMPOSE_REFUSED", said or "compose says nothing", place, wanted, "nothing was started")
+
+
+def name() -> str:
+    """The name of the stack: of its containers, network and volumes."""
+    return os.environ.get("COMPOSE_PROJECT_NAME") or NAME
 
 
 def ports(services: Mapping[str, Mapping[str, Any]]) -> list[Port]:

@@ -19,15 +19,13 @@ from deploy.embedded import services
 from deploy.embedded.state_file import Running
 from engine.explain.printing import cell, visible
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.settings import Settings, load
+from pipelines.contracts.settings import load
 
 app = typer.Typer(
     help="Start, stop and inspect the embedded servers: a real Kafka broker and a real Elasticsearch node.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-
-_LOOK_SECONDS = 1.0
 
 StateDir = Annotated[
     Path | None,
@@ -64,7 +62,8 @@ def up(
     running = services.up(settings, kafka=kafka, elasticsearch=elasticsearch)
     _show(running, settings.state)
     if foreground:
-        _stay(settings)
+        services.stay(settings)
+        print("stopped")
 
 
 @app.command()
@@ -91,23 +90,6 @@ def status(
         print(visible(f"no server is running for {settings.state}"))
     if not running:
         raise typer.Exit(3)
-
-
-def _stay(settings: Settings) -> None:
-    """Returns when Ctrl-C or SIGTERM came and the servers are stopped.
-
-    Raises:
-        NewnormalError: ``SERVER_FAILED`` if they end before that.
-    """
-    try:
-        while services.status(settings):
-            time.sleep(_LOOK_SECONDS)
-    except KeyboardInterrupt:
-        services.down(settings)
-        print("stopped")
-        return
-    where, accepted = str(settings.state / "logs"), "see the logs"
-    raise NewnormalError("SERVER_FAILED", "the servers ended by themselves", where, accepted, "no server is running")
 
 
 def _show(running: Running, state: Path) -> None:

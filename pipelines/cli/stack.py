@@ -10,9 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from engine.explain.printing import cell, visible
+from engine.explain.printing import cell, visible, visible_lines
 from engine.spec.duration import duration_ms
-from engine.spec.errors import NewnormalError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +93,10 @@ def logs(
     tail: Annotated[int, typer.Option(help="How many of the last lines of each service.", min=0)] = 100,
 ) -> None:
     """Show what the services have written."""
-    _running()
+    from deploy.compose.containers import engine  # noqa: PLC0415
+
+    with engine() as found:
+        found.require()
     more = ["--follow"] if follow else []
     done = _everything().run("logs", "--timestamps", "--tail", str(tail), *more, *(services or ()))
     raise typer.Exit(done.returncode)
@@ -106,9 +108,12 @@ def down(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Stop the stack: micro-batches are completed first. The data stay in Docker's volumes."""
+    from deploy.compose.containers import engine  # noqa: PLC0415
     from pipelines.cli.options import ask  # noqa: PLC0415
 
-    _running(volumes)
+    with engine() as found:
+        if not volumes:  # these may be left of an earlier run
+            found.require()
     if volumes:
         ask("Delete all telemetry, verdicts, checkpoints and dashboards of the stack?", yes)
     done = _everything().run("down", "--remove-orphans", *(["--volumes"] if volumes else []))
@@ -131,9 +136,7 @@ def doctor(profile: Profile = None, embedded: Embedded = False) -> None:
         ill = [each for each in found.containers() if each.failed]
         ill_words = [f"{each.service}: {each.words}; {found.last_lines(each.service)}" for each in ill]
     for problem in problems:
-        typer.echo(
-            visible(str(problem)) if "\n" not in str(problem) else "\n".join(map(visible, str(problem).split("\n")))
-        )
+        typer.echo(visible_lines(str(problem)))
     for words in ill_words:
         typer.echo(visible(f"STACK_FAILED: {words}"))
     if problems or ill:
@@ -155,20 +158,6 @@ def _everything() -> Stack:
     from deploy.compose.project import ALL, Stack  # noqa: PLC0415
 
     return Stack(ALL, embedded=True)
-
-
-def _running(volumes: bool = False) -> None:
-    """Makes sure that there is something to look at or to stop; volumes may be left of an earlier run.
-
-    Raises:
-        NewnormalError: ``ENGINE_ABSENT`` or ``STACK_ABSENT``.
-    """
-    from deploy.compose.containers import engine  # noqa: PLC0415
-
-    with engine() as found:
-        if not found.containers() and not volumes:
-            what, accepted = "no container of the stack runs", "`newnormal stack up`"
-            raise NewnormalError("STACK_ABSENT", what, "docker", accepted, "nothing was changed")
 
 
 def _show(containers: Sequence[Container]) -> None:
