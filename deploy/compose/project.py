@@ -48,7 +48,7 @@ class Stack:
         files = ["compose.yaml", "embedded.yaml"] if self.embedded else ["compose.yaml"]
         named = [text for file in files for text in ("--file", str(FOLDER / file))]
         profiles = [text for profile in self.profiles for text in ("--profile", profile)]
-        given = ["--project-name", name(), "--project-directory", str(FOLDER), *named, *profiles]
+        given = ["--project-name", name(self.variables), "--project-directory", str(FOLDER), *named, *profiles]
         return [_docker(), "compose", *given, *arguments]
 
     @property
@@ -78,9 +78,9 @@ class Stack:
         raise NewnormalError("COMPOSE_REFUSED", said or "compose says nothing", place, wanted, "nothing was started")
 
 
-def name() -> str:
-    """The name of the stack: of its containers, network and volumes."""
-    return os.environ.get("COMPOSE_PROJECT_NAME") or NAME
+def name(variables: Mapping[str, str] = os.environ) -> str:
+    """The name of the stack, which is in the names of its containers, network and volumes."""
+    return variables.get("COMPOSE_PROJECT_NAME") or NAME
 
 
 def ports(services: Mapping[str, Mapping[str, Any]]) -> list[Port]:
