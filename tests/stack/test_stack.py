@@ -61,7 +61,7 @@ class Running:
             return answer
 
     def count(self, *filters: dict[str, Any]) -> int:
-        """How many verdicts there are with these properties; 0 as long as there is no index, or none that can be read."""
+        """How many verdicts there are with these properties; 0 while no index can be read."""
         try:
             return int(self.ask("novelties/_count", {"query": {"bool": {"filter": list(filters)}}})["count"])
         except urllib.error.HTTPError as error:
