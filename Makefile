@@ -10,7 +10,7 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long browser lint format typecheck layers check services-up services-down services-status bench chaos docs mutants clean
+.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long test-stack browser lint format typecheck layers check services-up services-down services-status bench chaos docs mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -40,7 +40,7 @@ test: check browser ## Lint, types, all tests but the slow ones (options for pyt
 	wait $$servers; servers=$$?; cat $$log; [ $$alone = 0 ] && [ $$servers = 0 ]
 
 test-alone: setup ## The tests that need no servers, but for the slow ones (pytest ends with 5 where ARGS select none)
-	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark and not slow" $(ARGS) || [ $$? = 5 ]
+	$(ONE_THREAD) $(BIN)/python -m pytest -m "not servers and not spark and not slow and not stack" $(ARGS) || [ $$? = 5 ]
 
 test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "(servers or spark) and not slow" $(ARGS) || [ $$? = 5 ]
@@ -50,6 +50,9 @@ test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks
 
 test-long: setup ## What takes too long for CI: two versions at once, an outage, the demo in a browser, recorded data
 	$(ONE_THREAD) $(BIN)/python -m pytest -m long $(ARGS)
+
+test-stack: setup ## Build the image, start the compose stack on a Docker engine, find novelties, stop it (ARGS="...")
+	$(BIN)/python -m pytest -m stack -s tests/stack $(ARGS)
 
 test-transcripts: setup ## Every transcript: on the reference, the operator, bounded input, and through Spark
 	NEWNORMAL_TRANSCRIPTS=all $(ONE_THREAD) $(BIN)/python -m pytest -m transcripts $(ARGS)

@@ -22,3 +22,16 @@ server("SERVICES_PARTIAL", "servers run, but not the one that is needed", "`newn
 server("SERVICES_BUSY", "another process has been starting or stopping the servers for minutes", "wait; end the other")
 server("STATE_DIR", "the state directory cannot be made or written", "another `state_dir`")
 server("DIRECTORY_FOREIGN", "as root: Elasticsearch's directory is a link or somebody else's", "remove it")
+
+stack = section("Compose stack")
+stack(
+    "ENGINE_ABSENT", "there is no Docker, or no engine answers", "install or start Docker; see [compose.md](compose.md)"
+)
+stack("COMPOSE_ABSENT", "Docker has no `docker compose`", "install its plugin for compose")
+stack("COMPOSE_REFUSED", "`docker compose` does not accept the files of the stack or `.env`", "correct what it names")
+stack("STACK_PORT_TAKEN", "another program listens at a port of the stack", "another port in `deploy/compose/.env`")
+stack("STACK_MEMORY", "the engine has less memory than the services need", "more memory, or fewer profiles")
+stack("STACK_MAP_COUNT", "`vm.max_map_count` is too low for Elasticsearch", "raise it as the message says")
+stack("STACK_BUILD_FAILED", "the image could not be built", "see the lines above the message")
+stack("STACK_FAILED", "a service ended, is not healthy, or was not ready in time", "`newnormal stack logs SERVICE`")
+stack("STACK_ABSENT", "no container of the stack runs", "`newnormal stack up`")

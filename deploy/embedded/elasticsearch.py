@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from deploy.embedded.kafka import LOG4J
-from deploy.embedded.ports import HOST
+from deploy.embedded.ports import HOST, local
 from deploy.embedded.server_process import Launch
 from engine.spec.errors import NewnormalError
 
@@ -29,6 +29,7 @@ _CONFIG = """\
 cluster.name: newnormal
 node.name: {node}
 network.host: {host}
+http.host: {listen}
 http.port: {port}
 discovery.type: single-node
 xpack.security.enabled: false
@@ -50,6 +51,7 @@ class Elasticsearch:
     home: str
     data: str
     heap: str
+    listen: str = HOST
 
     @property
     def node_name(self) -> str:
@@ -76,6 +78,7 @@ class Elasticsearch:
         (config / "elasticsearch.yml").write_text(
             _CONFIG.format(
                 host=HOST,
+                listen=json.dumps(self.listen),
                 node=self.node_name,
                 data=json.dumps(str(base / "data")),
                 logs=json.dumps(str(base / "logs")),
@@ -99,8 +102,8 @@ class Elasticsearch:
         return Launch([str(home / "bin" / "elasticsearch")], environ, base / "tmp", NOBODY if root else None)
 
     def address(self, ports: dict[str, int]) -> str:
-        """The URL of the node."""
-        return f"http://{HOST}:{ports['port']}"
+        """The URL of the node for this machine."""
+        return f"http://{local(self.listen)}:{ports['port']}"
 
     def is_ready(self, ports: dict[str, int]) -> bool:
         """Whether this node answers and its cluster is at least yellow: every index can be read and written.

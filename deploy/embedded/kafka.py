@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from deploy.embedded.ports import HOST
+from deploy.embedded.ports import HOST, local
 from deploy.embedded.server_process import Launch
 
 _PROPERTIES = """\
@@ -15,8 +16,8 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@{host}:{controller}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller}
-advertised.listeners=PLAINTEXT://{host}:{port}
+listeners=PLAINTEXT://{address}:{port},CONTROLLER://{host}:{controller}
+advertised.listeners=PLAINTEXT://{advertised}:{port}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 log.dirs=log
@@ -68,12 +69,20 @@ class Kafka:
     classpath: str
     data: str
     heap: str
+    listen: str = HOST
+
+    @property
+    def advertised(self) -> str:
+        """The name or address that the broker tells its clients; if it listens everywhere, this machine's host name."""
+        return self.listen if local(self.listen) == self.listen else socket.gethostname()
 
     def launch(self, ports: dict[str, int]) -> Launch:
         """Writes the broker's files and says how to start it on ``ports``."""
         data = Path(self.data)
         data.mkdir(parents=True, exist_ok=True)
-        (data / "server.properties").write_text(_PROPERTIES.format(host=HOST, **ports))
+        (data / "server.properties").write_text(
+            _PROPERTIES.format(host=HOST, address=self.listen, advertised=self.advertised, **ports)
+        )
         (data / "log4j2.properties").write_text(LOG4J)
         environ = {
             **os.environ,
@@ -86,8 +95,8 @@ class Kafka:
         return Launch(["/bin/sh", "-c", _SCRIPT], environ, data)
 
     def address(self, ports: dict[str, int]) -> str:
-        """The bootstrap address."""
-        return f"{HOST}:{ports['port']}"
+        """The bootstrap address for this machine."""
+        return f"{local(self.listen)}:{ports['port']}"
 
     def is_ready(self, ports: dict[str, int]) -> bool:
         """Whether the broker answers and has joined its cluster: it then serves topics."""

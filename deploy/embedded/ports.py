@@ -1,4 +1,4 @@
-"""Chooses ports on the loopback interface: the usual one if it is free, otherwise any free one.
+"""Chooses ports of an address, by default of the loopback one: the usual one if it is free, otherwise any free one.
 
 A server listens on its port only seconds after the port was chosen. So that two supervisors that start at once do not
 choose the same one, each holds a lock on every port that it chose for as long as it lives.
@@ -18,12 +18,21 @@ from engine.locks import try_lock
 HOST = "127.0.0.1"
 
 
-def is_free(port: int) -> bool:
-    """Whether a server could listen on ``port`` now."""
+def local(address: str) -> str:
+    """The address at which this machine itself reaches a server that listens on ``address``.
+
+    >>> local("0.0.0.0"), local("192.0.2.1")
+    ('127.0.0.1', '192.0.2.1')
+    """
+    return HOST if address == "0.0.0.0" else address
+
+
+def is_free(port: int, address: str = HOST) -> bool:
+    """Whether a server could listen on ``port`` of ``address`` now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do; ignores an old TIME_WAIT
         try:
-            probe.bind((HOST, port))
+            probe.bind((address, port))
             probe.listen(1)
         except OSError:
             return False
@@ -35,9 +44,11 @@ class PortClaims:
 
     Args:
         folder: Directory of the locks, one for each port; it must be the same for all processes that may clash.
+        address: The address of the ports.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, address: str = HOST) -> None:
+        self._address = address
         self._folder = folder or Path(tempfile.gettempdir()) / f"newnormal-ports-{os.getuid()}"
         self._held: dict[int, IO[str]] = {}
 
@@ -54,7 +65,7 @@ class PortClaims:
     def _any(self) -> int:
         while True:
             with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-                probe.bind((HOST, 0))
+                probe.bind((self._address, 0))
                 port = int(probe.getsockname()[1])
             if self._claim(port):
                 return port
@@ -65,10 +76,10 @@ class PortClaims:
         try:
             held = try_lock(self._folder / f"{port}.lock")
         except OSError:  # a folder that cannot be written to: then whether the port is free must do
-            return is_free(port)
+            return is_free(port, self._address)
         if held is None:
             return False
-        if not is_free(port):
+        if not is_free(port, self._address):
             held.close()
             return False
         self._held[port] = held

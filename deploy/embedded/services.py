@@ -20,6 +20,8 @@ from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 
+_LOOK_SECONDS = 1.0
+
 
 @contextmanager
 def embedded(
@@ -95,6 +97,22 @@ def up(
     wanted = _wanted(Endpoints(), kafka, elasticsearch)
     running, started = _join_or_start(settings, wanted, say)
     return started.detach() if started else running
+
+
+def stay(settings: Settings) -> None:
+    """Returns when Ctrl-C or SIGTERM came and the servers of the state directory are stopped.
+
+    Raises:
+        NewnormalError: ``SERVER_FAILED`` if they end before that.
+    """
+    try:
+        while status(settings):
+            time.sleep(_LOOK_SECONDS)
+    except KeyboardInterrupt:
+        down(settings)
+        return
+    where, accepted = str(settings.state / "logs"), "see the logs"
+    raise NewnormalError("SERVER_FAILED", "the servers ended by themselves", where, accepted, "no server is running")
 
 
 def status(settings: Settings) -> state_file.Running | None:

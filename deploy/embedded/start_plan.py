@@ -28,8 +28,9 @@ def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
     java = str(java_home())
     servers: list[AnyServer] = []
     if "kafka" in wanted:
-        servers.append(Kafka(java, kafka_classpath(), str(data["kafka"]), heaps["kafka"]))
+        servers.append(Kafka(java, kafka_classpath(), str(data["kafka"]), heaps["kafka"], sizes.address))
     if "elasticsearch" in wanted:
         home = str(elasticsearch_home())
-        servers.append(Elasticsearch(java, home, str(data["elasticsearch"]), heaps["elasticsearch"]))
+        node = Elasticsearch(java, home, str(data["elasticsearch"]), heaps["elasticsearch"], sizes.address)
+        servers.append(node)
     return servers

@@ -24,7 +24,7 @@ import psutil
 from deploy.embedded import state_file
 from deploy.embedded.elasticsearch import Elasticsearch
 from deploy.embedded.kafka import Kafka
-from deploy.embedded.ports import PortClaims, is_free
+from deploy.embedded.ports import HOST, PortClaims, is_free
 from deploy.embedded.server_process import ServerProcess, is_same_process, signal_group
 from deploy.embedded.start_plan import AnyServer
 from engine.locks import try_lock
@@ -48,7 +48,7 @@ class Supervisor:
         self._state, self._servers = state, servers
         self._owner: int | None = owner
         self._signalled = False
-        self._claims = PortClaims()
+        self._claims = PortClaims(address=servers[0].listen if servers else HOST)
         self._ports: dict[str, dict[str, int]] = {}
         self._processes: dict[str, ServerProcess] = {}
         self._crashes: dict[str, list[float]] = {server.name: [] for server in servers}
@@ -93,7 +93,7 @@ class Supervisor:
             for name, server in list(waiting.items()):
                 if (code := self._processes[name].exit_code()) is not None:
                     self._processes[name].kill()
-                    stolen = not all(is_free(port) for port in self._ports[name].values())
+                    stolen = not all(is_free(port, server.listen) for port in self._ports[name].values())
                     if not stolen or attempts[name] == _PORT_ATTEMPTS:
                         raise self._failed(name, f"ended with exit code {code} while starting")
                     attempts[name] += 1

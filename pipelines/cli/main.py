@@ -39,6 +39,7 @@ from pipelines.cli import (
     score,
     services,
     sql,
+    stack,
     status,
     tail,
     topology,
@@ -105,6 +106,7 @@ app.add_typer(topology.app, name="topology")
 app.add_typer(savepoint.app, name="savepoint")
 app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(services.app, name="services")
+app.add_typer(stack.app, name="stack")
 app.add_typer(bench.app, name="bench")
 app.command()(chaos.chaos)
 app.command()(docs.docs)

@@ -42,6 +42,14 @@ def up(
     elasticsearch: Annotated[bool, typer.Option(help="Start Elasticsearch.")] = True,
     kafka_heap: Annotated[str | None, typer.Option(help="Heap of Kafka, e.g. 512m.")] = None,
     elasticsearch_heap: Annotated[str | None, typer.Option(help="Heap of Elasticsearch, e.g. 768m.")] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Address on which they listen, e.g. 0.0.0.0. Default: embedded.address, this machine only."),
+    ] = None,
+    foreground: Annotated[
+        bool,
+        typer.Option("--foreground", help="Stay until Ctrl-C or SIGTERM, then stop the servers, e.g. in a container."),
+    ] = False,
 ) -> None:
     """Start the servers in the background and wait until they are ready.
 
@@ -50,8 +58,12 @@ def up(
     already keeps running.
     """
     overrides = {"embedded.kafka_heap": kafka_heap, "embedded.elasticsearch_heap": elasticsearch_heap}
-    settings = load(state_dir=state_dir, **overrides)
-    _show(services.up(settings, kafka=kafka, elasticsearch=elasticsearch), settings.state)
+    settings = load(state_dir=state_dir, **overrides, **{"embedded.address": address})
+    running = services.up(settings, kafka=kafka, elasticsearch=elasticsearch)
+    _show(running, settings.state)
+    if foreground:
+        services.stay(settings)
+        print("stopped")
 
 
 @app.command()

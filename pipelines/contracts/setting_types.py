@@ -74,6 +74,19 @@ def is_loopback(address: str) -> bool:
         return False
 
 
+def is_ipv4(text: str) -> bool:
+    """True for an IP address of version 4.
+
+    >>> is_ipv4("0.0.0.0"), is_ipv4("::1"), is_ipv4("localhost")
+    (True, False, False)
+    """
+    try:
+        ipaddress.IPv4Address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_address(text: str) -> bool:
     """True for ``host:port``."""
     host, _, port = text.rpartition(":")
@@ -188,6 +201,9 @@ WebAddress = Annotated[
 ]
 ListenHost = Annotated[
     str, _checked(is_host), Accepts("a host name or an address, e.g. 127.0.0.1, 0.0.0.0 or ::1"),
+]  # fmt: skip
+ListenAddress = Annotated[
+    str, _checked(is_ipv4), Accepts("an IPv4 address of this machine, e.g. 127.0.0.1, or 0.0.0.0 for all"),
 ]  # fmt: skip
 Names = Annotated[
     str, _checked(lambda t: t == "" or all(name == "*" or is_host(name) for name in t.split(","))),

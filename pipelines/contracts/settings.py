@@ -32,6 +32,7 @@ from pipelines.contracts.setting_types import (
     Heap,
     Index,
     Length,
+    ListenAddress,
     ListenHost,
     Names,
     Networks,
@@ -84,6 +85,11 @@ class ElasticsearchSettings(_Section):
 
 
 class EmbeddedSettings(_Section):
+    address: ListenAddress = Field(
+        "127.0.0.1",
+        description="address on which the embedded servers listen; they have no login, so name another one only where "
+        "a firewall or a container's network lets nobody else in",
+    )
     kafka_heap: Heap = Field("512m", description="heap of the embedded Kafka broker")
     elasticsearch_heap: Heap = Field("768m", description="heap of the embedded Elasticsearch node")
 

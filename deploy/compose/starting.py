@@ -1,0 +1,114 @@
+"""Starts the stack and watches its containers until all of them are well."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from deploy.compose.checks import problems
+from deploy.compose.containers import Container, Engine
+from deploy.compose.project import Stack
+from engine.spec.errors import NewnormalError
+
+_LOOK_SECONDS = 0.5
+_PATIENCE_SECONDS = 20.0
+"""How long a container that is not well is watched after compose has ended with an error."""
+
+Say = Callable[[str], None]
+
+
+def check(stack: Stack, engine: Engine) -> list[NewnormalError]:
+    """Everything that would keep the stack from starting.
+
+    Raises:
+        NewnormalError: ``COMPOSE_ABSENT`` or ``COMPOSE_REFUSED``.
+    """
+    ours = {port for container in engine.containers() for port in container.ports}
+    found = problems(stack.services(), engine.memory, ours, embedded=stack.embedded, local=engine.local)
+    return list(found)
+
+
+def up(stack: Stack, engine: Engine, say: Say, seconds: float, build: bool | None = None) -> list[Container]:
+    """Starts the stack; returns its containers when all are well.
+
+    Args:
+        stack: What is to run.
+        engine: Where.
+        say: Called with each step.
+        seconds: How long that may take, without the build of the image.
+        build: Whether to build our image; ``None``: if it is not there.
+
+    Raises:
+        NewnormalError: See `check`; ``STACK_BUILD_FAILED``, ``STACK_FAILED``.
+    """
+    if found := check(stack, engine):
+        raise found[0]
+    services = stack.services()
+    image = str(services["pipeline"]["image"])
+    if build or (build is None and not engine.has_image(image)):
+        say(f"building {image}: minutes, once")
+        if stack.run("build", "pipeline").returncode:
+            what = f"the image {image} could not be built; the lines above say why"
+            place, wanted = "deploy/image/Dockerfile", "access to the registries of Docker, Python, Debian and Maven"
+            raise NewnormalError("STACK_BUILD_FAILED", what, place, wanted, "nothing was started")
+    with tempfile.TemporaryFile("w+") as output:
+        command = stack.command("--progress", "plain", "up", "--detach", "--no-build", "--remove-orphans")
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=stack.variables) as compose:
+            try:
+                return _watch(services, engine, say, compose, seconds)
+            except _GivenUpError as error:
+                output.seek(0)
+                raise _failed(error, engine, output.read()) from None
+            finally:
+                compose.terminate()
+
+
+class _GivenUpError(Exception):
+    """The containers that are not well, when waiting has ended."""
+
+    def __init__(self, why: str, containers: Iterable[Container]) -> None:
+        super().__init__(why)
+        self.containers = list(containers)
+
+
+def _watch(
+    services: Mapping[str, Any], engine: Engine, say: Say, compose: subprocess.Popen[bytes], seconds: float
+) -> list[Container]:
+    began, said = time.monotonic(), dict[str, str]()
+    ended: float | None = None
+    while True:
+        containers = [each for each in engine.containers() if each.service in services]
+        now = time.monotonic()
+        for each in containers:
+            if said.get(each.service) != each.words:
+                said[each.service] = each.words
+                say(f"{now - began:5.0f} s  {each.service}: {each.words}")
+        if compose.poll() is not None and len(containers) == len(services) and all(each.well for each in containers):
+            return containers
+        unwell = [each for each in containers if not each.well]
+        if compose.poll() and ended is None:
+            ended = now
+        if compose.poll() is not None and any(each.failed for each in unwell):
+            raise _GivenUpError("it has ended or is unhealthy", [each for each in unwell if each.failed])
+        if ended is not None and now > ended + _PATIENCE_SECONDS:
+            raise _GivenUpError("compose could not start it", unwell)
+        if now > began + seconds:
+            raise _GivenUpError(f"it was not well after {seconds:.0f} s", unwell)
+        time.sleep(_LOOK_SECONDS)
+
+
+def _failed(error: _GivenUpError, engine: Engine, output: str) -> NewnormalError:
+    """The error for a stack that did not start: which service, why, and its last lines or those of compose."""
+    named = ", ".join(f"{each.service} ({each.words})" for each in error.containers) or "the stack"
+    lines = [engine.last_lines(each.service) for each in error.containers if each.state != "created"]
+    told = next((text for text in lines if text), "") or " | ".join(output.strip().splitlines()[-3:])
+    return NewnormalError(
+        "STACK_FAILED",
+        f"{named}: {error}: {told}",
+        "newnormal stack logs",
+        "the cause that the log names removed, then `newnormal stack up` again",
+        "what has started goes on running; `newnormal stack down` stops it",
+    )

@@ -1,0 +1,119 @@
+"""The compose files: what compose makes of them, and what holds for all services. No engine is needed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.compose.project import FOLDER, PROFILES, Stack, memory, ports
+
+CORE = {"kafka", "elasticsearch", "pipeline", "agent"}
+DASHBOARDS = {"kibana", "grafana", "dashboards-kibana", "dashboards-grafana"}
+OUR_OWN = {"pipeline", "agent", "site", "dashboards-kibana", "dashboards-grafana"}
+DEFAULT = re.compile(r"\$\{(\w+):-([^}]*)\}")
+
+compose = pytest.mark.skipif(
+    shutil.which("docker") is None
+    or subprocess.run(["docker", "compose", "version"], check=False, capture_output=True).returncode != 0,
+    reason="no `docker compose` on this machine",
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    for line in variables():
+        monkeypatch.delenv(line, raising=False)
+
+
+def variables() -> dict[str, str]:
+    """The variables of .env."""
+    lines = (FOLDER / ".env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def services() -> dict[str, dict[str, Any]]:
+    """The services as they stand in compose.yaml, with merges done and variables as they are."""
+    read: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
+    return read
+
+
+@compose
+@pytest.mark.parametrize(
+    ("profiles", "expected"),
+    [
+        ((), CORE),
+        (("dashboards",), CORE | DASHBOARDS),
+        (("load",), CORE | {"site"}),
+        (PROFILES, CORE | DASHBOARDS | {"site"}),
+    ],
+)
+@pytest.mark.parametrize("embedded", [False, True])
+def test_compose_accepts_the_files_for_each_profile(
+    profiles: tuple[str, ...], expected: set[str], embedded: bool
+) -> None:
+    stack = Stack(profiles, embedded)
+    done = stack.run("config", "--quiet", capture_output=True)
+    assert (done.returncode, done.stderr) == (0, ""), "no error and no warning"
+    assert set(stack.services()) == expected
+
+
+@compose
+def test_with_the_embedded_servers_all_core_services_run_from_our_image() -> None:
+    assert {service["image"] for service in Stack(embedded=True).services().values()} == {variables()["IMAGE"]}
+
+
+@compose
+def test_all_ports_are_opened_for_this_machine_only() -> None:
+    opened = ports(Stack(PROFILES).services())
+    assert {port.address for port in opened} == {"127.0.0.1"}
+    assert {(port.service, port.number) for port in opened} == {
+        ("pipeline", 8880), ("kafka", 9092), ("elasticsearch", 9200), ("kibana", 5601), ("grafana", 3000),
+    }  # fmt: skip
+
+
+@compose
+def test_the_core_needs_less_memory_than_8_gb_and_no_service_more_than_its_limit() -> None:
+    core = Stack().services()
+    assert memory(core) <= 6 << 30
+    assert memory(core, "mem_limit") <= 9 << 30
+    everything = Stack(PROFILES).services().items()
+    assert [name for name, each in everything if int(each["mem_reservation"]) > int(each["mem_limit"])] == []
+
+
+def test_each_container_has_an_init_a_limit_and_an_order_of_starting() -> None:
+    found = services()
+    assert all((each["init"] is True and "mem_limit" in each and "healthcheck" in each) or name == "pipeline"
+               for name, each in found.items())  # fmt: skip
+    waits = {name: set(each.get("depends_on", {})) for name, each in found.items()}
+    assert waits["pipeline"] == {"kafka", "elasticsearch"} and waits["dashboards-kibana"] == {"kibana"}
+    conditions = {wait["condition"] for each in found.values() for wait in each.get("depends_on", {}).values()}
+    assert conditions == {"service_healthy"}
+
+
+def test_containers_of_our_image_write_nothing_outside_of_their_volume_and_have_no_privileges() -> None:
+    for name in OUR_OWN:
+        service = services()[name]
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"], name
+
+
+def test_images_are_pinned_and_defaults_in_the_files_are_those_of_env() -> None:
+    chosen = variables()
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", chosen[name]) for name in chosen if name.endswith("_VERSION"))
+    text = "".join((FOLDER / file).read_text() for file in ("compose.yaml", "embedded.yaml"))
+    wrong = {(name, default) for name, default in DEFAULT.findall(text) if name in chosen and chosen[name] != default}
+    assert wrong == set()
+    assert ":latest" not in text
+
+
+def test_the_dockerfile_copies_nothing_but_the_code_and_ends_without_root() -> None:
+    text = (Path(__file__).parents[3] / "deploy/image/Dockerfile").read_text()
+    assert text.rstrip().splitlines()[-2:] == ['ENTRYPOINT ["newnormal"]', 'CMD ["--help"]']
+    assert text.rindex("\nUSER newnormal") > text.rindex("\nFROM ")
+    assert "HEALTHCHECK" in text
