@@ -52,7 +52,7 @@ def console(
         listening=shown.host,
         hosts=shown.hosts.split(","),
         actions=Operator(lambda: running(settings, elasticsearch=False), lambda: int(time.time() * 1000)),
-        access=Access(shown.host, console_token(shown), shown.user_header, shown.proxies.split(",")),
+        access=Access(shown.reached, console_token(shown), shown.user_header, shown.proxies.split(",")),
         view=state_view(settings),
         versions=ConsoleVersions(lambda: running(settings), overrides),
     )

@@ -202,6 +202,9 @@ WebAddress = Annotated[
 ListenHost = Annotated[
     str, _checked(is_host), Accepts("a host name or an address, e.g. 127.0.0.1, 0.0.0.0 or ::1"),
 ]  # fmt: skip
+OptionalHost = Annotated[
+    str, _checked(lambda t: t == "" or is_host(t)), Accepts("nothing, or a host name or an address"),
+]  # fmt: skip
 ListenAddress = Annotated[
     str, _checked(is_ipv4), Accepts("an IPv4 address of this machine, e.g. 127.0.0.1, or 0.0.0.0 for all"),
 ]  # fmt: skip

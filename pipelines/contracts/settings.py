@@ -38,6 +38,7 @@ from pipelines.contracts.setting_types import (
     Networks,
     Number,
     OptionalFolder,
+    OptionalHost,
     OptionalLength,
     Prefix,
     SeriesGlobs,
@@ -192,6 +193,11 @@ class ConsoleSettings(_Section):
     port: Whole = Field(
         8880, ge=0, le=65535, description="port of the web console; if taken, the next free one is used"
     )
+    published: OptionalHost = Field(
+        "",
+        description="address at which others open the port, if the console runs in a container; with 127.0.0.1 it is "
+        "treated as one that only this machine reaches. Empty: `console.host`",
+    )
     hosts: Names = Field(
         "", description="further host names under which browsers reach the console, separated by commas; `*`: any"
     )
@@ -209,6 +215,11 @@ class ConsoleSettings(_Section):
         "`Authorization: Bearer TOKEN`; empty: none, or that in `console.token_file`",
     )
     token_file: FilePath = Field("", description="file with that token in one line; it is read at each start")
+
+    @property
+    def reached(self) -> str:
+        """The address that decides who reaches the console."""
+        return self.published or self.host
 
 
 class ViewSettings(_Section):
@@ -439,9 +450,10 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
         wrong["elasticsearch.incidents"] = (what, "another name: verdicts and incidents have indices of their own")
     console = settings.console
     guarded = console.token.get_secret_value() or console.token_file or console.user_header
-    if not (is_loopback(console.host) or guarded):
-        what = f"console.host = {console.host!r}, where others than this machine reach the console"
-        wrong["console.host"] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
+    if not (is_loopback(console.reached) or guarded):
+        where = "console.published" if console.published else "console.host"
+        what = f"{where} = {console.reached!r}, where others than this machine reach the console"
+        wrong[where] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
     if console.token.get_secret_value() and console.token_file:
         wrong["console.token_file"] = ("console.token and console.token_file are given", "one of them")
     if mixed := _mixed(settings):

@@ -140,7 +140,7 @@ def watching(
         console.host,
         console.hosts.split(","),
         actions(settings) if actions else None,
-        Access(console.host, console_token(console), console.user_header, console.proxies.split(",")),
+        Access(console.reached, console_token(console), console.user_header, console.proxies.split(",")),
         state_view(settings) if state_view else None,
         versions(settings) if versions else None,
     )

@@ -1,7 +1,7 @@
 """The compose stack on a real Docker engine: it starts by one command, finds novelties, and stops.
 
 `make test-stack` runs it, and nothing else does. Kafka and Elasticsearch run from our own image, so that no registry of
-images is needed; ``NEWNORMAL_STACK_IMAGES=official`` takes the official ones. ``BASE_IMAGE`` names another base for the
+images is needed; ``STACK_IMAGES=official`` takes the official ones. ``BASE_IMAGE`` names another base for the
 build.
 """
 
@@ -28,7 +28,7 @@ from pipelines.contracts.records.novelty import ALARM_KINDS
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(2700)]
 
-OFFICIAL = os.environ.get("NEWNORMAL_STACK_IMAGES") == "official"
+OFFICIAL = os.environ.get("STACK_IMAGES") == "official"
 PORTS = ("CONSOLE_PORT", "KAFKA_PORT", "ELASTICSEARCH_PORT", "KIBANA_PORT", "GRAFANA_PORT")
 HOST = "127.0.0.1"
 

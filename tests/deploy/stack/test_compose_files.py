@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from deploy.compose.project import FOLDER, PROFILES, Stack, memory, ports
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import load
 
 CORE = {"kafka", "elasticsearch", "pipeline", "agent"}
 DASHBOARDS = {"kibana", "grafana", "dashboards-kibana", "dashboards-grafana"}
@@ -117,3 +119,28 @@ def test_the_dockerfile_copies_nothing_but_the_code_and_ends_without_root() -> N
     assert text.rstrip().splitlines()[-2:] == ['ENTRYPOINT ["newnormal"]', 'CMD ["--help"]']
     assert text.rindex("\nUSER newnormal") > text.rindex("\nFROM ")
     assert "HEALTHCHECK" in text
+
+
+def _environment(listen: str) -> dict[str, str]:
+    """The settings of the pipeline's container: those of the image, and those of the compose file."""
+    image = re.findall(r"(NEWNORMAL_\w+)=(\S+)", (FOLDER.parent / "image" / "Dockerfile").read_text())
+    own = services()["pipeline"]["environment"]
+    return dict(image) | {name: DEFAULT.sub(lambda m: listen if m[1] == "LISTEN" else m[2], own[name]) for name in own}
+
+
+def test_the_console_of_the_container_starts_where_its_port_is_opened_to_this_machine_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in _environment("127.0.0.1").items():
+        monkeypatch.setenv(name, value)
+    console = load().console
+    assert (console.host, console.reached) == ("0.0.0.0", "127.0.0.1")
+
+
+def test_opened_to_others_it_wants_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in _environment("0.0.0.0").items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(NewnormalError, match=r"console\.published = '0\.0\.0\.0'"):
+        load()
+    monkeypatch.setenv("NEWNORMAL_CONSOLE__TOKEN", "a-token-of-24-characters")
+    assert load().console.reached == "0.0.0.0"
