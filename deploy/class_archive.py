@@ -1,7 +1,7 @@
 """Makes the archive of Spark's classes, with which each later start takes less time: `engine.spark.class_archive`.
 
 ``python -m deploy.class_archive`` runs a small job through a Kafka of its own, which needs nearly the same classes as
-all other jobs, and lets Spark's JVM write them down. It takes about half a minute, once for each environment.
+all other jobs, and lets Spark's JVM write them down. It takes about a minute, once for each environment.
 """
 
 from __future__ import annotations

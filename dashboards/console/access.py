@@ -116,10 +116,15 @@ def login_routes(access: Access) -> APIRouter:
     @routes.post("/login")
     def login(told: _Login, request: Request, response: Response) -> dict[str, bool]:
         own_page(request)
-        access.log_in(told.token, response, secure=request.url.scheme == "https")
+        access.log_in(told.token, response, secure=_over_tls(request))
         return {"known": True}
 
     return routes
+
+
+def _over_tls(request: Request) -> bool:
+    """Whether the browser speaks HTTPS, to a proxy if not to the console; `own_page` has compared the origin's host."""
+    return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
 
 
 def _same(given: str, wanted: str) -> bool:

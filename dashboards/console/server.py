@@ -30,7 +30,10 @@ class ConsoleServer:
 
     def __init__(self, app: FastAPI, listener: socket.socket) -> None:
         self.url = address(listener)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
+        # who asks is who is connected: a header could name another address, which `console.proxies` would then believe
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
+        )
         self._uvicorn = _Uvicorn(config)
         self._listener = listener
         self._thread = threading.Thread(target=self._run, name="console", daemon=True)

@@ -77,6 +77,9 @@ def _asked(process: processes.JobProcess, headers: dict[str, str]) -> Answer:
     try:
         answer = _get(f"{process.url}/api/status", headers)
         health = _get(f"{process.url}/health", headers)
+    except urllib.error.HTTPError as error:
+        login = "it wants a token (console.token_file), or this machine's address in console.proxies"
+        return Answer(process, [], [f"its console does not answer: {login if error.code == 401 else error}"])
     except (OSError, ValueError) as error:
         return Answer(process, [], [f"its console does not answer: {error}"])
     jobs = (answer.get("pipeline") or {}).get("jobs") or []

@@ -87,8 +87,10 @@ def _unknown(
     sections = {name.partition(".")[0] for name in known if "." in name}
     if path in sections:
         return f"{path} = {_short(value)}: it is a table of settings", place(path, given, environ), f"[{path}]"
-    what = f"{path} = {_short(value)}: there is no such setting"
     hint = meant(path, known)
+    field = known.get(hint or "")
+    secret = field is not None and any(isinstance(mark, Confidential) for mark in field.metadata)
+    what = f"{path}{'' if secret else f' = {_short(value)}'}: there is no such setting"
     return what + (f"; did you mean {hint}?" if hint else ""), place(path, given, environ), "see docs/settings.md"
 
 

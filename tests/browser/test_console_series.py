@@ -136,3 +136,10 @@ def test_a_row_of_the_overview_leads_to_its_machine_and_its_series(page: Page) -
     expect(page.locator("#detail h2")).to_have_text(MACHINE)
     row.locator("a.to").nth(1).click()
     expect(page.locator("#detail h2")).to_have_text(f"disk of {MACHINE}")
+
+
+def test_a_link_from_another_page_opens_a_series_of_long_ago(page: Page) -> None:
+    page.evaluate("name => { location.hash = '#machine/' + encodeURIComponent(name); }", MACHINE)
+    expect(page.locator("#detail h2")).to_have_text(MACHINE)
+    page.evaluate("link => { location.hash = link; }", f"{SERIES}/1/{END - 3_600_000}")
+    expect(page.locator("#detail h2")).to_have_text(f"cpu of {MACHINE}")

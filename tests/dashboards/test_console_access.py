@@ -112,6 +112,29 @@ def test_who_knows_the_token_can_say_something_and_names_himself() -> None:
 
 
 @pytest.mark.parametrize(
+    ("proxies", "forwarded", "status"),
+    [(["127.0.0.1"], "192.0.2.7", 200), (["10.1.0.5"], "10.1.0.5", 401)],
+    ids=["a proxy that says for whom it asks", "somebody who pretends to come from a proxy"],
+)
+def test_who_is_connected_decides_and_not_what_a_header_says(proxies: list[str], forwarded: str, status: int) -> None:
+    access = Access("0.0.0.0", "", "X-Forwarded-User", proxies)
+    server = serve(create_app(Store("http://127.0.0.1:9"), access=access), port=0)
+    try:
+        headers = {"X-Forwarded-For": forwarded, "X-Forwarded-User": "ann"}
+        assert httpx.get(f"{server.url}/api/status", headers=headers).status_code == status
+    finally:
+        server.stop()
+
+
+def test_the_cookie_of_a_browser_that_speaks_https_to_a_proxy_goes_over_https_only(console: ConsoleServer) -> None:
+    host = console.url.removeprefix("http://")
+    for scheme, secure in (("https", True), ("http", False)):
+        headers = OURS | {"Origin": f"{scheme}://{host}"}
+        reply = httpx.post(f"{console.url}/login", json={"token": TOKEN}, headers=headers)
+        assert (reply.status_code, "secure" in reply.headers["set-cookie"].lower()) == (200, secure)
+
+
+@pytest.mark.parametrize(
     ("peer", "status"), [("10.1.2.3", 200), ("10.2.0.1", 401), ("::1", 200), ("127.0.0.1", 401), ("a-name", 401)]
 )
 def test_the_header_is_believed_from_the_proxies_only(peer: str, status: int) -> None:

@@ -106,6 +106,7 @@ function newRow(it, key, now) {
 
 // Shows what the address names; the browser's "back" leads from a series to its incident.
 function go() {
+  delete $("detail").dataset.page; // what the pane shows is of the address before
   Object.assign(state, { place: place(location.hash), revision: null, until: null });
   for (const row of $("rows").children) row.setAttribute("aria-selected", row.dataset.key.startsWith(`${chosen("novelty")} `));
   markIncident($("incidents"), chosen("incident"));

@@ -261,6 +261,13 @@ def test_a_password_in_an_address_is_not_shown() -> None:
     assert load(**{"elasticsearch.url": "https://me:secret@es.example.org:9243/proxy"}).elasticsearch.url
 
 
+def test_a_token_under_a_misspelt_name_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEWNORMAL_CONSOLE__TOKN", "a-token-of-24-characters")
+    with pytest.raises(NewnormalError, match=r"did you mean console\.token") as caught:
+        load()
+    assert "a-token" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
