@@ -28,7 +28,6 @@ from engine.spark import class_archive
 from engine.spark.module_path import share_module_path
 from engine.spark.run import run
 from engine.spark.session import StartingSpark, end
-from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 
 _RUN_SECONDS = 300.0
@@ -100,7 +99,7 @@ def main() -> None:
     try:
         with saying("Preparing Spark's classes, once, so that it starts faster", console):
             make()
-    except (NewnormalError, OSError) as error:
+    except Exception as error:  # whatever it is: nothing depends on the archive
         console.print(
             f"{error}\nSpark starts without an archive of its classes, which takes some seconds more", markup=False
         )

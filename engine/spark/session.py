@@ -161,7 +161,9 @@ def _configuration(
         ),
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": " ".join(["-XX:+UseParallelGC", "-Xss8m", *java_options]),
+        "spark.driver.extraJavaOptions": " ".join(
+            f'"{each}"' for each in ["-XX:+UseParallelGC", "-Xss8m", *java_options]
+        ),
     }
     if any(_BARE in jar.name for jar in jars):
         # Hadoop's own local file system forks a chmod or readlink for each checkpoint file

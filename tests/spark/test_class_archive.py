@@ -46,7 +46,7 @@ def test_spark_takes_nearly_all_its_classes_from_the_archive(tmp_path: Path) -> 
 
 def test_spark_starts_without_an_archive_that_is_not_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    other = tmp_path / "other.jsa"
+    other = tmp_path / "an other.jsa"  # Spark divides its options at blanks
     other.write_bytes(b"no archive" * 1000)
     (tmp_path / "sitecustomize.py").write_text(
         f"from pathlib import Path\nimport engine.spark.class_archive as a\na.place = lambda: Path({str(other)!r})\n"
