@@ -102,9 +102,9 @@ class Engine:
         return ""
 
     def _ours(self) -> list[Any]:
-        found: list[Any] = self._client.containers.list(
-            all=True, filters={"label": f"com.docker.compose.project={name()}"}, ignore_removed=True
-        )
+        # a container of `docker compose run` is none of the stack
+        wanted = [f"com.docker.compose.project={name()}", "com.docker.compose.oneoff=False"]
+        found: list[Any] = self._client.containers.list(all=True, filters={"label": wanted}, ignore_removed=True)
         return found
 
 
