@@ -16,7 +16,7 @@ from pipelines.jobs.normalize.coded import codes_of, pairs_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule, epochs_ms, kind_of, series_tags
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
-from pipelines.jobs.normalize.samples import Coded, table
+from pipelines.jobs.normalize.samples import Coded, divisible, table
 from pipelines.jobs.normalize.text_lines import lines
 
 
@@ -59,7 +59,10 @@ class InfluxDecoder(Decoder):
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         found = influx_lines.fields(lines(pa.array([value]), Refusals(), influx_lines.WHOLE_LINE))
-        kept = found.filter(~pl.col("text"))[sorted(records)].select("head", "key", "raw", "stamp").rows()
+        numbers = found.filter(~pl.col("text"))
+        if not divisible(self, value, numbers.height):
+            return None
+        kept = numbers[sorted(records)].select("head", "key", "raw", "stamp").rows()
         ends = ("" if stamp is None else f" {stamp}" for *_, stamp in kept)
         return "\n".join(f"{k[0]} {k[1]}={k[2]}{end}" for k, end in zip(kept, ends, strict=True)).encode()
 

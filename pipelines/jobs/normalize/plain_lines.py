@@ -16,7 +16,7 @@ from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.message_decoder import metric_name
 from pipelines.jobs.normalize.refusals import LINE_INVALID, Refusals
-from pipelines.jobs.normalize.samples import Coded, table
+from pipelines.jobs.normalize.samples import Coded, divisible, table
 from pipelines.jobs.normalize.text_lines import lines
 
 Found = tuple[str, str, float | None, float]
@@ -69,7 +69,7 @@ class PlainLineDecoder(Decoder):
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         split = lines(pa.array([value]), Refusals())["line"].to_list()
         counts = [[each for each in self.samples(line) if not math.isnan(each[3])] for line in split]
-        if any(len(each) > 1 for each in counts):
+        if any(len(each) > 1 for each in counts) or not divisible(self, value, sum(map(len, counts))):
             return None
         kept = [line for line, each in zip(split, counts, strict=True) if each]
         return "\n".join(kept[at] for at in sorted(records)).encode()

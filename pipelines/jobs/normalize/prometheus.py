@@ -16,7 +16,7 @@ from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize.coded import Codes, codes_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
-from pipelines.jobs.normalize.samples import Coded, table
+from pipelines.jobs.normalize.samples import Coded, divisible, table
 from pipelines.jobs.normalize.text_lines import lines
 
 _VALUE = r"\s+(?<raw>[^\s{}#]+)(?:\s+(?<stamp>-?[0-9.]+))?(?:\s+#\s.*)?$"
@@ -81,10 +81,14 @@ class PrometheusDecoder(Decoder):
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         split = lines(pa.array([value]), Refusals())
         comment = pl.col("line").str.starts_with("#")
-        kept = _values(split.filter(~comment)).filter(~pl.col("value").is_nan())[sorted(records)]["number"]
-        machine = pl.col("line").str.starts_with("node_uname_info")
+        numbers = _values(split.filter(~comment)).filter(~pl.col("value").is_nan())
+        if split.filter(pl.col("line").str.starts_with("node_uname_info")).height:
+            return None
+        if not divisible(self, value, numbers.height):
+            return None
+        kept = numbers[sorted(records)]["number"]
         wanted = split.filter(comment | pl.col("number").is_in(kept.implode()))
-        return "\n".join(wanted["line"].to_list()).encode() if not split.filter(machine).height else None
+        return "\n".join(wanted["line"].to_list()).encode()
 
 
 def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 
 from engine.formats.json_decoder import FIELD_INVALID
-from engine.spec.decoder import ROW, Decoded
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Telemetry
 from pipelines.jobs.normalize.labels import FOLDED
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, Refusals
@@ -63,8 +62,21 @@ def table(
     arrays = [pa.array(times), entity.array(), metric.array(), pa.array(values), kind.array(), pa.array(rows)]
     made = pa.Table.from_arrays(arrays, schema=schema)
     made = made if there.all() else made.filter(pa.array(there))
-    folded = any(f"={FOLDED}" in text for text in metric.texts)
-    return Decoded(_combined(made) if folded else made, refusals.all())
+    names = made.column("metric").combine_chunks()
+    folded = [_is_folded(text) for text in names.dictionary.to_pylist()]
+    return Decoded(_combined(made, np.array(folded)[names.indices]) if any(folded) else made, refusals.all())
+
+
+def divisible(decoder: Decoder, value: bytes, samples: int) -> bool:
+    """Whether each of the samples in a message becomes a record of its own: none are combined by folding.
+
+    Args:
+        decoder: The decoder of the message.
+        value: The message.
+        samples: How many samples it holds.
+    """
+    messages = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    return decoder.decode(messages).records.num_rows == samples
 
 
 def _refuse_names(rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, refusals: Refusals) -> None:
@@ -78,19 +90,33 @@ def _refuse_names(rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, ref
                 refusals.add(int(rows[at]), MACHINE_UNKNOWN, NO_MACHINE)
 
 
-def _combined(made: pa.Table) -> pa.Table:
-    """Samples of one message that folding has made the same series become one: the sum of counters, else the mean."""
-    frame = pl.from_arrow(made)
-    assert isinstance(frame, pl.DataFrame)
-    key = [ROW, "time", "entity", "metric", "kind"]
-    if not frame.select(key).is_duplicated().any():
+def _is_folded(metric: str) -> bool:
+    """Whether a label in the name of a metric is folded."""
+    return f"={FOLDED}," in metric or f"={FOLDED}}}" in metric
+
+
+def _combined(made: pa.Table, folded: npt.NDArray[np.bool_]) -> pa.Table:
+    """Samples of one message that folding has made the same series become one: the sum of counters, else the mean.
+
+    Each stands at the place of the first of them. All others are left as they are.
+
+    Args:
+        made: The samples.
+        folded: Whether a label in the name of each sample's metric is folded, shape (n,).
+    """
+    at = np.flatnonzero(folded)
+    texts = [made.column(name).combine_chunks() for name in ("entity", "metric", "kind")]
+    codes = [text.indices.to_numpy()[at] for text in texts]
+    key = np.column_stack([made.column(ROW).to_numpy()[at], made.column("time").to_numpy()[at], *codes])
+    _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    if len(first) == len(at):
         return made
-    add = pl.col("kind").cast(pl.String).is_in(["counter", "count", "rate"]).first()
-    one = pl.when(add).then(pl.col("value").sum()).otherwise(pl.col("value").mean())
-    found = frame.group_by(key, maintain_order=True).agg(one.alias("value"))
-    arrays = []
-    for column in made.schema:
-        texts = pa.types.is_dictionary(column.type)
-        array = found[column.name].cast(pl.String).to_arrow() if texts else found[column.name].to_arrow()
-        arrays.append(array.cast(pa.string()).dictionary_encode() if texts else array.cast(column.type))
-    return pa.Table.from_arrays(arrays, schema=made.schema)
+    values = made.column("value").to_numpy().copy()
+    adds = np.array([kind in ("counter", "count", "rate") for kind in texts[2].dictionary.to_pylist()])
+    group = group.reshape(-1)
+    sums = np.bincount(group, values[at])
+    values[at[first]] = np.where(adds[codes[2][first]], sums, sums / np.bincount(group))
+    kept = ~folded
+    kept[at[first]] = True
+    column = made.schema.get_field_index("value")
+    return made.set_column(column, made.schema.field(column), pa.array(values)).filter(pa.array(kept))

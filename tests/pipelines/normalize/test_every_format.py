@@ -123,6 +123,37 @@ def test_a_message_divided_into_its_records_gives_these_records(name: str) -> No
             assert part is None or rows(decoded(decoder(name), part)) == [row]
 
 
+FOLDED = {
+    "influx": (b"n,host=a,request_id=%d v=%d 1795220820", b"m,host=a v=%d 1795220820"),
+    "prometheus": (b'n{host="a",request_id="%d"} %d 1795220820000', b'm{host="a"} %d 1795220820000'),
+    "graphite": (b"n;host=a;request_id=%d %d 1795220820", b"m;host=a %d 1795220820"),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_only_samples_of_folded_series_become_one_whatever_else_is_sent_with_them(name: str) -> None:
+    folded, plain = FOLDED[name]
+    twice = b"\n".join([plain % 7, plain % 8])
+    together = b"\n".join([plain % 5, folded % (1, 2), plain % 6, folded % (2, 4)])
+    found = decoded(decoder(name), twice, folded % (3, 9), together, twice)
+    assert [(row["__row"], row["value"]) for row in rows(found)] == [
+        *((0, 7.0), (0, 8.0), (1, 9.0)),
+        *((2, 5.0), (2, 3.0), (2, 6.0)),
+        *((3, 7.0), (3, 8.0)),
+    ]
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_a_message_whose_samples_were_combined_is_not_divided(name: str) -> None:
+    folded, plain = FOLDED[name]
+    combined = b"\n".join([folded % (1, 2), folded % (2, 4), plain % 5])
+    assert decoder(name).only(combined, [1]) is None
+    apart = b"\n".join([folded % (1, 2), plain % 5])
+    part = decoder(name).only(apart, [1])
+    assert part is not None
+    assert [row["value"] for row in rows(decoded(decoder(name), part))] == [5.0]
+
+
 def test_a_log_format_in_a_topic_of_metrics_is_told_where_it_belongs() -> None:
     ((_, code, why),) = decoded(AnyFormatDecoder(Telemetry), GOOD["rsyslog"][0]).refused
     assert code == "FORMAT_UNKNOWN"
