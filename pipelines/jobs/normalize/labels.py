@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from pipelines.contracts.input_settings import InputSettings, names
+from pipelines.jobs.normalize.remembering import characters, remembered
 
 FOLDED = "*"
 """Stands in a metric's name for the value of a label that was folded."""
@@ -54,12 +54,20 @@ class LabelRule:
         """
         return _applied(self, tuple(labels), fold)
 
+    def machine_of(self, labels: Mapping[str, str]) -> str:
+        """The machine alone, for log lines, whose other labels may have any values; empty if no label names it.
+
+        >>> LabelRule().machine_of({"message": "no", "node": "b", "host": "a:22"})
+        'a'
+        """
+        return _divided(next((labels[name] for name in self.machine if labels.get(name)), ""))[0]
+
 
 LABELS = LabelRule()
 """The rule of the default settings."""
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, lambda rule, labels, fold: characters(labels))
 def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -> tuple[str, str]:
     rest = {name: value for name, value in labels if value}
     label = next((name for name in rule.machine if name in rest), None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize.coded import Codes, codes_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
+from pipelines.jobs.normalize.remembering import remembered
 from pipelines.jobs.normalize.samples import Coded, divisible, table
 from pipelines.jobs.normalize.text_lines import lines
 
@@ -164,7 +164,7 @@ def _from_uname(
     return np.where(entity == 0, told, entity)
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, len)
 def parsed(series: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     r"""The name and the labels of a series; ``None`` if they cannot be read.
 

@@ -17,6 +17,8 @@ from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO
 
 LONGEST = 512
 """The most characters of the name of a machine or a metric."""
+LONGEST_LABELS = 16_384
+"""The most characters of labels that several samples of a message share."""
 
 
 @dataclass
@@ -34,6 +36,11 @@ class Coded:
         where = np.array([first.setdefault(value, len(first)) for value in values], np.int32)
         indices = where[dense] if len(where) else np.zeros(0, np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(list(first), pa.string()))
+
+
+def short(metric: str) -> str:
+    """The name of a metric; if it is too long, an empty one, which `table` refuses, so that no long ones are held."""
+    return metric if len(metric) <= LONGEST else ""
 
 
 def table(
@@ -106,16 +113,20 @@ def _combined(made: pa.Table, folded: npt.NDArray[np.bool_]) -> pa.Table:
     """
     at = np.flatnonzero(folded)
     texts = [made.column(name).combine_chunks() for name in ("entity", "metric", "kind")]
-    codes = [text.indices.to_numpy()[at] for text in texts]
-    key = np.column_stack([made.column(ROW).to_numpy()[at], made.column("time").to_numpy()[at], *codes])
-    _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    if len(first) == len(at):
+    entity, metric, kind = (text.indices.to_numpy()[at].astype(np.int64) for text in texts)
+    series = (entity * len(texts[1].dictionary) + metric) * len(texts[2].dictionary) + kind
+    keys = [series, made.column("time").to_numpy()[at], made.column(ROW).to_numpy()[at]]
+    order = np.lexsort(keys)
+    begins = np.ones(len(at), bool)
+    begins[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    if begins.all():
         return made
+    first, group = order[begins], np.empty(len(at), np.int64)
+    group[order] = np.cumsum(begins) - 1
     values = made.column("value").to_numpy().copy()
-    adds = np.array([kind in ("counter", "count", "rate") for kind in texts[2].dictionary.to_pylist()])
-    group = group.reshape(-1)
+    adds = np.array([each in ("counter", "count", "rate") for each in texts[2].dictionary.to_pylist()])
     sums = np.bincount(group, values[at])
-    values[at[first]] = np.where(adds[codes[2][first]], sums, sums / np.bincount(group))
+    values[at[first]] = np.where(adds[kind[first]], sums, sums / np.bincount(group))
     kept = ~folded
     kept[at[first]] = True
     column = made.schema.get_field_index("value")
