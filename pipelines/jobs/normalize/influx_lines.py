@@ -11,7 +11,8 @@ import polars as pl
 
 from pipelines.jobs.normalize.remembering import remembered
 
-WHOLE_LINE = r'(?s)(?:\\.|"(?:[^"\\]|\\.)*"|[^\n"\\])+'
+WHOLE_LINE = r'(?ms)^[ \t]*#[^\n]*|(?:\\.|"(?:[^"\\]|\\.)*"|[^\n"\\])+'
+"""A comment, or a line whose texts in quotes may hold line ends."""
 _HEAD = r"(?s)^(?<head>(?:[^ \\]|\\.)+) +(?<rest>.*)$"
 _REST = r'(?s)^(?<fields>(?:[^ "\\]|\\.|"(?:[^"\\]|\\.)*")+)(?<tail>(?: .*)?)$'
 _FIELD = r'(?s)(?:[^,"\\]|\\.|"(?:[^"\\]|\\.)*")+'
@@ -99,6 +100,7 @@ def _valued(found: pl.DataFrame) -> pl.DataFrame:
     if found["value"].null_count() > found["text"].sum():
         found = found.with_columns(value=pl.coalesce("value", flag))
     stamped = pl.col("stamp").is_null() | pl.col("stamp").str.contains(_STAMP)
+    time = pl.col("stamp").cast(pl.Int64, strict=False)
     wrong = (
         pl.when(pl.col("head").is_null() | pl.col("key").is_null() | pl.col("raw").is_null() | pl.col("surplus"))
         .then(pl.lit("accepted: measurement,tag=x field=1,other=2i and a timestamp, with one blank between them"))
@@ -108,10 +110,12 @@ def _valued(found: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(f"measurement and tags, or the name of a field, have more than {LONGEST_HEAD} bytes"))
         .when(~stamped)
         .then(pl.lit("its timestamp is no integer"))
+        .when(pl.col("stamp").is_not_null() & time.is_null())
+        .then(pl.lit("its timestamp is beyond 64 bits"))
         .when(pl.col("value").is_null() & ~pl.col("text"))
         .then(pl.lit('a value is no number, no flag, and no text in "quotes"'))
     )
-    return found.with_columns(pl.col("stamp").cast(pl.Int64, strict=False), wrong=wrong).drop("surplus")
+    return found.with_columns(time, wrong=wrong).drop("surplus")
 
 
 @remembered(_CACHED, len)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import lru_cache
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.labels import FOLDED, LABELS, LabelRule
 from pipelines.jobs.normalize.refusals import MESSAGE_EMPTY, Refusals, RefusedError
-from pipelines.jobs.normalize.remembering import characters, remembered
+from pipelines.jobs.normalize.remembering import LONGEST_REMEMBERED, characters
 from pipelines.jobs.normalize.samples import LONGEST, LONGEST_LABELS, Coded, short, table
 
 _DESCRIBING = ("cloud.", "container.", "deployment.", "device.", "host.", "k8s.", "os.", "process.", "telemetry.")
@@ -57,9 +58,10 @@ class OtlpMetricsDecoder(Decoder):
             arrived, held = int(messages.arrived[row]), len(rows)
             try:
                 request = otlp.read(value or b"", ExportMetricsServiceRequest)
-                for resource, metric in _metrics(request, self.labels):
+                for resource, size, metric in _metrics(request, self.labels):
                     for part, kind, pairs, time, number in _points(metric):
-                        machine, name = _series(self.labels, part, resource, pairs)
+                        long = size + sum(map(len, chain.from_iterable(pairs))) > LONGEST_REMEMBERED
+                        machine, name = (_series if long else _remembered)(self.labels, part, resource, pairs)
                         rows.append(row)
                         times.append(time // 1_000_000 if time else arrived)
                         values.append(number)
@@ -93,20 +95,25 @@ def is_metrics(value: bytes) -> bool:
     return any(metric.name for scope in scopes for metric in scope.metrics)
 
 
-def _metrics(request: ExportMetricsServiceRequest, rule: LabelRule) -> Iterator[tuple[_Pairs, Metric]]:
-    """The metrics, each with the attributes of its resource that may name the machine or distinguish series."""
+def _metrics(request: ExportMetricsServiceRequest, rule: LabelRule) -> Iterator[tuple[_Pairs, int, Metric]]:
+    """The metrics, each with the attributes of its resource that may be needed, and the number of characters in these.
+
+    Raises:
+        RefusedError: If the name of a metric, or the attributes, are too long.
+    """
     for resource in request.resource_metrics:
         given = otlp.labels(resource.resource.attributes)
-        pairs = _short(tuple((key, value) for key, value in given if key in rule.machine or _distinguishes(key)))
+        pairs = tuple((key, value) for key, value in given if key in rule.machine or _distinguishes(key))
+        size = characters(_short(pairs))
         for scope in resource.scope_metrics:
             for metric in scope.metrics:
                 if len(metric.name) > LONGEST:
                     raise RefusedError(FIELD_INVALID, f"the name of a metric is longer than {LONGEST} characters")
-                yield pairs, metric
+                yield pairs, size, metric
 
 
 def _short(pairs: _Pairs) -> _Pairs:
-    """Attributes, which all series of a resource or all buckets of a histogram repeat.
+    """Attributes which all series of a resource, or all buckets of a histogram, repeat.
 
     Raises:
         RefusedError: If they are too long.
@@ -117,7 +124,11 @@ def _short(pairs: _Pairs) -> _Pairs:
 
 
 def _points(metric: Metric) -> Iterator[tuple[str, str, _Pairs, int, float]]:
-    """Name, kind, attributes, time in nanoseconds and value of each sample."""
+    """Name, kind, attributes, time in nanoseconds and value of each sample.
+
+    Raises:
+        RefusedError: If the attributes of a histogram or summary are too long.
+    """
     form = metric.WhichOneof("data")
     if form is None:
         return
@@ -127,14 +138,14 @@ def _points(metric: Metric) -> Iterator[tuple[str, str, _Pairs, int, float]]:
     for point in data.data_points:
         if point.flags & _NO_VALUE:
             continue
-        pairs, time = _short(otlp.labels(point.attributes)), point.time_unix_nano
+        pairs, time = otlp.labels(point.attributes), point.time_unix_nano
         if form in ("gauge", "sum"):
             kind = counting if form == "sum" and data.is_monotonic else "gauge"
             number = point.WhichOneof("value")
             if number is not None:
                 yield name, kind, pairs, time, float(getattr(point, number))
             continue
-        yield f"{name}.count", counting, pairs, time, float(point.count)
+        yield f"{name}.count", counting, _short(pairs), time, float(point.count)
         if form == "summary" or point.HasField("sum"):
             yield f"{name}.sum", counting, pairs, time, point.sum
         if form == "summary":
@@ -150,19 +161,17 @@ def _points(metric: Metric) -> Iterator[tuple[str, str, _Pairs, int, float]]:
                 yield f"{name}.bucket", counting, (*pairs, ("le", bound)), time, float(total)
 
 
-@remembered(1 << 17, lambda rule, name, resource, pairs: characters(resource) + characters(pairs))
 def _series(rule: LabelRule, name: str, resource: _Pairs, pairs: _Pairs) -> tuple[str, str]:
     """The machine and the metric's name with its instance."""
-    label = next(
-        (each for each in rule.machine if any(key == each and value for key, value in (*resource, *pairs))), ""
-    )
-    kept = [
-        (key, FOLDED if key == _FOLDED and key != label else value)
-        for key, value in resource
-        if key == label or _distinguishes(key)
-    ]
-    machine, instance = rule.apply((*kept, *pairs))
+    both = (*resource, *pairs)
+    label = next((each for each in rule.machine if any(key == each and value for key, value in both)), "")
+    folded = "" if label == _FOLDED else _FOLDED
+    kept = [(key, value) for key, value in resource if key == label or _distinguishes(key)]
+    machine, instance = rule.apply((*((key, FOLDED if key == folded else value) for key, value in kept), *pairs))
     return machine, short(f"{name}{instance}")
+
+
+_remembered = lru_cache(1 << 17)(_series)
 
 
 def _distinguishes(attribute: str) -> bool:

@@ -99,7 +99,10 @@ def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.D
     found = _values(split.filter(~comment))
     strange = [text for text in found["series"].unique().drop_nulls().to_list() if parsed(text) is None]
     wrong = pl.col("value").is_null() | pl.col("series").is_null() | pl.col("series").is_in(strange)
-    wrong |= pl.col("stamp").is_not_null() & pl.col("at").is_null()
+    seconds = comments.filter(pl.col("line").str.contains(r"^#\s+EOF$"))["row"].unique()
+    scale = pl.when(pl.col("row").is_in(seconds.implode())).then(1000.0).otherwise(1.0)
+    found = found.with_columns(time=(pl.col("at") * scale).round().cast(pl.Int64, strict=False))
+    wrong |= pl.col("stamp").is_not_null() & pl.col("time").is_null()
     for row, number in (
         found.filter(wrong).unique("row", keep="first", maintain_order=True).select("row", "number").rows()
     ):
@@ -108,10 +111,8 @@ def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.D
         refusals.add(row, MESSAGE_EMPTY, "only comments; accepted: at least one line with a number")
     if refusals.whole:
         found = found.filter(~pl.col("row").is_in(list(refusals.whole)))
-    seconds = comments.filter(pl.col("line").str.contains(r"^#\s+EOF$"))["row"].unique()
-    scale = pl.when(pl.col("row").is_in(seconds.implode())).then(1000.0).otherwise(1.0)
     arrived = pl.Series("arrived", messages.arrived[found["row"].to_numpy()], pl.Int64)
-    time = pl.coalesce((pl.col("at") * scale).round().cast(pl.Int64, strict=False), pl.col("arrived"))
+    time = pl.coalesce(pl.col("time"), pl.col("arrived"))
     types = comments.select("row", pl.col("line").str.extract_groups(_TYPE).alias("told")).unnest("told")
     types = types.drop_nulls().unique(["row", "family"], keep="last")
     return found.with_columns(arrived).with_columns(time=time), types
