@@ -12,7 +12,11 @@ from pipelines.jobs.normalize.formats import BY_NAME, FORMATS, guess
 from tests.pipelines.normalize.examples import GOOD
 from tests.pipelines.normalize.formats import decoded, decoder, expected_schema, fates, rows
 
-SILENT = {"collectd": "values of null: the agent has no value yet", "influx": "text that the settings leave out"}
+SILENT = {
+    "collectd": "values of null: the agent has no value yet",
+    "influx": "text that the settings leave out",
+    "telegraf": "no fields, or flags alone",
+}
 """Formats some of whose messages hold no value by right; all other messages are records or dead letters."""
 
 PIECES = [
@@ -152,6 +156,30 @@ def test_a_message_whose_samples_were_combined_is_not_divided(name: str) -> None
     part = decoder(name).only(apart, [1])
     assert part is not None
     assert [row["value"] for row in rows(decoded(decoder(name), part))] == [5.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (b"# a comment\n\n \t\r\n# another\ncpu,host=a v=1", "influx"),
+        (b"#\n\nweb-1.cpu.idle 97.5 1795220820", "graphite"),
+        (b"# x\n\nPUTVAL a/load/load interval=10 1795220820:1:2:3", "putval"),
+        (b"\n# x\n\nup 1", "prometheus"),
+        (b"# only\n\n# comments", None),
+        (b'{"ts":1795220820.5,"host":"a","msg":"x"}', "shipped-logs"),
+        (b'{"ts":"2026-11-21T00:28:54Z","host":"a","msg":"x","program":"su"}', "rsyslog"),
+        (b'{"ts":"2026-11-21T00:28:54Z","host":"a","msg":"x","severity":4}', "rsyslog"),
+    ],
+)
+def test_a_message_is_recognised_by_what_stands_in_it(value: bytes, name: str | None) -> None:
+    form = guess(value)
+    assert (form.name if form else None) == name
+
+
+def test_a_log_line_with_a_numeric_time_is_a_record() -> None:
+    found = decoded(AnyFormatDecoder(Log), b'{"ts":1795220820.5,"host":"a","msg":"x"}')
+    assert [(row["time"], row["entity"], row["message"]) for row in rows(found)] == [(1_795_220_820_500, "a", "x")]
+    assert found.refused == []
 
 
 def test_a_log_format_in_a_topic_of_metrics_is_told_where_it_belongs() -> None:
