@@ -138,7 +138,7 @@ def _decoders_letters(job: str, messages: Messages, decoded: Decoded) -> list[De
         return []
     held = np.bincount(decoded.records.column(ROW).to_numpy(), minlength=len(messages.values)).tolist()
     return [
-        _dead(job, messages, row, code, why, *((held[row], []) if held[row] else ()))
+        _dead(job, messages, row, code, why, held[row] or None, [] if held[row] else None)
         for row, code, why in decoded.refused
     ]
 

@@ -14,7 +14,7 @@ LONGEST_REMEMBERED = 2048
 """The most characters of what is remembered."""
 
 
-def remembered(size: int, length: Callable[P, int]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def remembered(size: int, length: Callable[..., int]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Remembers the newest results of a function, but for those of long texts.
 
     Args:

@@ -83,7 +83,7 @@ def divisible(decoder: Decoder, value: bytes, samples: int) -> bool:
         samples: How many samples it holds.
     """
     messages = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    return decoder.decode(messages).records.num_rows == samples
+    return bool(decoder.decode(messages).records.num_rows == samples)
 
 
 def _refuse_names(rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, refusals: Refusals) -> None:
