@@ -39,7 +39,8 @@ class DeadLetter(Record):
     records: int | None = Field(None, description="how many records the message holds; absent if it could not be read")
     refused: str | None = Field(
         None,
-        description="which of its records were refused, by position from 0, e.g. `0-4,9`; absent: the whole message",
+        description="which of its records were refused, by position from 0, e.g. `0-4,9`; absent: the whole message; "
+        "empty: none of them, but something beside them was",
     )
     retried: Instant | None = Field(None, description="when it was sent again")
     retried_as: str | None = Field(None, description="the messages by which it was sent again, TOPIC/PARTITION@OFFSET")
@@ -89,6 +90,8 @@ def positions(ranges: str) -> list[int]:
 
     >>> positions("0-2,9")
     [0, 1, 2, 9]
+    >>> positions("")
+    []
     """
-    ends = [part.partition("-") for part in ranges.split(",")]
+    ends = [part.partition("-") for part in ranges.split(",") if part]
     return [at for first, _, last in ends for at in range(int(first), int(last or first) + 1)]

@@ -46,7 +46,7 @@ def read(
     last_record = int(messages.arrived.max()) if len(messages.values) else NEVER
     decoded = source.formats[messages.topic].decode(messages)
     records, refused = checked(source, decoded.records, messages)
-    dead = [_dead(job, messages, *whole) for whole in decoded.refused]
+    dead = _decoders_letters(job, messages, decoded)
     dead += [_dead(job, messages, *part) for part in refused]
     dead = dead if source.reports else []
     if source.clock != "event":
@@ -130,6 +130,17 @@ def checked(source: Source, records: pa.Table, messages: Messages) -> tuple[pa.T
         refused.setdefault((row, code), (why, []))[1].append(int(place[index]))
     letters = [(row, code, why, int(held[row]), which) for (row, code), (why, which) in refused.items()]
     return records.filter(pa.array(~bad)), letters
+
+
+def _decoders_letters(job: str, messages: Messages, decoded: Decoded) -> list[DeadLetter]:
+    """The dead letters of the decoder; one about a message with records says that none of these is refused by it."""
+    if not decoded.refused:
+        return []
+    held = np.bincount(decoded.records.column(ROW).to_numpy(), minlength=len(messages.values)).tolist()
+    return [
+        _dead(job, messages, row, code, why, held[row] or None, [] if held[row] else None)
+        for row, code, why in decoded.refused
+    ]
 
 
 def positions(rows: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -217,6 +217,11 @@ letters(
     "only some records of the message were refused, and its format cannot be divided",
     "name the file of the user's job with `--file`, or let the sender send these records again",
 )
+letters(
+    "LETTER_USED",
+    "all records of the message were used; the letter is about something beside them, such as text beside numbers",
+    "nothing; `input.text_left_out` names fields of text that nobody needs",
+)
 letters("LETTER_STILL_WRONG", "the job would refuse the message again", "mend the cause that the message names first")
 letters(
     "LETTER_SHARED",

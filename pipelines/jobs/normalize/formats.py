@@ -106,19 +106,26 @@ def _shipped(value: bytes) -> bool:
     return _SHIPPED.search(value) is not None and value[:1] in (b"{", b"[")
 
 
+def _rsyslog(value: bytes) -> bool:
+    wanted = _has(b'"ts"', b'"host"', b'"msg"')
+    return wanted(value) and (b'"severity"' in value or b'"program"' in value)
+
+
 _SHIPPED = re.compile(rb'"(?:message|log|msg|MESSAGE)"\s*:\s*"')
 _PRIORITY = re.compile(rb"<[0-9]{1,3}>")
 
 
+_BEFORE = re.compile(rb"(?:[ \t\r]*+(?:#[^\n]*+)?\n)*+")
+"""Comments and blank lines, each with its end."""
+
+
 def _first_line(value: bytes) -> bytes:
-    at = 0
-    while value[at : at + 1] == b"#":
-        end = value.find(b"\n", at)
-        if end < 0:
-            return b""
-        at = end + 1
+    """The first line that is neither blank nor a comment; empty if there is none."""
+    before = _BEFORE.match(value)
+    at = before.end() if before else 0
     end = value.find(b"\n", at)
-    return value[at : end if end >= 0 else len(value)].strip()[:4096]
+    line = value[at : end if end >= 0 else len(value)].strip()
+    return b"" if line.startswith(b"#") else line[:4096]
 
 
 _INFLUX = _matches(rb'(?:[^ \\\n{"<]|\\.)+ +(?:[^ =\\,"]|\\.)+=[^ ]')
@@ -159,7 +166,7 @@ FORMATS = (
     ),
     Format(
         "rsyslog", Log, "rsyslog omkafka with a JSON template", lambda rules: RsyslogDecoder(),
-        _has(b'"ts"', b'"host"', b'"msg"'), (topics.LOGS_RSYSLOG,),
+        _rsyslog, (topics.LOGS_RSYSLOG,),
     ),
     Format(
         "prometheus-adapter", Telemetry, "prometheus-kafka-adapter, JSON",

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize import influx_lines
-from pipelines.jobs.normalize.coded import codes_of, pairs_of
+from pipelines.jobs.normalize.coded import Codes, codes_of, pairs_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule, epochs_ms, kind_of, series_tags
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
-from pipelines.jobs.normalize.samples import Coded, table
+from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, short, table
 from pipelines.jobs.normalize.text_lines import lines
 
 
@@ -40,7 +40,7 @@ class InfluxDecoder(Decoder):
         found = usable_fields(messages, refusals)
         self._report(found.filter(pl.col("text")), refusals)
         found = found.filter(~pl.col("text"))
-        heads, texts = codes_of(found["head"])
+        heads, texts = _heads_of(found)
         keys, raw_keys = codes_of(found["key"])
         entities, measured = self._heads(texts)
         metrics, of_head, of_key = pairs_of(measured.codes[heads], keys, max(len(raw_keys), 1))
@@ -51,7 +51,7 @@ class InfluxDecoder(Decoder):
             found["row"].to_numpy(),
             times_of(found, messages),
             Coded(entities.codes[heads], entities.texts),
-            Coded(metrics, [f"{name}.{key}{instance}" for name, instance, key in named]),
+            Coded(metrics, [short(f"{name}.{key}{instance}") for name, instance, key in named]),
             found["value"].to_numpy(),
             Coded(counters[metrics], ("gauge", "counter")),
             refusals,
@@ -59,7 +59,10 @@ class InfluxDecoder(Decoder):
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         found = influx_lines.fields(lines(pa.array([value]), Refusals(), influx_lines.WHOLE_LINE))
-        kept = found.filter(~pl.col("text"))[sorted(records)].select("head", "key", "raw", "stamp").rows()
+        numbers = found.filter(~pl.col("text"))
+        if not divisible(self, value, numbers.height):
+            return None
+        kept = numbers[sorted(records)].select("head", "key", "raw", "stamp").rows()
         ends = ("" if stamp is None else f" {stamp}" for *_, stamp in kept)
         return "\n".join(f"{k[0]} {k[1]}={k[2]}{end}" for k, end in zip(kept, ends, strict=True)).encode()
 
@@ -86,6 +89,15 @@ class InfluxDecoder(Decoder):
             refusals.parts += [(row, *refusal)] if refusal else []
 
 
+def _heads_of(found: pl.DataFrame) -> tuple[Codes, list[str]]:
+    """`codes_of` the heads of fields. Fields of a line share its head, which is not repeated in memory for each."""
+    place = found.select("row", "number").to_numpy()
+    begins = np.ones(len(place), bool)
+    begins[1:] = (place[1:] != place[:-1]).any(axis=1)
+    codes, texts = codes_of(found["head"].filter(pl.Series(begins)))
+    return codes[np.cumsum(begins) - 1], texts
+
+
 @dataclass
 class _Measured:
     """For each head the code of its measurement and instance, and these by code."""
@@ -99,9 +111,10 @@ def usable_fields(messages: Messages, refusals: Refusals) -> pl.DataFrame:
     split = lines(messages.values, refusals, influx_lines.WHOLE_LINE)
     found = influx_lines.fields(split)
     heads = found["head"].unique().drop_nulls()
-    broken = [text for text in heads.to_list() if influx_lines.head(text) is None]
+    heads = heads.filter(heads.str.len_bytes() <= influx_lines.LONGEST_HEAD)
+    broken = [text for text in heads.to_list() if not 0 < len((influx_lines.head(text) or ("",))[0]) <= LONGEST]
     if broken:
-        why = "a tag has no name or no value, or the measurement has no name"
+        why = f"a tag has no name or no value, or the measurement has no name or more than {LONGEST} characters"
         found = found.with_columns(
             wrong=pl.when(pl.col("head").is_in(broken)).then(pl.lit(why)).otherwise(pl.col("wrong"))
         )

@@ -6,11 +6,13 @@ Lines with quotes or backslashes are read with patterns, all others by plain spl
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import polars as pl
 
-WHOLE_LINE = r'(?s)(?:\\.|"(?:[^"\\]|\\.)*"|[^\n"\\])+'
+from pipelines.jobs.normalize.remembering import remembered
+
+WHOLE_LINE = r'(?ms)^[ \t]*#[^\n]*|(?:\\.|"(?:[^"\\]|\\.)*"|[^\n"\\])+'
+"""A comment, or a line whose texts in quotes may hold line ends."""
 _HEAD = r"(?s)^(?<head>(?:[^ \\]|\\.)+) +(?<rest>.*)$"
 _REST = r'(?s)^(?<fields>(?:[^ "\\]|\\.|"(?:[^"\\]|\\.)*")+)(?<tail>(?: .*)?)$'
 _FIELD = r'(?s)(?:[^,"\\]|\\.|"(?:[^"\\]|\\.)*")+'
@@ -23,6 +25,8 @@ _FLAGS = {
     **dict.fromkeys(("t", "T", "true", "True", "TRUE"), 1.0),
     **dict.fromkeys(("f", "F", "false", "False", "FALSE"), 0.0),
 }
+LONGEST_HEAD = 16_384
+"""The most bytes of a measurement with its tags, which all fields of a line share."""
 _ESCAPED = re.compile(r"\\([,= ])")
 _CACHED = 1 << 16
 
@@ -96,20 +100,25 @@ def _valued(found: pl.DataFrame) -> pl.DataFrame:
     if found["value"].null_count() > found["text"].sum():
         found = found.with_columns(value=pl.coalesce("value", flag))
     stamped = pl.col("stamp").is_null() | pl.col("stamp").str.contains(_STAMP)
+    time = pl.col("stamp").cast(pl.Int64, strict=False)
     wrong = (
         pl.when(pl.col("head").is_null() | pl.col("key").is_null() | pl.col("raw").is_null() | pl.col("surplus"))
         .then(pl.lit("accepted: measurement,tag=x field=1,other=2i and a timestamp, with one blank between them"))
         .when((pl.col("head") == "") | (pl.col("key") == ""))
         .then(pl.lit("a name is empty"))
+        .when((pl.col("head").str.len_bytes() > LONGEST_HEAD) | (pl.col("key").str.len_bytes() > LONGEST_HEAD))
+        .then(pl.lit(f"measurement and tags, or the name of a field, have more than {LONGEST_HEAD} bytes"))
         .when(~stamped)
         .then(pl.lit("its timestamp is no integer"))
+        .when(pl.col("stamp").is_not_null() & time.is_null())
+        .then(pl.lit("its timestamp is beyond 64 bits"))
         .when(pl.col("value").is_null() & ~pl.col("text"))
         .then(pl.lit('a value is no number, no flag, and no text in "quotes"'))
     )
-    return found.with_columns(pl.col("stamp").cast(pl.Int64, strict=False), wrong=wrong).drop("surplus")
+    return found.with_columns(time, wrong=wrong).drop("surplus")
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, len)
 def head(text: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     r"""The measurement and the tags, without escapes; ``None`` if a tag has no name or no value.
 

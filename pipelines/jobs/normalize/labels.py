@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from pipelines.contracts.input_settings import InputSettings, names
+from pipelines.jobs.normalize.remembering import characters, remembered
 
 FOLDED = "*"
 """Stands in a metric's name for the value of a label that was folded."""
@@ -23,7 +23,8 @@ class LabelRule:
 
     Args:
         machine: Labels that may name the machine; the first one that a sample has is taken. A port in it, as in
-            Prometheus' ``instance``, becomes the label ``port``.
+            Prometheus' ``instance``, becomes the label ``port``; so does the port in another of these labels that
+            names the same machine.
         left_out: Labels that describe the machine or the instance, but do not distinguish two series of it.
         folded: Labels with very many values; the value is replaced by `FOLDED`. That is also done for values that are
             UUIDs or at least 32 hexadecimal digits.
@@ -53,23 +54,40 @@ class LabelRule:
         """
         return _applied(self, tuple(labels), fold)
 
+    def machine_of(self, labels: Mapping[str, str]) -> str:
+        """The machine alone, for log lines, whose other labels may have any values; empty if no label names it.
+
+        >>> LabelRule().machine_of({"message": "no", "node": "b", "host": "a:22"})
+        'a'
+        """
+        return _divided(next((labels[name] for name in self.machine if labels.get(name)), ""))[0]
+
 
 LABELS = LabelRule()
 """The rule of the default settings."""
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, lambda rule, labels, fold: characters(labels))
 def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -> tuple[str, str]:
     rest = {name: value for name, value in labels if value}
     label = next((name for name in rule.machine if name in rest), None)
     machine = rest.pop(label) if label else ""
-    if found := _WITH_PORT.fullmatch(machine):
-        machine = found[1] or found[2]
-        rest.setdefault("port", found[3])
+    machine, port = _divided(machine)
+    if port:
+        rest.setdefault("port", port)
+    for name in [each for each in rule.machine if each in rest]:
+        again, port = _divided(rest[name])
+        if again == machine and (not port or rest.setdefault("port", port) == port):
+            del rest[name]
     inside = []
     for name, value in sorted(rest.items()):
-        again = name in rule.machine and (value == machine or value.rpartition(":")[0] == machine)
-        if name not in rule.left_out and not again:
+        if name not in rule.left_out:
             random = fold and (name in rule.folded or _RANDOM.fullmatch(value))
             inside.append(f"{name}={FOLDED if random else value}")
     return machine, f"{{{','.join(inside)}}}" if inside else ""
+
+
+def _divided(value: str) -> tuple[str, str]:
+    """The machine and the port of a label that names a machine; an empty port if it has none."""
+    found = _WITH_PORT.fullmatch(value)
+    return (found[1] or found[2] or "", found[3]) if found else (value, "")

@@ -82,7 +82,7 @@ def line_of(
     text, _ = text_of({field: value for field, value in texts.items() if field not in (*_LEVELS, *_PROGRAMS)})
     if not text.strip():
         return
-    machine, _ = labels.apply(tags.items())
+    machine = labels.machine_of(tags)
     both = {**texts, **{field: fields[field] for field in _LEVELS if field in fields}, **tags}
     level = next((both[each] for each in _LEVELS if each in both), None)
     program = next((str(both[each]) for each in _PROGRAMS if both.get(each)), name)

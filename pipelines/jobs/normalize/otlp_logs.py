@@ -40,7 +40,7 @@ class OtlpLogsDecoder(LineDecoder):
                         yield self._line(dict((*otlp.labels(record.attributes), *common)), record, text, arrived)
 
     def _line(self, attributes: dict[str, str], record: Any, text: str, arrived: int) -> Line:
-        machine, _ = self.labels.apply(attributes.items())
+        machine = self.labels.machine_of(attributes)
         program = attributes.get("service.name") or attributes.get("process.executable.name", "")
         nanoseconds, number = record.time_unix_nano or record.observed_time_unix_nano, record.severity_number
         by_number = next((severity for least, severity in _SEVERITIES if number >= least), None)

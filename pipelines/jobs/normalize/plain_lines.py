@@ -7,7 +7,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,8 @@ from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.message_decoder import metric_name
 from pipelines.jobs.normalize.refusals import LINE_INVALID, Refusals
-from pipelines.jobs.normalize.samples import Coded, table
+from pipelines.jobs.normalize.remembering import remembered
+from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, table
 from pipelines.jobs.normalize.text_lines import lines
 
 Found = tuple[str, str, float | None, float]
@@ -69,7 +69,7 @@ class PlainLineDecoder(Decoder):
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         split = lines(pa.array([value]), Refusals())["line"].to_list()
         counts = [[each for each in self.samples(line) if not math.isnan(each[3])] for line in split]
-        if any(len(each) > 1 for each in counts):
+        if any(len(each) > 1 for each in counts) or not divisible(self, value, sum(map(len, counts))):
             return None
         kept = [line for line, each in zip(split, counts, strict=True) if each]
         return "\n".join(kept[at] for at in sorted(records)).encode()
@@ -134,7 +134,7 @@ def _time(seconds: float | None, arrived: int) -> int:
     return round(seconds * 1000) if abs(seconds) < _SECONDS else min(max(round(seconds), -(2**53)), 2**53)
 
 
-@lru_cache(1 << 17)
+@remembered(1 << 17, lambda rule, path: len(path))
 def _path(rule: LabelRule, path: str) -> tuple[str, str]:
     """The machine and the metric of a path of Graphite."""
     name, *tags = path.split(";")
@@ -147,12 +147,12 @@ def _path(rule: LabelRule, path: str) -> tuple[str, str]:
     return machine, f"{name}{inside}" if name else ""
 
 
-@lru_cache(1 << 17)
+@remembered(1 << 17, lambda text, values: len(text))
 def _identifier(text: str, values: int) -> tuple[str, tuple[str, ...]]:
     """The machine and the metrics of an identifier of collectd with so many values."""
     parts = text.split("/")
-    if len(parts) != 3 or not all(parts):
-        raise ValueError("accepted: an identifier host/plugin-instance/type-instance")
+    if len(parts) != 3 or not all(parts) or max(map(len, parts)) > LONGEST:
+        raise ValueError(f"accepted: an identifier host/plugin-instance/type-instance, each up to {LONGEST} characters")
     host, (plugin, _, instance), (kind, _, inner) = parts[0], parts[1].partition("-"), parts[2].partition("-")
     known = _NAMES.get(kind, ())
     ends = ("",) if values == 1 else known if len(known) == values else tuple(map(str, range(values)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,8 @@ from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize.coded import Codes, codes_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
-from pipelines.jobs.normalize.samples import Coded, table
+from pipelines.jobs.normalize.remembering import remembered
+from pipelines.jobs.normalize.samples import Coded, divisible, table
 from pipelines.jobs.normalize.text_lines import lines
 
 _VALUE = r"\s+(?<raw>[^\s{}#]+)(?:\s+(?<stamp>-?[0-9.]+))?(?:\s+#\s.*)?$"
@@ -81,10 +81,14 @@ class PrometheusDecoder(Decoder):
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         split = lines(pa.array([value]), Refusals())
         comment = pl.col("line").str.starts_with("#")
-        kept = _values(split.filter(~comment)).filter(~pl.col("value").is_nan())[sorted(records)]["number"]
-        machine = pl.col("line").str.starts_with("node_uname_info")
+        numbers = _values(split.filter(~comment)).filter(~pl.col("value").is_nan())
+        if split.filter(pl.col("line").str.starts_with("node_uname_info")).height:
+            return None
+        if not divisible(self, value, numbers.height):
+            return None
+        kept = numbers[sorted(records)]["number"]
         wanted = split.filter(comment | pl.col("number").is_in(kept.implode()))
-        return "\n".join(wanted["line"].to_list()).encode() if not split.filter(machine).height else None
+        return "\n".join(wanted["line"].to_list()).encode()
 
 
 def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -95,7 +99,10 @@ def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.D
     found = _values(split.filter(~comment))
     strange = [text for text in found["series"].unique().drop_nulls().to_list() if parsed(text) is None]
     wrong = pl.col("value").is_null() | pl.col("series").is_null() | pl.col("series").is_in(strange)
-    wrong |= pl.col("stamp").is_not_null() & pl.col("at").is_null()
+    seconds = comments.filter(pl.col("line").str.contains(r"^#\s+EOF$"))["row"].unique()
+    scale = pl.when(pl.col("row").is_in(seconds.implode())).then(1000.0).otherwise(1.0)
+    found = found.with_columns(time=(pl.col("at") * scale).round().cast(pl.Int64, strict=False))
+    wrong |= pl.col("stamp").is_not_null() & pl.col("time").is_null()
     for row, number in (
         found.filter(wrong).unique("row", keep="first", maintain_order=True).select("row", "number").rows()
     ):
@@ -104,10 +111,8 @@ def _samples(messages: Messages, refusals: Refusals) -> tuple[pl.DataFrame, pl.D
         refusals.add(row, MESSAGE_EMPTY, "only comments; accepted: at least one line with a number")
     if refusals.whole:
         found = found.filter(~pl.col("row").is_in(list(refusals.whole)))
-    seconds = comments.filter(pl.col("line").str.contains(r"^#\s+EOF$"))["row"].unique()
-    scale = pl.when(pl.col("row").is_in(seconds.implode())).then(1000.0).otherwise(1.0)
     arrived = pl.Series("arrived", messages.arrived[found["row"].to_numpy()], pl.Int64)
-    time = pl.coalesce((pl.col("at") * scale).round().cast(pl.Int64, strict=False), pl.col("arrived"))
+    time = pl.coalesce(pl.col("time"), pl.col("arrived"))
     types = comments.select("row", pl.col("line").str.extract_groups(_TYPE).alias("told")).unnest("told")
     types = types.drop_nulls().unique(["row", "family"], keep="last")
     return found.with_columns(arrived).with_columns(time=time), types
@@ -160,7 +165,7 @@ def _from_uname(
     return np.where(entity == 0, told, entity)
 
 
-@lru_cache(_CACHED)
+@remembered(_CACHED, len)
 def parsed(series: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     r"""The name and the labels of a series; ``None`` if they cannot be read.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from engine.formats.instants import instant
@@ -13,6 +12,7 @@ from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
 from pipelines.jobs.normalize.prometheus import COUNTING
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.remembering import characters, remembered
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PrometheusAdapterDecoder(MessageDecoder):
         return value
 
 
-@lru_cache(1 << 17)
+@remembered(1 << 17, lambda rule, name, labels: len(name) + characters(labels))
 def _series(rule: LabelRule, name: str, labels: tuple[tuple[str, str], ...]) -> tuple[str, str, str]:
     """The machine, the metric and its kind."""
     counter = name.endswith(COUNTING)
@@ -55,5 +55,5 @@ def _series(rule: LabelRule, name: str, labels: tuple[tuple[str, str], ...]) -> 
     return machine, f"{name}{inside}", "counter" if counter else "gauge"
 
 
-_instant = lru_cache(1 << 12)(instant)
+_instant = remembered(1 << 12, len)(instant)
 """All samples of a scrape have the same time."""

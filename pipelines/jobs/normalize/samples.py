@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 
 from engine.formats.json_decoder import FIELD_INVALID
-from engine.spec.decoder import ROW, Decoded
+from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Telemetry
 from pipelines.jobs.normalize.labels import FOLDED
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, Refusals
 
 LONGEST = 512
 """The most characters of the name of a machine or a metric."""
+LONGEST_LABELS = 16_384
+"""The most characters of labels that several samples of a message share."""
 
 
 @dataclass
@@ -35,6 +36,11 @@ class Coded:
         where = np.array([first.setdefault(value, len(first)) for value in values], np.int32)
         indices = where[dense] if len(where) else np.zeros(0, np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(list(first), pa.string()))
+
+
+def short(metric: str) -> str:
+    """The name of a metric; if it is too long, an empty one, which `table` refuses, so that no long ones are held."""
+    return metric if len(metric) <= LONGEST else ""
 
 
 def table(
@@ -63,8 +69,21 @@ def table(
     arrays = [pa.array(times), entity.array(), metric.array(), pa.array(values), kind.array(), pa.array(rows)]
     made = pa.Table.from_arrays(arrays, schema=schema)
     made = made if there.all() else made.filter(pa.array(there))
-    folded = any(f"={FOLDED}" in text for text in metric.texts)
-    return Decoded(_combined(made) if folded else made, refusals.all())
+    names = made.column("metric").combine_chunks()
+    folded = [_is_folded(text) for text in names.dictionary.to_pylist()]
+    return Decoded(_combined(made, np.array(folded)[names.indices]) if any(folded) else made, refusals.all())
+
+
+def divisible(decoder: Decoder, value: bytes, samples: int) -> bool:
+    """Whether each of the samples in a message becomes a record of its own: none are combined by folding.
+
+    Args:
+        decoder: The decoder of the message.
+        value: The message.
+        samples: How many samples it holds.
+    """
+    messages = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    return bool(decoder.decode(messages).records.num_rows == samples)
 
 
 def _refuse_names(rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, refusals: Refusals) -> None:
@@ -78,19 +97,37 @@ def _refuse_names(rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, ref
                 refusals.add(int(rows[at]), MACHINE_UNKNOWN, NO_MACHINE)
 
 
-def _combined(made: pa.Table) -> pa.Table:
-    """Samples of one message that folding has made the same series become one: the sum of counters, else the mean."""
-    frame = pl.from_arrow(made)
-    assert isinstance(frame, pl.DataFrame)
-    key = [ROW, "time", "entity", "metric", "kind"]
-    if not frame.select(key).is_duplicated().any():
+def _is_folded(metric: str) -> bool:
+    """Whether a label in the name of a metric is folded."""
+    return f"={FOLDED}," in metric or f"={FOLDED}}}" in metric
+
+
+def _combined(made: pa.Table, folded: npt.NDArray[np.bool_]) -> pa.Table:
+    """Samples of one message that folding has made the same series become one: the sum of counters, else the mean.
+
+    Each stands at the place of the first of them. All others are left as they are.
+
+    Args:
+        made: The samples.
+        folded: Whether a label in the name of each sample's metric is folded, shape (n,).
+    """
+    at = np.flatnonzero(folded)
+    texts = [made.column(name).combine_chunks() for name in ("entity", "metric", "kind")]
+    entity, metric, kind = (text.indices.to_numpy()[at].astype(np.int64) for text in texts)
+    series = (entity * len(texts[1].dictionary) + metric) * len(texts[2].dictionary) + kind
+    keys = [series, made.column("time").to_numpy()[at], made.column(ROW).to_numpy()[at]]
+    order = np.lexsort(keys)
+    begins = np.ones(len(at), bool)
+    begins[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    if begins.all():
         return made
-    add = pl.col("kind").cast(pl.String).is_in(["counter", "count", "rate"]).first()
-    one = pl.when(add).then(pl.col("value").sum()).otherwise(pl.col("value").mean())
-    found = frame.group_by(key, maintain_order=True).agg(one.alias("value"))
-    arrays = []
-    for column in made.schema:
-        texts = pa.types.is_dictionary(column.type)
-        array = found[column.name].cast(pl.String).to_arrow() if texts else found[column.name].to_arrow()
-        arrays.append(array.cast(pa.string()).dictionary_encode() if texts else array.cast(column.type))
-    return pa.Table.from_arrays(arrays, schema=made.schema)
+    first, group = order[begins], np.empty(len(at), np.int64)
+    group[order] = np.cumsum(begins) - 1
+    values = made.column("value").to_numpy().copy()
+    adds = np.array([each in ("counter", "count", "rate") for each in texts[2].dictionary.to_pylist()])
+    sums = np.bincount(group, values[at])
+    values[at[first]] = np.where(adds[kind[first]], sums, sums / np.bincount(group))
+    kept = ~folded
+    kept[at[first]] = True
+    column = made.schema.get_field_index("value")
+    return made.set_column(column, made.schema.field(column), pa.array(values)).filter(pa.array(kept))

@@ -60,7 +60,7 @@ class ShippedLogsDecoder(LineDecoder):
             if isinstance(text, str) and text.strip():
                 given = _first(flat, _TIMES)
                 time = arrived if given is None else moment(given)
-                machine, _ = self.labels.apply((name, value) for name, value in flat.items() if isinstance(value, str))
+                machine = self.labels.machine_of({name: each for name, each in flat.items() if isinstance(each, str)})
                 machine = machine or _first(flat, _MACHINES) or ""
                 program, level = _first(flat, _PROGRAMS) or "", _first(flat, _LEVELS)
                 yield time, machine, str(program), severity_of(_number(level)), text.strip()

@@ -12,6 +12,7 @@ from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule, epoch_ms, kind_of, series_tags
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, number
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.samples import LONGEST
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class TelegrafDecoder(MessageDecoder):
         for measurement in measurements(message):
             name, tags, time = measurement["name"], measurement["tags"], time_of(measurement)
             machine, instance = self.labels.apply(series_tags(name, tags.items()))
+            if len(name) > LONGEST:
+                raise ValueError(f"the name of the measurement is longer than {LONGEST} characters")
             if not machine:
                 raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
             for field, raw in measurement["fields"].items():

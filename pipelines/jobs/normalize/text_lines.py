@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 import pyarrow as pa
 
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, Refusals
+from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, LINE_INVALID, Refusals
 
 
 def texts(values: pa.Array, refusals: Refusals) -> pl.DataFrame:
@@ -43,14 +45,41 @@ def lines(values: pa.Array, refusals: Refusals, whole: str = "") -> pl.DataFrame
         values: The messages.
         refusals: See `texts`.
         whole: A pattern of a line, where lines may hold line ends in quotes; it is used for messages with quotes.
+            Messages that do not consist of such lines and line ends alone are refused (``LINE_INVALID``).
     """
     frame = texts(values, refusals)
     split = pl.col("text").str.split("\n")
     if whole:
         quoted = pl.col("text").str.contains_any(['"']) & pl.col("text").str.contains_any(["\n"])
         if frame.select(quoted.any()).item():
-            split = pl.when(quoted).then(pl.col("text").str.extract_all(whole)).otherwise(split)
+            pieces = pl.when(quoted).then(pl.col("text").str.extract_all(whole))
+            torn = frame.filter(quoted & (_inside(pieces) != _line(pl.col("text"))))
+            for row, text in torn.iter_rows():
+                refusals.add(row, LINE_INVALID, f"line {_torn(text, whole)}: a text in quotes does not end")
+            frame = frame.filter(~pl.col("row").is_in(torn["row"].implode())) if torn.height else frame
+            split = pieces.otherwise(split)
     numbers = pl.int_ranges(1, pl.col("line").list.len() + 1, dtype=pl.Int32).alias("number")
     frame = frame.select("row", line=split).with_columns(numbers).explode("line", "number")
     frame = frame.with_columns(pl.col("line").str.strip_chars(" \t\r\n"))
     return frame.filter(pl.col("line").fill_null("") != "")
+
+
+def _line(text: pl.Expr) -> pl.Expr:
+    """The bytes of a text without its line ends."""
+    return text.str.len_bytes() - text.str.count_matches("\n", literal=True)
+
+
+def _inside(pieces: pl.Expr) -> pl.Expr:
+    """The bytes of all pieces of a text without their line ends."""
+    return pieces.list.eval(_line(pl.element())).list.sum()
+
+
+def _torn(text: str, whole: str) -> int:
+    """The number of the line, from 1, in which a text begins to be none of the pattern and no line end."""
+    at = 0
+    for found in re.finditer(whole, text):
+        if text[at : found.start()].strip("\n"):
+            break
+        at = found.end()
+    at += len(text[at:]) - len(text[at:].lstrip("\n"))
+    return text.count("\n", 0, at) + 1

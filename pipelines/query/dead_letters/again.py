@@ -56,13 +56,17 @@ def sendings(letter: DeadLetter, original: Message, source: Source | None, now: 
         force: True if it is not checked whether the job would refuse them again.
 
     Raises:
-        NewnormalError: ``LETTER_INDIVISIBLE`` or ``LETTER_STILL_WRONG``.
+        NewnormalError: ``LETTER_USED``, ``LETTER_INDIVISIBLE`` or ``LETTER_STILL_WRONG``.
     """
     value, key = original.value() or b"", original.key()
     given: Any = original.headers() or []
     headers = tuple((name, held or b"") for name, held in given)
     whole = [Sending(letter.topic, letter.partition, _bytes(key), value, headers)]
     which = None if letter.refused is None else positions(letter.refused)
+    if which == []:
+        what = f"{letter.code}: the letter is about something beside the {letter.records} records of the message"
+        accepted = "a letter about records that were refused"
+        raise NewnormalError("LETTER_USED", what, letter.topic, accepted, "nothing was sent: they would count twice")
     everything = which is None or len(which) == letter.records
     parts = whole if everything and not (source and source.partitions and which) else []
     if not parts and which is not None:

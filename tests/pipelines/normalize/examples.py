@@ -32,6 +32,8 @@ GOOD: dict[str, list[bytes]] = {
     ],
     "influx": [
         b"mem,host=a used=5i,free=1.5 1795220820013000000",
+        b"n,host=a,request_id=1 v=1 1795220820\nn,host=a,request_id=2 v=4 1795220820\n"
+        b"n,host=b v=3 1795220820\nn,host=b v=3 1795220820",
         b'disk,host=a,path=/a\\ b used=1i,state="up, a=\\"b\\"",ok=t 1795220820013000000\ncpu,host=b usage=2u',
     ],
     "prometheus-adapter": [
@@ -45,6 +47,7 @@ GOOD: dict[str, list[bytes]] = {
     "prometheus": [
         b"# HELP n Requests.\n# TYPE n counter\n"
         b'n{host="a",path="C:\\\\x}\\"#"} 5 1795220820013\nload{host="a"} 0.5\n',
+        b'n_total{host="a",request_id="1"} 1\nn_total{host="a",request_id="2"} 4\nup{host="b"} 1\nup{host="b"} 1',
         b'# TYPE h histogram\nh_bucket{host="a",le="+Inf"} 7\n'
         b'h_count{host="a"} 7\nh_sum{host="a"} 1.5 # {t="x"} 1\n# EOF\n',
     ],
@@ -62,7 +65,11 @@ GOOD: dict[str, list[bytes]] = {
         b'PUTVAL a/load/load interval=10 1795220820:1:2:3',
         b"PUTVAL a/memory/memory-used interval=10 N:5:U",
     ],
-    "graphite": [b"web-1.cpu.idle 97.5 1795220820\ncpu.idle;host=b 1e3 1795220820"],
+    "graphite": [
+        b"n;host=a;request_id=1 1 1795220820\nn;host=a;request_id=2 4 1795220820\nn;host=b 3 1795220820\n"
+        b"n;host=b 3 1795220820",
+        b"web-1.cpu.idle 97.5 1795220820\ncpu.idle;host=b 1e3 1795220820",
+    ],
     "syslog": [
         b"<34>1 2026-11-21T00:27:00.013Z a su 7 ID47 [x@1 k=\"v\\]\"] \xef\xbb\xbfno entry",
         b"<13>Nov 21 00:27:00 a sshd[7]: no",

@@ -12,7 +12,11 @@ from pipelines.jobs.normalize.formats import BY_NAME, FORMATS, guess
 from tests.pipelines.normalize.examples import GOOD
 from tests.pipelines.normalize.formats import decoded, decoder, expected_schema, fates, rows
 
-SILENT = {"collectd": "values of null: the agent has no value yet", "influx": "text that the settings leave out"}
+SILENT = {
+    "collectd": "values of null: the agent has no value yet",
+    "influx": "text that the settings leave out",
+    "telegraf": "no fields, or flags alone",
+}
 """Formats some of whose messages hold no value by right; all other messages are records or dead letters."""
 
 PIECES = [
@@ -29,6 +33,7 @@ PIECES = [
         b"1795220820013",
         b"99999999999999999999",
         b" x ",
+        b"[]:91",
     ),
 ]
 
@@ -120,6 +125,61 @@ def test_a_message_divided_into_its_records_gives_these_records(name: str) -> No
         for at, row in enumerate(whole):
             part = decoder(name).only(good, [at])
             assert part is None or rows(decoded(decoder(name), part)) == [row]
+
+
+FOLDED = {
+    "influx": (b"n,host=a,request_id=%d v=%d 1795220820", b"m,host=a v=%d 1795220820"),
+    "prometheus": (b'n{host="a",request_id="%d"} %d 1795220820000', b'm{host="a"} %d 1795220820000'),
+    "graphite": (b"n;host=a;request_id=%d %d 1795220820", b"m;host=a %d 1795220820"),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_only_samples_of_folded_series_become_one_whatever_else_is_sent_with_them(name: str) -> None:
+    folded, plain = FOLDED[name]
+    twice = b"\n".join([plain % 7, plain % 8])
+    together = b"\n".join([plain % 5, folded % (1, 2), plain % 6, folded % (2, 4)])
+    found = decoded(decoder(name), twice, folded % (3, 9), together, twice)
+    assert [(row["__row"], row["value"]) for row in rows(found)] == [
+        *((0, 7.0), (0, 8.0), (1, 9.0)),
+        *((2, 5.0), (2, 3.0), (2, 6.0)),
+        *((3, 7.0), (3, 8.0)),
+    ]
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_a_message_whose_samples_were_combined_is_not_divided(name: str) -> None:
+    folded, plain = FOLDED[name]
+    combined = b"\n".join([folded % (1, 2), folded % (2, 4), plain % 5])
+    assert decoder(name).only(combined, [1]) is None
+    apart = b"\n".join([folded % (1, 2), plain % 5])
+    part = decoder(name).only(apart, [1])
+    assert part is not None
+    assert [row["value"] for row in rows(decoded(decoder(name), part))] == [5.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (b"# a comment\n\n \t\r\n# another\ncpu,host=a v=1", "influx"),
+        (b"#\n\nweb-1.cpu.idle 97.5 1795220820", "graphite"),
+        (b"# x\n\nPUTVAL a/load/load interval=10 1795220820:1:2:3", "putval"),
+        (b"\n# x\n\nup 1", "prometheus"),
+        (b"# only\n\n# comments", None),
+        (b'{"ts":1795220820.5,"host":"a","msg":"x"}', "shipped-logs"),
+        (b'{"ts":"2026-11-21T00:28:54Z","host":"a","msg":"x","program":"su"}', "rsyslog"),
+        (b'{"ts":"2026-11-21T00:28:54Z","host":"a","msg":"x","severity":4}', "rsyslog"),
+    ],
+)
+def test_a_message_is_recognised_by_what_stands_in_it(value: bytes, name: str | None) -> None:
+    form = guess(value)
+    assert (form.name if form else None) == name
+
+
+def test_a_log_line_with_a_numeric_time_is_a_record() -> None:
+    found = decoded(AnyFormatDecoder(Log), b'{"ts":1795220820.5,"host":"a","msg":"x"}')
+    assert [(row["time"], row["entity"], row["message"]) for row in rows(found)] == [(1_795_220_820_500, "a", "x")]
+    assert found.refused == []
 
 
 def test_a_log_format_in_a_topic_of_metrics_is_told_where_it_belongs() -> None:

@@ -102,6 +102,42 @@ def test_a_line_end_within_quotes_does_not_end_the_line() -> None:
     assert [code for _, code, _ in found.refused] == ["TEXT_FIELD"]
 
 
+def test_a_quote_in_a_comment_does_not_hide_the_lines_after_it() -> None:
+    text = b'cpu,host=a v=0\n# it"s\ncpu,host=a v=1\n  # "\nlog,host=a w=2,m="x"\n# "one" "'
+    found = decoded(decoder("influx"), text)
+    assert [(row["metric"], row["value"]) for row in rows(found)] == [("cpu.v", 0.0), ("cpu.v", 1.0), ("log.w", 2.0)]
+    assert [code for _, code, _ in found.refused] == ["TEXT_FIELD"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (b'cpu,host=a v=1"\ncpu,host=a v=2', 1),
+        (b'cpu,host=a v=1\n\ncpu,host=a v=2"\n', 3),
+        (b'm,host=a x="one\ntwo",y=1\nm,host=a x="open\nm,host=a y=2', 3),
+    ],
+)
+def test_a_quote_that_does_not_end_refuses_the_message_and_names_its_line(text: bytes, number: int) -> None:
+    good = b'm,host=a x="one\ntwo",y=1'
+    found = decoded(decoder("influx"), good, text, good)
+    assert [row["__row"] for row in rows(found)] == [0, 2]
+    ((code, why),) = [(code, why) for row, code, why in found.refused if row == 1]
+    assert code == "LINE_INVALID"
+    assert why.startswith(f"line {number}: ")
+
+
+@pytest.mark.parametrize(
+    ("form", "value"),
+    [
+        *(("influx", b"cpu,host=a v=1 %d" % stamp) for stamp in (9_999_999_999_999_999_999, -(2**63) - 1)),
+        *(("prometheus", b'v{host="a"} 1 ' + b"9" * digits + end) for digits, end in ((20, b""), (17, b"\n# EOF"))),
+        ("influx-logs", b'm,host=a log="x" 9999999999999999999'),
+    ],
+)
+def test_a_time_that_is_no_number_of_64_bits_is_not_taken_for_the_arrival(form: str, value: bytes) -> None:
+    assert refusals(form, value) == [(0, "LINE_INVALID")]
+
+
 def test_the_machine_is_the_first_label_of_the_rule_and_descriptive_labels_are_left_out() -> None:
     assert refusals("influx", b"m,rack=r x=1") == [(0, "MACHINE_UNKNOWN")]
     rule = LabelRule(("server", "host"), frozenset({"dc"}), frozenset({"session"}))

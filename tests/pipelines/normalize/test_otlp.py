@@ -79,6 +79,42 @@ def test_attributes_of_the_resource_that_only_describe_the_machine_are_no_part_o
     assert refusals("otlp", binary) == [(0, "MACHINE_UNKNOWN")]
 
 
+def of_resources(found: dict[str, Any], *resources: dict[str, str]) -> list[tuple[str, float]]:
+    """(metric, value) of each sample of a request with a metric for each of some resources of the machine a."""
+    request = metrics(found, resource=attributes(host__name="a", **resources[0]))
+    for each in resources[1:]:
+        request.resource_metrics.extend(metrics(found, resource=attributes(host__name="a", **each)).resource_metrics)
+    return [(metric, value) for _, _, metric, value, _ in samples("otlp", request.SerializeToString())]
+
+
+def test_two_resources_of_one_machine_are_two_series_whatever_attribute_tells_them_apart() -> None:
+    assert of_resources(gauge(), {"my__shard": "1"}, {"my__shard": "2"}) == [
+        ("load{my.shard=1}", 0.5),
+        ("load{my.shard=2}", 0.5),
+    ]
+    shops = [{"service__name": "shop", "service__instance__id": f"shop-{n}", "service__version": "7"} for n in (1, 2)]
+    assert of_resources(gauge(), *shops) == [
+        ("load{service.instance.id=shop-1,service.name=shop}", 0.5),
+        ("load{service.instance.id=shop-2,service.name=shop}", 0.5),
+    ]
+    deployments = [{"k8s__deployment__name": name, "k8s__deployment__uid": name} for name in ("x", "y")]
+    assert [metric for metric, _ in of_resources(gauge(), *deployments)] == [
+        "load{k8s.deployment.name=x}",
+        "load{k8s.deployment.name=y}",
+    ]
+
+
+def test_processes_that_differ_in_their_number_only_are_one_series_with_the_sum_of_their_counters() -> None:
+    workers = [{"process__pid": n, "process__executable__name": "nginx", "process__owner": "w"} for n in ("1", "2")]
+    other = {"process__pid": "3", "process__executable__name": "sshd"}
+    inside = "{{process.executable.name={},process.pid=*{}}}"
+    assert of_resources(total(True, CUMULATIVE), *workers, other) == [
+        ("requests" + inside.format("nginx", ",route=/a"), 14.0),
+        ("requests" + inside.format("sshd", ",route=/a"), 7.0),
+    ]
+    assert of_resources(gauge(), *workers) == [("load" + inside.format("nginx", ""), 0.5)]
+
+
 def test_a_point_without_a_time_has_that_of_its_arrival_and_one_without_a_value_is_no_sample() -> None:
     points = [{"asDouble": 1.0}, {"timeUnixNano": NS, "asDouble": 2.0, "flags": 1}, {"timeUnixNano": NS}]
     binary, _ = both(metrics({"name": "load", "gauge": {"dataPoints": points}}))

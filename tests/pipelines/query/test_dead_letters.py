@@ -6,6 +6,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,16 @@ from engine.kafka.admin import delete_topics, ensure_topics
 from engine.kafka.content import content
 from engine.runtime import reading
 from engine.spec.decoder import Decoder, Messages
+from engine.spec.errors import NewnormalError
 from engine.spec.source import Source
 from pipelines.contracts import topics
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.normalize.collectd import CollectdDecoder
+from pipelines.jobs.normalize.influx import InfluxDecoder
+from pipelines.jobs.normalize.measurement import TextRule
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
+from pipelines.query.dead_letters.again import sendings
 from pipelines.query.dead_letters.letters import Letter, Wanted, homes, letters
 from pipelines.query.dead_letters.readers import Readers
 from pipelines.query.dead_letters.retry import Retried, Retry
@@ -101,6 +106,32 @@ def test_a_part_of_a_columnar_message_promises_no_watermark() -> None:
 def test_a_message_that_cannot_be_read_is_refused_as_a_whole() -> None:
     _, (letter,) = read(TelegrafDecoder(), b"{")
     assert (letter.records, letter.refused) == (None, None)
+
+
+BESIDE = {
+    "telegraf": (TelegrafDecoder(), telegraf(used=5.0, state="up")),
+    "influx": (InfluxDecoder(), b'mem,host=a used=5,state="up"'),
+}
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("form", BESIDE)
+def test_numbers_that_were_used_beside_a_refused_text_are_not_sent_again(form: str, force: bool) -> None:
+    decoder, value = BESIDE[form]
+    used, (letter,) = read(decoder, value)
+    assert used == [5.0]
+    assert (letter.code, letter.records, letter.refused) == ("TEXT_FIELD", 1, "")
+    letter = DeadLetter.from_json(letter.to_json())
+    left_out = InfluxDecoder(text=TextRule(("mem.state",)))  # the setting that lets the job take the message now
+    message = SimpleNamespace(value=lambda: value, key=lambda: None, headers=lambda: None)
+    with pytest.raises(NewnormalError) as error:
+        sendings(letter, message, Source({"t": left_out}, Telemetry), NOW, force=force)  # type: ignore[arg-type]
+    assert error.value.code == "LETTER_USED"
+
+
+def test_a_message_with_nothing_but_text_is_refused_as_a_whole() -> None:
+    used, (letter,) = read(TelegrafDecoder(), telegraf(state="up"))
+    assert (used, letter.code, letter.records, letter.refused) == ([], "TEXT_FIELD", None, None)
 
 
 @pytest.fixture

@@ -1,0 +1,105 @@
+"""Long texts in messages do not stay in memory, and are not multiplied before they are refused."""
+
+from __future__ import annotations
+
+import gc
+import json
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from tests.pipelines.normalize.examples_times import NS, T0
+from tests.pipelines.normalize.formats import decoded, decoder
+from tests.pipelines.normalize.otlp_requests import attributes, both, gauge, logs, metrics, record
+
+LONG = 20_000
+
+LONG_TEXT: dict[str, Callable[[str], bytes]] = {
+    "shipped-logs": lambda text: json.dumps({"date": T0 / 1000, "host": "a", "log": text}).encode(),
+    "otlp-logs": lambda text: both(logs(record("no", attributes=attributes(exception=text))))[0],
+    "influx-logs": lambda text: f'm,host=a,request={text} message="no"'.encode(),
+    "influx": lambda text: f"m,host=a,dc={text} v=1".encode(),
+    "prometheus": lambda text: f'm{{host="a",dc="{text}"}} 1'.encode(),
+    "prometheus-adapter": lambda text: json.dumps(
+        {"timestamp": "2026-11-21T00:27:00Z", "value": "1", "name": "m", "labels": {"host": "a", "dc": text}}
+    ).encode(),
+    "graphite": lambda text: f"m;host=a;dc={text} 1 -1".encode(),
+    "otlp": lambda text: both(metrics(gauge(), resource=attributes(host__name="a", dc=text)))[0],
+    "telegraf": lambda text: json.dumps(
+        {"name": "m", "fields": {"v": 1}, "tags": {"host": "a", "dc": text}, "timestamp": T0}
+    ).encode(),
+}
+"""Makes a message with a text in it that does not become a part of a name."""
+
+
+@pytest.mark.parametrize("name", LONG_TEXT)
+def test_long_texts_do_not_stay_in_memory(name: str) -> None:
+    by = decoder(name)
+    decoded(by, LONG_TEXT[name]("x" * LONG))
+    tracemalloc.start()
+    try:
+        for number in range(40):
+            decoded(by, LONG_TEXT[name](f"{number:05}" * (LONG // 5)))
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 8 * LONG
+
+
+def many_points(name: str, points: int, **resource: str) -> bytes:
+    each = {"timeUnixNano": NS, "asDouble": 0.5}
+    given = [each | {"attributes": attributes(n=str(number))} for number in range(points)]
+    request = metrics({"name": name, "gauge": {"dataPoints": given}}, resource=attributes(host__name="a", **resource))
+    return request.SerializeToString()
+
+
+def many_buckets(attribute: str, buckets: int) -> bytes:
+    point = {
+        "timeUnixNano": NS,
+        "count": 6,
+        "bucketCounts": [0] * (buckets + 1),
+        "explicitBounds": list(range(buckets)),
+    }
+    point |= {"attributes": attributes(n=attribute)}
+    found = {"name": "took", "histogram": {"dataPoints": [point], "aggregationTemporality": 2}}
+    return metrics(found).SerializeToString()
+
+
+MEGABYTE = 1_000_000
+FIELDS = ",".join(f"f{number}=1" for number in range(300))
+TAGS = ",".join(f"t{number}=x" for number in range(2_000))
+MULTIPLIED: dict[str, tuple[str, bytes]] = {
+    "a measurement": ("influx", f"{'m' * MEGABYTE},host=a {FIELDS}".encode()),
+    "a tag": ("influx", f"m,host=a,t={'x' * MEGABYTE} {FIELDS}".encode()),
+    "many tags": ("influx", f"m,host=a,{TAGS} {','.join(f'f{n}=1' for n in range(20_000))}".encode()),
+    "text": ("influx", f"{'m' * MEGABYTE},host=a {FIELDS.replace('=1', '=ab').replace('ab', chr(34) * 2)}".encode()),
+    "a metric": ("otlp", many_points("m" * MEGABYTE, 300)),
+    "an attribute": ("otlp", many_points("m", 300, shard="x" * MEGABYTE)),
+    "attributes": ("otlp", many_points("m", 5_000, shard="x" * 10_000)),
+    "buckets": ("otlp", many_buckets("x" * MEGABYTE, 300)),
+    "a plugin": ("putval", f"PUTVAL a/{'p' * MEGABYTE}/t interval=10 1795220820{':1' * 300}".encode()),
+    "Telegraf's text": (
+        "telegraf",
+        json.dumps(
+            {"name": "m" * MEGABYTE, "fields": dict.fromkeys(map(str, range(300)), "x"), "tags": {"host": "a"}}
+            | {"timestamp": T0}
+        ).encode(),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MULTIPLIED)
+def test_a_long_name_of_many_samples_is_refused_before_it_is_repeated_for_each(what: str) -> None:
+    name, value = MULTIPLIED[what]
+    by = decoder(name)
+    tracemalloc.start()
+    try:
+        found = decoded(by, value)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.records.num_rows == 0
+    assert [code for _, code, _ in found.refused][:1] in (["LINE_INVALID"], ["FIELD_INVALID"])
+    assert most < 60 * MEGABYTE
