@@ -90,6 +90,17 @@ def latency(
 
 
 @app.command()
+def soak(
+    series: Annotated[int, typer.Option(help="Series of the site.")] = 100_000,
+    minutes: Annotated[float, typer.Option(help="Length of the measured part; 5 minutes more come before.")] = 30.0,
+    log: Annotated[Path | None, typer.Option(callback=folder_to_write, help="Folder for rates and memory.")] = None,
+    out: Report = None,
+) -> None:
+    """Measure whether all jobs hold their rate on a large site that stores context only, and with how much memory."""
+    _run("soak", out, series, minutes, log)
+
+
+@app.command()
 def view(
     series: Annotated[int, typer.Option(help="Series in the view.")] = 1_000_000,
     rate: Annotated[int, typer.Option(help="States a second that are updated meanwhile.")] = 20_000,

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,18 @@ LEARNED = 3
 
 
 class Feed:
-    """Sends windows of all series to `telemetry`, each when the detector has judged the one before the last."""
+    """Sends windows of all series to `telemetry`, each when the detector has judged all but a few of those before.
 
-    def __init__(self, settings: Settings, series: int) -> None:
-        self.settings, self.series, self.stopped = settings, series, threading.Event()
+    Args:
+        settings: The pipeline's.
+        series: Their number, ten of each machine.
+        judged: Tells how many verdicts there are.
+        ahead: Most windows that are sent and not judged when the next is sent.
+    """
+
+    def __init__(self, settings: Settings, series: int, judged: Callable[[], int], ahead: int = 2) -> None:
+        self.settings, self.series, self.judged, self.ahead = settings, series, judged, ahead
+        self.stopped = threading.Event()
         self.producer = Producer({"bootstrap.servers": settings.kafka.bootstrap, "message.max.bytes": 15_000_000})
         self.start = (int(time.time() * 1000) // SIZE - 60) * SIZE
         self.entity = pa.array([f"host-{k // 10}" for k in range(series)])
@@ -54,9 +62,14 @@ class Feed:
     def run(self) -> None:
         """Feeds until it is stopped."""
         while not self.stopped.is_set():
-            if judged(self.settings) >= (self.sent - 2) * self.series:
+            if self.judged() >= (self.sent - self.ahead) * self.series:
                 self._window()
-            self.stopped.wait(0.2)
+            else:
+                self.stopped.wait(0.2)
+
+    def values(self) -> np.ndarray:
+        """The values of one sample of each series, shape (series,)."""
+        return self.rng.normal(50, 3, self.series)
 
     def _window(self) -> None:
         schema = Telemetry.arrow_schema()
@@ -64,7 +77,7 @@ class Feed:
             at = self.start + self.sent * SIZE + sample * SIZE // SAMPLES
             columns = {
                 "time": pa.array(np.full(self.series, at)), "entity": self.entity, "metric": self.metric,
-                "value": pa.array(self.rng.normal(50, 3, self.series)), "kind": pa.array(["gauge"] * self.series),
+                "value": pa.array(self.values()), "kind": pa.array(["gauge"] * self.series),
             }  # fmt: skip
             table = pa.table({name: columns[name].cast(schema.field(name).type) for name in schema.names}, schema)
             for partition in range(self.partitions):
@@ -120,7 +133,7 @@ def run(series: int) -> dict[str, Any]:
             settings = load(state_dir=given["STATE_DIR"], **{"kafka.bootstrap": given["KAFKA__BOOTSTRAP"]})
             wanted = {settings.topic(name): config for name, config in topics.configs().items()}
             ensure_topics(settings.kafka.bootstrap or "", wanted, settings.kafka.partitions)
-            feed, log = Feed(settings, series), Path(folder) / "driver.log"
+            feed, log = Feed(settings, series, lambda: judged(settings)), Path(folder) / "driver.log"
             thread = threading.Thread(target=feed.run, daemon=True)
             thread.start()
             try:
