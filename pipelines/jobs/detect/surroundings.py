@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 
 from engine.spec.duration import END_OF_TIME, NEVER
-from engine.state.part_log import PartLog
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
@@ -29,11 +28,11 @@ from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.correction_journal import IDENTITY
 from pipelines.jobs.detect.intervals import NO_INTERVALS, SERIES, inside, union
+from pipelines.jobs.detect.kept_verdicts import KeptVerdicts
 from pipelines.jobs.detect.rules import stored
 from pipelines.jobs.detect.worst import reported
 
-_MOST_PARTS = 64
-_LOG, _BEGUN = "ordinary", "ordinary.begun"
+_BEGUN = "ordinary.begun"
 _WANTED, _WRITTEN, _COLUMNS = "context/wanted", "context/written", "context/columns"
 
 
@@ -48,6 +47,7 @@ class Around:
             incident can be recognised, milliseconds.
         always: Globs of series, as ``machine/metric``, of which all verdicts are written.
         most: The number of series of which a micro-batch writes earlier verdicts; further ones follow in the next.
+        many: From so many series in a micro-batch on, a shard keeps verdicts by machine; see `KeptVerdicts`.
         drivers: The number of metrics that an incident of a machine as a whole takes along: those with the largest
             shares in each of its verdicts.
     """
@@ -57,6 +57,7 @@ class Around:
     reach: int
     always: tuple[str, ...] = ()
     most: int = 1_000
+    many: int = 10_000
     drivers: int = 5
 
     def named(self, verdicts: pl.DataFrame) -> Flags:
@@ -97,8 +98,7 @@ class Surroundings:
 
     State:
 
-    - log ``ordinary``: verdicts that were not written; of several for a window the last applies. The mark of a part is
-      the newest window end in it;
+    - that of `KeptVerdicts`: verdicts that were not written; of several for a window the last applies;
     - segments ``context/wanted`` and ``context/written``: the intervals in which verdicts are to be written, and those
       in which they were. The two differ where earlier verdicts of more than `Around.most` series are to be written;
     - segment ``context/columns``: a table without rows that has the columns of verdicts;
@@ -112,15 +112,14 @@ class Surroundings:
 
     def __init__(self, around: Around, state: ShardState, before: int) -> None:
         self.around, self.state, self.before = around, state, before
-        self.log = PartLog(state, _LOG)
+        self.kept = KeptVerdicts(state, around.many)
         self.begun = int(state.notes.setdefault(_BEGUN, before))
 
     @staticmethod
     def drop(state: ShardState) -> None:
         """Removes from a state what was kept, because another setting of ``detector.emit`` is in force."""
         if _BEGUN in state.notes:
-            log = PartLog(state, _LOG)
-            log.forget(log.parts)
+            KeptVerdicts(state).drop()
             del state.notes[_BEGUN]
             for name in (_WANTED, _WRITTEN, _COLUMNS):
                 if state.get(name):
@@ -130,7 +129,7 @@ class Surroundings:
     def rescale(states: Rescaling) -> None:
         """Divides verdicts and intervals by machine."""
         if any(_BEGUN in source.notes for source in states.before):
-            states.log(_LOG)
+            KeptVerdicts.rescale(states)
             states.segments(_WANTED, _WRITTEN)
             states.copies(_COLUMNS)
             states.note(_BEGUN, max)
@@ -185,15 +184,8 @@ class Surroundings:
         return verdicts.filter(pl.Series(write)), verdicts.filter(pl.Series(keep))
 
     def _keep(self, verdicts: pl.DataFrame) -> None:
-        if not verdicts.height:
-            return
         known = [column.name for column in verdicts if column.null_count() < verdicts.height]
-        mark = int(verdicts["window_end"].to_numpy().max())
-        self.log.append({"verdicts": verdicts.select(known)}, mark, verdicts.height)
-        while len(self.log.parts) > _MOST_PARTS:
-            both = self.log.fewest_neighbours()
-            merged = stacked(*(self.log.read(part)["verdicts"] for part in both))
-            self.log.replace(both, {"verdicts": merged}, max(part.mark for part in both), merged.height)
+        self.kept.add(verdicts.select(known) if verdicts.height else verdicts)
 
     def _served(self, wanted: pl.DataFrame, written: pl.DataFrame, now: int) -> pl.DataFrame:
         """The intervals of the series whose earlier verdicts are written now."""
@@ -206,11 +198,9 @@ class Surroundings:
         """The verdicts that were kept and are written now."""
         first = self._first_missing(served, written) if served.height else END_OF_TIME
         found = []
-        for part in self.log.parts:
-            if part.mark > first:
-                verdicts = self.log.read(part)["verdicts"]
-                verdicts = verdicts.filter(pl.Series(inside(verdicts, served)))
-                found.append(verdicts.filter(pl.Series(~inside(verdicts, written))))
+        for verdicts in self.kept.since(first, served):
+            wanted = verdicts.filter(pl.Series(inside(verdicts, served)))
+            found.append(wanted.filter(pl.Series(~inside(wanted, written))))
         whole = stacked(*found)
         if not whole.height:
             return whole
@@ -245,7 +235,7 @@ class Surroundings:
         if unserved.height:
             oldest = min(oldest, int(unserved["low"].to_numpy().min()))
             keeps |= pl.struct(SERIES).is_in(unserved.select(pl.struct(SERIES)).to_series().implode())
-        self.log.forget([part for part in self.log.parts if part.mark <= oldest])
+        self.kept.forget(oldest)
         return wanted.filter(keeps), written.filter(keeps)
 
 

@@ -35,6 +35,8 @@ STEPS = 60
 ROOMY = Around(BEFORE, AFTER, REACH)
 SCARCE = Around(BEFORE, AFTER, REACH, most=1)
 """A micro-batch writes earlier verdicts of a single series."""
+DIVIDED = Around(BEFORE, AFTER, REACH, many=2)
+"""What is kept is divided by machine as soon as a micro-batch has two series."""
 
 
 @dataclass
@@ -116,7 +118,7 @@ def windows(seed: int) -> list[Event]:
 @given(
     seed=st.integers(0, 30),
     cuts=st.lists(st.integers(0, 4 * STEPS), max_size=20),
-    around=st.sampled_from([ROOMY, SCARCE]),
+    around=st.sampled_from([ROOMY, SCARCE, DIVIDED]),
 )
 def test_the_windows_around_incidents_are_written_whatever_the_micro_batches(
     seed: int, cuts: list[int], around: Around
@@ -134,7 +136,7 @@ def test_the_windows_around_incidents_are_written_whatever_the_micro_batches(
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
-@given(arrivals=arrivals(), around=st.sampled_from([ROOMY, SCARCE]))
+@given(arrivals=arrivals(), around=st.sampled_from([ROOMY, SCARCE, DIVIDED]))
 def test_after_late_windows_rules_and_labels_what_belongs_there_is_written_as_it_finally_is(
     arrivals: tuple[list[Event], list[list[Event]]], around: Around
 ) -> None:
@@ -207,8 +209,9 @@ def test_a_series_that_a_rule_names_is_written_while_the_rule_is_in_force(delay:
     assert_frame_equal(found, every.join(found, on=IDENTITY, how="semi", maintain_order="left"), check_exact=True)
 
 
-def test_another_value_of_the_setting_removes_what_was_kept() -> None:
-    job, plain = Job(ROOMY), Job(None)
+@pytest.mark.parametrize("around", [ROOMY, DIVIDED], ids=["whole", "divided"])
+def test_another_value_of_the_setting_removes_what_was_kept(around: Around) -> None:
+    job, plain = Job(around), Job(None)
     for each in (job, plain):
         each.take(windows(1)[:100], 24 * STEP)
     job.around = None
@@ -217,10 +220,41 @@ def test_another_value_of_the_setting_removes_what_was_kept() -> None:
     assert job.segments.values.keys() == plain.segments.values.keys()
 
 
-def test_what_is_kept_is_bounded() -> None:
-    job, sizes = Job(ROOMY), []
+@pytest.mark.parametrize(("around", "logs"), [(ROOMY, 1), (DIVIDED, 2)], ids=["whole", "divided"])
+def test_what_is_kept_is_bounded(around: Around, logs: int) -> None:
+    job, sizes = Job(around), []
     for n in range(40):
-        job.take([window("a", "cpu", n, 50.0 + n % 7)], (n + 1) * STEP)
-        sizes.append(sum(name.startswith("ordinary/") for name in job.segments.values))
-    assert max(sizes) <= REACH // STEP + 1
+        job.take([window(machine, "cpu", n, 50.0 + n % 7) for machine in "ab"], (n + 1) * STEP)
+        kept = [name for name in job.segments.values if name.startswith("ordinary")]
+        sizes.append(len(kept))
+    assert len({name.split("/")[0] for name in kept}) == logs
+    assert max(sizes) <= logs * (REACH // STEP + 1)
     assert len(sizes) > 3 * REACH // STEP
+
+
+def test_on_a_large_site_an_incident_reads_what_is_kept_of_its_machine_and_not_of_the_others() -> None:
+    job = Job(Around(BEFORE, AFTER, REACH, many=200))
+    job.segments = read = Reads()
+    for n in range(30):
+        if n == 10:  # a small micro-batch: what was kept before there were many series must be found all the same
+            job.take([window("m0", "cpu", n, 50.0 + n * 3 % 7)], n * STEP + 1)
+        values = [150.0 if n == 29 and k == 0 else 50.0 + n * (k + 3) % 7 for k in range(1 if n < 5 else 200)]
+        read.names.clear()
+        job.take([window(f"m{k}", "cpu", n, v) for k, v in enumerate(values) if n != 10 or k], (n + 1) * STEP)
+    written = pl.concat(job.written).filter(entity="m0")
+    assert set(written["window_end"].to_numpy() // STEP) >= {24, 25, 26, 27, 28, 29, 30}
+    kept = [name for name in read.values if name.startswith("ordinary")]
+    mine = [name for name in read.names if name.startswith("ordinary")]
+    assert 6 <= len(mine) <= REACH // STEP + 2 < len(kept) / 20
+
+
+class Reads(DictSegments):
+    """Segments that note which of them were read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def get(self, name: str) -> bytes | None:
+        self.names.append(name)
+        return super().get(name)
