@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from engine.spec.errors import NewnormalError
 from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts.settings import Settings, load
 
@@ -35,7 +36,12 @@ def chaos(
             "and the open files of the pipeline meanwhile.",
         ),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch directory: logs, topics, state.")] = False,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help="Keep the scratch directory: logs, topics, state. It is always kept after an error."
+        ),
+    ] = False,
 ) -> None:
     """Kill, stop and starve a pipeline under load, and count what is lost, doubled or different.
 
@@ -75,6 +81,9 @@ def _scratch(keep: bool) -> Iterator[Path]:
     state = Path(tempfile.mkdtemp(prefix="newnormal-chaos-"))
     try:
         yield state
+    except NewnormalError:
+        keep = True  # the error names a log in there
+        raise
     finally:
         if not keep:
             shutil.rmtree(state, ignore_errors=True)
