@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from dashboards.quantities import size
 from deploy.embedded.services import running
@@ -129,19 +130,19 @@ def _jobs(names: Sequence[str]) -> str:
 
 def _table(views: list[VersionView]) -> Table:
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("version", "shown", "from", "jobs", "settings", "event times", "lag", "documents", "size", "runs"):
-        table.add_column(column, overflow="fold", no_wrap=column == "version")
+    for column in ("version", "shown", "from", "jobs, settings, times", "lag", "documents", "size", "runs"):
+        table.add_column(column, overflow="fold", no_wrap=column not in ("jobs, settings, times", "runs"))
     for each in views:
         version = each.version
         bounds = [iso(at)[:16].replace("T", " ") if at is not None else "" for at in (version.start, version.end)]
+        settings = [f"{name} = {value}" for name, value in version.settings.items()]
+        times = [" to ".join(bounds).strip()] if any(bounds) else []
         shown = "?" if each.shown is None else "yes" if each.shown else ""
         table.add_row(
             cell(version.name, "bold"),
             cell(shown, "green"),
             cell(version.base or ""),
-            cell(_jobs(version.jobs)),
-            cell(", ".join(f"{name} = {value}" for name, value in version.settings.items())),
-            cell(" to ".join(bounds) if any(bounds) else "all"),
+            Text("\n").join(cell(part) for part in (_jobs(version.jobs), *settings, *times)),
             cell("–" if version.ended else f"{each.lag:,}"),
             cell("?" if each.documents is None else f"{each.documents:,}"),
             cell(size((each.index_bytes or 0) + sum(job.state_bytes for job in each.jobs))),
