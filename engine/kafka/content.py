@@ -8,6 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from engine.address import kafka_options
 from engine.spec.errors import NewnormalError
 
 _SILENCE_SECONDS = 30.0
@@ -35,7 +36,7 @@ def content(bootstrap: str, topic: str) -> Iterator[Message]:
     Raises:
         NewnormalError: ``TOPIC_UNKNOWN``, or ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
     """
-    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.content", "log_level": 0}
+    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.content", "log_level": 0}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
     reader = Consumer(options)
     try:

@@ -13,6 +13,10 @@ from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import setting_errors, topics
 from pipelines.contracts.setting_types import is_loopback
+from pipelines.contracts.settings.logins.elasticsearch import contradictions as elasticsearch_contradictions
+from pipelines.contracts.settings.logins.elasticsearch import elasticsearch_address
+from pipelines.contracts.settings.logins.kafka import contradictions as kafka_contradictions
+from pipelines.contracts.settings.logins.kafka import kafka_address
 from pipelines.contracts.settings.tree import Settings
 
 _MOST_SLICES = 1_000
@@ -27,6 +31,7 @@ def load(**overrides: Any) -> Settings:
 
     Raises:
         NewnormalError: ``SETTING_INVALID``; the message names each wrong setting, its value and what is accepted.
+            ``LOGIN_FILE`` if a file with a secret or a certificate cannot be used.
     """
     tree: dict[str, Any] = {}
     for dotted, value in overrides.items():
@@ -48,7 +53,21 @@ def load(**overrides: Any) -> Settings:
     wrong |= _contradictions(settings, overrides)
     if wrong:
         raise setting_errors.refusal(wrong)
-    return settings
+    return _with_logins(settings)
+
+
+def _with_logins(settings: Settings) -> Settings:
+    """The settings, in which the addresses that were given know how clients log in.
+
+    Raises:
+        NewnormalError: ``LOGIN_FILE`` if a file that the settings name cannot be used.
+    """
+    kafka, elastic = settings.kafka, settings.elasticsearch
+    if kafka.bootstrap:
+        kafka = kafka.model_copy(update={"bootstrap": kafka_address(kafka)})
+    if elastic.url:
+        elastic = elastic.model_copy(update={"url": elasticsearch_address(elastic)})
+    return settings.model_copy(update={"kafka": kafka, "elasticsearch": elastic})
 
 
 def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors.Wrong:
@@ -73,6 +92,7 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
         wrong[where] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
     if console.token.get_secret_value() and console.token_file:
         wrong["console.token_file"] = ("console.token and console.token_file are given", "one of them")
+    wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place

@@ -1,0 +1,118 @@
+"""A client for questions to Kafka that remembers why it is not let in: librdkafka's calls end with "timed out" only."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from engine.address import kafka_options
+from engine.kafka.certificates import certificate_problem
+from engine.spec.errors import NewnormalError
+
+_SLICE_SECONDS = 1.0
+_FORBIDDEN = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    }
+)
+
+
+class AskingClient(AdminClient):
+    """An admin client that logs nothing, and keeps the latest error of its connections.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+    """
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._latest: dict[int, str] = {}
+        options: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "error_cb": self._heard}
+        super().__init__(options)  # type: ignore[no-untyped-call]
+
+    def _heard(self, error: KafkaError) -> None:
+        self._latest[error.code()] = error.str()
+
+    def latest(self) -> str:
+        """The latest error of a connection, in librdkafka's words; empty if there was none."""
+        self.poll(0)
+        return next(reversed(self._latest.values()), "")
+
+    def refusal(self, now: str = "nothing was started") -> NewnormalError | None:
+        """Why the broker does not let this client in: ``KAFKA_LOGIN_REFUSED`` or ``KAFKA_TLS_FAILED``.
+
+        Args:
+            now: What happens now, for the message.
+
+        Returns:
+            ``None`` if it has let it in, or has not answered at all.
+        """
+        self.poll(0)
+        options, where = kafka_options(self.bootstrap), "kafka.bootstrap"
+        if (said := self._latest.get(KafkaError._AUTHENTICATION)) is not None:
+            what = f"{self.bootstrap} refuses the login: {_reason(said)}"
+            accepted = "a user, a password and a mechanism that the broker knows (kafka.sasl_*)"
+            return NewnormalError("KAFKA_LOGIN_REFUSED", what, where, accepted, now)
+        if (said := self._latest.get(KafkaError._SSL)) is not None:
+            what = certificate_problem(self.bootstrap, options) or f"no TLS with {self.bootstrap}: {_reason(said)}"
+            accepted = "a valid certificate of an authority in kafka.ssl_ca_file, for the host in kafka.bootstrap; if "
+            accepted += "the broker wants to know its clients, kafka.ssl_certificate_file"
+            return NewnormalError("KAFKA_TLS_FAILED", what, where, accepted, now)
+        return None
+
+
+def problem(bootstrap: str, timeout: float, now: str = "nothing was started") -> NewnormalError | None:
+    """Why a Kafka cluster cannot be used; ``None`` if it answers.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        timeout: Longest time for an answer, seconds; a refused login is told earlier.
+        now: What happens now, for the message.
+
+    Returns:
+        ``KAFKA_LOGIN_REFUSED``, ``KAFKA_TLS_FAILED`` or ``KAFKA_UNREACHABLE``.
+    """
+    client, deadline = AskingClient(bootstrap), time.monotonic() + timeout
+    while True:
+        try:
+            if client.list_topics(timeout=max(0.1, min(_SLICE_SECONDS, deadline - time.monotonic()))).brokers:
+                return None
+        except KafkaException:
+            pass
+        if refused := client.refusal(now):
+            return refused
+        if time.monotonic() >= deadline:
+            said = client.latest()
+            what = f"no Kafka broker answers at {str(bootstrap)!r} within {timeout:.0f} s"
+            accepted = "host:port of a running broker; empty to use the embedded one"
+            return NewnormalError(
+                "KAFKA_UNREACHABLE", f"{what}: {_reason(said)}" if said else what, "kafka.bootstrap", accepted, now
+            )
+
+
+def forbidden(error: KafkaError, what: str, where: str, now: str) -> NewnormalError | None:
+    """``KAFKA_NOT_ALLOWED`` for an error that says so; ``None`` for any other error.
+
+    Args:
+        error: The error.
+        what: What was tried, and needs an ACL, e.g. ``to create the topic x``.
+        where: The topic or group, or the address of Kafka.
+        now: What happens now.
+    """
+    if error.code() not in _FORBIDDEN:
+        return None
+    accepted = "an ACL that allows it; `newnormal acls` lists those that are needed"
+    return NewnormalError(
+        "KAFKA_NOT_ALLOWED", f"Kafka does not allow this user {what}: {error.str()}", where, accepted, now
+    )
+
+
+def _reason(said: str) -> str:
+    """An error of librdkafka without the name of its connection and its timing."""
+    return said.partition(": ")[2].partition(" (after ")[0] or said
