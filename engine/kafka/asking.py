@@ -9,10 +9,18 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from engine.address import kafka_options
-from engine.kafka.certificates import certificate_problem
+from engine.kafka.certificates import certificate_problem, speaks_tls
 from engine.spec.errors import NewnormalError
 
 _SLICE_SECONDS = 1.0
+_CERTAIN = 3
+"""A broker that ends during a handshake looks like one that refuses TLS; so the error must have come so many times."""
+_OF_TLS = ("SSL routines", "PLAINTEXT broker listener", "SSL listener")
+"""Parts of errors of connections, by which librdkafka tells that one side does not use TLS or refuses a certificate."""
+_TLS_WANTED = (
+    "a valid certificate of an authority in kafka.ssl_ca_file, for the host in kafka.bootstrap; if the broker asks for "
+    "one of ours, kafka.ssl_certificate_file; the kafka.security_protocol of that port"
+)
 _FORBIDDEN = frozenset(
     {
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -32,17 +40,23 @@ class AskingClient(AdminClient):
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self._latest: dict[int, str] = {}
+        self._latest, self._encryption, self._login = "", list[str](), ""
         options: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "error_cb": self._heard}
         super().__init__(options)  # type: ignore[no-untyped-call]
 
     def _heard(self, error: KafkaError) -> None:
-        self._latest[error.code()] = error.str()
+        said = _reason(error.str())
+        if error.code() == KafkaError._AUTHENTICATION:
+            self._login = said
+        elif error.code() == KafkaError._SSL or any(sign in said for sign in _OF_TLS):
+            self._encryption.append(said)
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._latest = said
 
     def latest(self) -> str:
         """The latest error of a connection, in librdkafka's words; empty if there was none."""
         self.poll(0)
-        return next(reversed(self._latest.values()), "")
+        return self._latest
 
     def refusal(self, now: str = "nothing was started") -> NewnormalError | None:
         """Why the broker does not let this client in: ``KAFKA_LOGIN_REFUSED`` or ``KAFKA_TLS_FAILED``.
@@ -54,16 +68,15 @@ class AskingClient(AdminClient):
             ``None`` if it has let it in, or has not answered at all.
         """
         self.poll(0)
-        options, where = kafka_options(self.bootstrap), "kafka.bootstrap"
-        if (said := self._latest.get(KafkaError._AUTHENTICATION)) is not None:
-            what = f"{self.bootstrap} refuses the login: {_reason(said)}"
+        where = "kafka.bootstrap"
+        if self._login:
+            what = f"{self.bootstrap} refuses the login: {self._login}"
             accepted = "a user, a password and a mechanism that the broker knows (kafka.sasl_*)"
             return NewnormalError("KAFKA_LOGIN_REFUSED", what, where, accepted, now)
-        if (said := self._latest.get(KafkaError._SSL)) is not None:
-            what = certificate_problem(self.bootstrap, options) or f"no TLS with {self.bootstrap}: {_reason(said)}"
-            accepted = "a valid certificate of an authority in kafka.ssl_ca_file, for the host in kafka.bootstrap; if "
-            accepted += "the broker wants to know its clients, kafka.ssl_certificate_file"
-            return NewnormalError("KAFKA_TLS_FAILED", what, where, accepted, now)
+        if len(self._encryption) >= _CERTAIN:
+            found = certificate_problem(self.bootstrap, kafka_options(self.bootstrap))
+            what = found or f"no encrypted connection with {self.bootstrap}: {self._encryption[-1]}"
+            return NewnormalError("KAFKA_TLS_FAILED", what, where, _TLS_WANTED, now)
         return None
 
 
@@ -88,11 +101,14 @@ def problem(bootstrap: str, timeout: float, now: str = "nothing was started") ->
         if refused := client.refusal(now):
             return refused
         if time.monotonic() >= deadline:
+            if speaks_tls(bootstrap) and not kafka_options(bootstrap).get("security.protocol", "").endswith("SSL"):
+                what = f"{bootstrap} speaks TLS, but kafka.security_protocol does not"
+                return NewnormalError("KAFKA_TLS_FAILED", what, "kafka.security_protocol", _TLS_WANTED, now)
             said = client.latest()
             what = f"no Kafka broker answers at {str(bootstrap)!r} within {timeout:.0f} s"
             accepted = "host:port of a running broker; empty to use the embedded one"
             return NewnormalError(
-                "KAFKA_UNREACHABLE", f"{what}: {_reason(said)}" if said else what, "kafka.bootstrap", accepted, now
+                "KAFKA_UNREACHABLE", f"{what}: {said}" if said else what, "kafka.bootstrap", accepted, now
             )
 
 

@@ -36,7 +36,8 @@ def unusable(error: ApiError | TransportError, url: str, now: str) -> NewnormalE
     Returns:
         ``ELASTICSEARCH_REFUSED``, ``ELASTICSEARCH_TLS_FAILED`` or ``ELASTICSEARCH_UNREACHABLE``.
     """
-    from elasticsearch import ApiError, TlsError  # noqa: PLC0415  as above
+    from elastic_transport import TlsError  # noqa: PLC0415  as above
+    from elasticsearch import ApiError  # noqa: PLC0415  as above
 
     where, said = "elasticsearch.url", str(error.message or type(error).__name__)
     if isinstance(error, ApiError) and error.status_code in _FORBIDDEN:

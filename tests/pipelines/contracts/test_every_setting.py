@@ -283,11 +283,7 @@ def test_nothing_of_a_channel_is_shown_as_it_may_be_a_secret(wrong: object) -> N
     assert "hush" not in str(caught.value)
     assert "notify.channels.night" in caught.value.what
     right = load(
-        **{
-            "notify.channels": {
-                "night": {"kind": "slack", "url": "https://hooks.example.org/services/hush?token=hush"}
-            }
-        }
+        **{"notify.channels": {"night": {"kind": "slack", "url": "https://hooks.example.org/services/hush?token=hush"}}}
     )
     assert "hush" not in f"{right!r} {right.model_dump_json()}"
 

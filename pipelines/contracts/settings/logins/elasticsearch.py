@@ -45,10 +45,12 @@ def contradictions(elastic: ElasticsearchSettings) -> dict[str, tuple[str, str]]
     if bool(elastic.user) != bool(password or elastic.password_file):
         lacks = "password_file" if elastic.user else "user"
         refuse(lacks, f"elasticsearch.{lacks} is empty", "a user and a password, or neither")
-    ways = {"elasticsearch.user": elastic.user, "an API key": key or elastic.api_key_file, "a user in the URL": in_url}
+    key_name = "elasticsearch.api_key" if key else "elasticsearch.api_key_file"
+    has_key = bool(key or elastic.api_key_file)
+    ways = {"elasticsearch.user": elastic.user, key_name: has_key, "a user in elasticsearch.url": in_url}
     if sum(map(bool, ways.values())) > 1:
         both = " and ".join(way for way, present in ways.items() if present)
-        refuse("api_key_file" if ways["an API key"] else "user", f"{both} are given", "one of them")
+        refuse(key_name.partition(".")[2] if has_key else "user", f"{both} are given", "one of them")
     if bool(elastic.certificate_file) != bool(elastic.key_file):
         lacks = "key_file" if elastic.certificate_file else "certificate_file"
         refuse(lacks, f"elasticsearch.{lacks} is empty", "a certificate and its key, or neither")
