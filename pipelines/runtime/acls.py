@@ -9,6 +9,8 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import JOBS, LINKS, TOPICS
 
+SINK = "sink"
+"""The job that writes to no topic but that of dead letters."""
 TOOLS = "newnormal."
 """How the consumer groups of commands that only look begin, such as `newnormal tail`."""
 
@@ -48,8 +50,8 @@ def of_job(name: str, settings: Settings) -> list[Acl]:
     found += [Acl("topic", topic, "Write") for topic in link.writes(settings)]
     outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}
     found += [Acl("topic", settings.reads(each), "Write") for each in link.inputs if each in outside]  # heartbeats
-    if name in JOBS:
-        found.append(Acl("topic", JOBS[name](settings).dead.topic, "Write"))
+    if name in JOBS or name == SINK:
+        found.append(Acl("topic", settings.writes(topics.DEADLETTER), "Write"))
         found.append(Acl("group", f"{settings.owner}{name}.ledger.", "Read", prefix=True))
         found.append(Acl("transactional-id", f"{settings.owner}{name}.writer", "Write"))
     return list(dict.fromkeys(found))

@@ -58,7 +58,7 @@ listener.name.sasl.scram-sha-512.sasl.jaas.config={scram}
 listener.name.expired.sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.expired.scram-sha-512.sasl.jaas.config={scram}
 listener.name.sasl.oauthbearer.sasl.jaas.config=\
-org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
+org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;
 log.dirs=log
 auto.create.topics.enable=false
 message.max.bytes=16777216

@@ -11,6 +11,8 @@ KNOWN = {
     ("engine/spark/stateful.py", "pickle.loads"): (
         "a job, which the driver has packed into the plan of its own query; Spark brings it to the driver's own workers"
     ),
+    ("pipelines/cli/console_versions.py", "recv"): "the answer of a process that the console itself has started",
+    ("pipelines/query/view/serving.py", "recv"): "what a process says that the state view itself has started",
 }
 """The places that may unpickle, each with the reason why the bytes are ours."""
 MODULES = frozenset({"pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"})
@@ -35,6 +37,8 @@ def unpickled(file: Path) -> set[str]:
         if isinstance(target, ast.Attribute):
             owner = target.value.id if isinstance(target.value, ast.Name) else ""
             module = named.get(owner, owner)
+            if target.attr == "recv" and not node.args:  # of a pipe of multiprocessing; a socket's has a size
+                found.add("recv")
             if target.attr == "read_pickle" or (module in MODULES and target.attr in LOADING):
                 found.add(f"{module}.{target.attr}")
         elif isinstance(target, ast.Name) and named.get(target.id, "").rpartition(".")[2] in LOADING:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine.address import Address
 from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
@@ -53,20 +54,25 @@ def load(**overrides: Any) -> Settings:
     wrong |= _contradictions(settings, overrides)
     if wrong:
         raise setting_errors.refusal(wrong)
-    return _with_logins(settings)
+    return _with_logins(settings, overrides)
 
 
-def _with_logins(settings: Settings) -> Settings:
+def _with_logins(settings: Settings, given: dict[str, Any]) -> Settings:
     """The settings, in which the addresses that were given know how clients log in.
+
+    An override that is an `Address`, as it comes from other settings, keeps the login that it has.
 
     Raises:
         NewnormalError: ``LOGIN_FILE`` if a file that the settings name cannot be used.
     """
     kafka, elastic = settings.kafka, settings.elasticsearch
+    brokers, url = given.get("kafka.bootstrap"), given.get("elasticsearch.url")
     if kafka.bootstrap:
-        kafka = kafka.model_copy(update={"bootstrap": kafka_address(kafka)})
+        known = brokers if isinstance(brokers, Address) else kafka_address(kafka)
+        kafka = kafka.model_copy(update={"bootstrap": known})
     if elastic.url:
-        elastic = elastic.model_copy(update={"url": elasticsearch_address(elastic)})
+        known = url if isinstance(url, Address) else elasticsearch_address(elastic)
+        elastic = elastic.model_copy(update={"url": known})
     return settings.model_copy(update={"kafka": kafka, "elasticsearch": elastic})
 
 

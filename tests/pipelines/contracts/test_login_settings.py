@@ -143,6 +143,13 @@ def test_an_address_keeps_its_login_when_it_is_sent_to_another_process() -> None
     assert kafka_options(sent) == kafka_options(address or "")
 
 
+def test_addresses_of_other_settings_keep_their_login_as_overrides() -> None:
+    first = load(**SCRAM, **{"elasticsearch.url": f"https://me:{HUSH}@e:9200"})
+    again = load(**{"kafka.bootstrap": first.kafka.bootstrap, "elasticsearch.url": first.elasticsearch.url})
+    assert kafka_options(again.kafka.bootstrap or "")["sasl.password"] == HUSH
+    assert client_options(again.elasticsearch.url or "")["basic_auth"] == ("me", HUSH)
+
+
 def test_a_plain_broker_gets_no_options_of_a_login() -> None:
     assert kafka_options(load(**B).kafka.bootstrap or "") == {
         "bootstrap.servers": "b:9093", "security.protocol": "PLAINTEXT"

@@ -13,7 +13,7 @@ _MODULES = {
     "SCRAM": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
-_OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler"
+_OAUTH_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 _CERTIFICATE = ("CERTIFICATE",)
 _KEYS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
 _KEY_WANTED = "a key in PKCS#8; `openssl pkcs8 -topk8 -nocrypt -in OLD -out NEW` makes one of an older form"
