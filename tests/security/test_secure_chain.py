@@ -183,10 +183,10 @@ def test_the_chain_runs_with_exactly_the_listed_acls_and_shows_no_secret(site: S
         site.command(*words, code=None if words[0] in ("doctor", "tail", "services") else 0)
 
     found = inside(site.documents(), begin)
-    counts = Counter((each["host.name"], each["metric"], each["@timestamp"]) for each in found)
+    counts = Counter((each["host.name"], each["metric"], each["window_start"]) for each in found)
     assert len(counts) == expected and set(counts.values()) == {1}, "each window has one verdict"
     worst = max(found, key=lambda each: float(each["record_score"]))
-    assert (worst["host.name"], worst["metric"], worst["@timestamp"]) == ("m2", "x1", begin + SPIKE * 10_000)
+    assert (worst["host.name"], worst["metric"], worst["window_start"]) == ("m2", "x1", begin + SPIKE * 10_000)
     assert site.guard.refused == 0
 
     process.terminate()
@@ -196,11 +196,8 @@ def test_the_chain_runs_with_exactly_the_listed_acls_and_shows_no_secret(site: S
 
 def inside(documents: list[dict[str, Any]], begin: int) -> list[dict[str, Any]]:
     """The verdicts of the windows with samples."""
-    return [
-        each
-        for each in documents
-        if begin <= each["@timestamp"] < begin + WINDOWS * 10_000 and each["metric"][0] == "x"
-    ]
+    end = begin + WINDOWS * 10_000
+    return [each for each in documents if begin <= each["window_start"] < end and each["metric"][0] == "x"]
 
 
 def children(pid: int) -> dict[str, str]:

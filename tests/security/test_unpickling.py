@@ -12,7 +12,6 @@ KNOWN = {
         "a job, which the driver has packed into the plan of its own query; Spark brings it to the driver's own workers"
     ),
     ("pipelines/cli/console_versions.py", "recv"): "the answer of a process that the console itself has started",
-    ("pipelines/query/view/serving.py", "recv"): "what a process says that the state view itself has started",
 }
 """The places that may unpickle, each with the reason why the bytes are ours."""
 MODULES = frozenset({"pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"})
