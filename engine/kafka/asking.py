@@ -42,7 +42,7 @@ class AskingClient(AdminClient):
         self.bootstrap = bootstrap
         self._latest, self._encryption, self._login = "", list[str](), ""
         options: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "error_cb": self._heard}
-        super().__init__(options)  # type: ignore[no-untyped-call]
+        super().__init__(options)
 
     def _heard(self, error: KafkaError) -> None:
         said = _reason(error.str())

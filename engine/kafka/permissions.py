@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka.admin import AclOperation
+from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 
 from engine.address import client_options
 from engine.kafka.asking import AskingClient

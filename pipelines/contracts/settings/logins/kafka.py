@@ -86,7 +86,7 @@ def kafka_address(kafka: KafkaSettings) -> Address:
     Raises:
         NewnormalError: ``LOGIN_FILE`` if a file that the settings name cannot be used.
     """
-    client = {"security.protocol": kafka.security_protocol}
+    client: dict[str, str] = {"security.protocol": kafka.security_protocol}
     spark = dict(client)
     if kafka.security_protocol.endswith("SSL"):
         _tls(kafka, client, spark)
