@@ -31,32 +31,39 @@ _FORBIDDEN = frozenset(
 )
 
 
+class _Errors:
+    """The errors of the connections of one client. It does not know the client, which so ends with its last use."""
+
+    def __init__(self) -> None:
+        self.latest, self.encryption, self.login = "", list[str](), ""
+
+    def __call__(self, error: KafkaError) -> None:
+        """Takes an error from librdkafka."""
+        said = _reason(error.str())
+        if error.code() == KafkaError._AUTHENTICATION:
+            self.login = said
+        elif error.code() == KafkaError._SSL or any(sign in said for sign in _OF_TLS):
+            self.encryption = [*self.encryption[-_CERTAIN:], said]
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.latest = said
+
+
 class AskingClient(AdminClient):
-    """An admin client that logs nothing, and keeps the latest error of its connections.
+    """An admin client that logs nothing, and keeps the latest errors of its connections.
 
     Args:
         bootstrap: ``host:port`` of a broker.
     """
 
     def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
-        self._latest, self._encryption, self._login = "", list[str](), ""
-        options: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "error_cb": self._heard}
+        self.bootstrap, self._errors = bootstrap, _Errors()
+        options: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "error_cb": self._errors}
         super().__init__(options)
-
-    def _heard(self, error: KafkaError) -> None:
-        said = _reason(error.str())
-        if error.code() == KafkaError._AUTHENTICATION:
-            self._login = said
-        elif error.code() == KafkaError._SSL or any(sign in said for sign in _OF_TLS):
-            self._encryption.append(said)
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._latest = said
 
     def latest(self) -> str:
         """The latest error of a connection, in librdkafka's words; empty if there was none."""
         self.poll(0)
-        return self._latest
+        return self._errors.latest
 
     def refusal(self, now: str = "nothing was started") -> NewnormalError | None:
         """Why the broker does not let this client in: ``KAFKA_LOGIN_REFUSED`` or ``KAFKA_TLS_FAILED``.
@@ -69,13 +76,13 @@ class AskingClient(AdminClient):
         """
         self.poll(0)
         where = "kafka.bootstrap"
-        if self._login:
-            what = f"{self.bootstrap} refuses the login: {self._login}"
+        if self._errors.login:
+            what = f"{self.bootstrap} refuses the login: {self._errors.login}"
             accepted = "a user, a password and a mechanism that the broker knows (kafka.sasl_*)"
             return NewnormalError("KAFKA_LOGIN_REFUSED", what, where, accepted, now)
-        if len(self._encryption) >= _CERTAIN:
+        if len(self._errors.encryption) >= _CERTAIN:
             found = certificate_problem(self.bootstrap, kafka_options(self.bootstrap))
-            what = found or f"no encrypted connection with {self.bootstrap}: {self._encryption[-1]}"
+            what = found or f"no encrypted connection with {self.bootstrap}: {self._errors.encryption[-1]}"
             return NewnormalError("KAFKA_TLS_FAILED", what, where, _TLS_WANTED, now)
         return None
 
