@@ -12,6 +12,7 @@ from typing import Any, Self
 import polars as pl
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from engine.address import kafka_options
 from engine.formats import columnar
 from engine.kafka.content import bounds
 from engine.spec.duration import NEVER
@@ -71,7 +72,7 @@ class Aftermath:
         )
         self._entities = frame["entity"].cast(pl.String).unique().to_list()
         self._first, self._last = frame["time"].min(), frame["time"].max()
-        options: dict[str, Any] = {"bootstrap.servers": settings.kafka.bootstrap, "group.id": "newnormal.aftermath"}
+        options: dict[str, Any] = {**kafka_options(settings.kafka.bootstrap or ""), "group.id": "newnormal.aftermath"}
         options |= {"enable.auto.commit": False, "isolation.level": "read_committed", "log_level": 0}
         self._reader = Consumer(options)
         known = self._reader.list_topics(timeout=_SECONDS).topics

@@ -17,6 +17,7 @@ import structlog
 from confluent_kafka import KafkaError, Message, Producer
 
 from datagen.outage import Outage, Standing, Tell, watched
+from engine.address import kafka_options
 from engine.spec.errors import NewnormalError
 
 _QUEUE = 400_000
@@ -39,7 +40,7 @@ class Writer(Protocol):
 def producer_settings(bootstrap: str) -> dict[str, Any]:
     """The settings of librdkafka for all our sources: each message once, in order, however long Kafka is away."""
     return {
-        "bootstrap.servers": bootstrap,
+        **kafka_options(bootstrap),
         "linger.ms": 20,
         "compression.type": "lz4",
         "acks": "all",

@@ -13,6 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from datagen.buffer import Parcel
+from engine.address import kafka_options
 from engine.spec.errors import NewnormalError
 
 HEADER = "newnormal.message"
@@ -47,7 +48,7 @@ def delivered(bootstrap: str, parcels: Iterable[Parcel]) -> set[bytes]:
 
 def _since(bootstrap: str, topic: str, instant: int) -> Iterator[Message]:
     """The messages in a topic from an instant on, up to its present end."""
-    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.readback", "log_level": 0}
+    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.readback", "log_level": 0}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "error_cb": lambda _error: None}
     reader = Consumer(options)
     try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from elastic_transport import TransportError
-from elasticsearch import ApiError, Elasticsearch
+from elasticsearch import ApiError
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.elasticsearch_client import elasticsearch_client, unusable
 
 Document = dict[str, Any]
 
@@ -25,15 +26,16 @@ class Search:
     """
 
     def __init__(self, url: str) -> None:
+        self._url = url
         some: dict[str, Any] = {"request_timeout": 10, "max_retries": 1, "retry_on_timeout": False}
-        self._client = Elasticsearch(url, **some) if url else None
+        self._client = elasticsearch_client(url, **some) if url else None
 
     def answer(self, index: str, **request: Any) -> Document:
         """The answer to one search; an index that does not exist yet has no documents.
 
         Raises:
-            NewnormalError: ``ELASTICSEARCH_UNREACHABLE``, ``ELASTICSEARCH_REFUSED`` if it wants another account, or
-                ``ELASTICSEARCH_QUERY_REFUSED``.
+            NewnormalError: ``ELASTICSEARCH_UNREACHABLE``; ``ELASTICSEARCH_REFUSED`` if it wants another account;
+                ``ELASTICSEARCH_TLS_FAILED``; ``ELASTICSEARCH_QUERY_REFUSED``.
         """
         if self._client is None:
             return {"hits": {"hits": []}}
@@ -41,7 +43,9 @@ class Search:
             found = self._client.search(index=index, ignore_unavailable=True, allow_no_indices=True, **request)
         except (TransportError, ApiError) as error:
             now = "nothing is shown until it answers"
-            raise NewnormalError(_code(error), str(error)[:1_000], "elasticsearch.url", now=now) from None
+            if _code(error) == REFUSED:
+                raise NewnormalError(REFUSED, str(error)[:1_000], "elasticsearch.url", now=now) from None
+            raise unusable(error, self._url, now) from None
         return dict(found.body)
 
     def documents(self, index: str, **request: Any) -> list[Document]:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from elastic_transport import TransportError
-from elasticsearch import ApiError, Elasticsearch
+from elasticsearch import ApiError
 
 from dashboards.panels.answer import Request
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.elasticsearch_client import elasticsearch_client, unusable
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def tried(url: str, requests: Iterable[Request]) -> Iterator[Trial]:
     Raises:
         NewnormalError: ``ELASTICSEARCH_UNREACHABLE``, or ``ELASTICSEARCH_QUERY_REFUSED`` with the panel and the reason.
     """
-    with Elasticsearch(url, request_timeout=30, max_retries=0) as client:
+    with elasticsearch_client(url, request_timeout=30, max_retries=0) as client:
         for request in requests:
             where = f"{request.dashboard}: {request.panel}"
             try:
@@ -43,9 +44,7 @@ def tried(url: str, requests: Iterable[Request]) -> Iterator[Trial]:
                     "ELASTICSEARCH_QUERY_REFUSED", str(error), where, "a search that it answers", "the check ended"
                 ) from None
             except TransportError as error:
-                raise NewnormalError(
-                    "ELASTICSEARCH_UNREACHABLE", str(error), url, "an Elasticsearch that answers", "the check ended"
-                ) from None
+                raise unusable(error, url, "the check ended") from None
             # where no index is found, Elasticsearch answers without any aggregation
             empty = "aggs" in request.body and "aggregations" not in answer
             rows = [] if empty else request.rows(answer)

@@ -2,52 +2,47 @@
 
 from __future__ import annotations
 
-from deploy.embedded.kafka import answers
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.elasticsearch_client import elasticsearch_client, unusable
 
 TIMEOUT = 10.0
 """Longest time for an answer, seconds."""
 
 
 def check_kafka(bootstrap: str) -> None:
-    """Makes sure that a Kafka cluster answers.
+    """Makes sure that a Kafka cluster answers and lets this client in.
 
     Raises:
-        NewnormalError: ``KAFKA_UNREACHABLE``.
+        NewnormalError: ``KAFKA_UNREACHABLE``, ``KAFKA_LOGIN_REFUSED`` or ``KAFKA_TLS_FAILED``.
     """
-    if not answers(bootstrap, TIMEOUT):
-        raise NewnormalError(
-            "KAFKA_UNREACHABLE",
-            f"no Kafka broker answers at {bootstrap!r} within {TIMEOUT:.0f} s",
-            "kafka.bootstrap",
-            "host:port of a running broker; empty to use the embedded one",
-            "nothing was started",
-        )
+    from engine.kafka.asking import problem  # noqa: PLC0415  most commands ask no Kafka
+
+    if refused := problem(bootstrap, TIMEOUT):
+        raise refused
 
 
 def check_elasticsearch(url: str) -> None:
-    """Makes sure that an Elasticsearch cluster answers and is not red.
+    """Makes sure that an Elasticsearch cluster answers, lets this client in and is not red.
 
     Raises:
-        NewnormalError: ``ELASTICSEARCH_UNREACHABLE``.
+        NewnormalError: ``ELASTICSEARCH_UNREACHABLE``, ``ELASTICSEARCH_REFUSED`` or ``ELASTICSEARCH_TLS_FAILED``.
     """
-    if reason := elasticsearch_problem(url, TIMEOUT):
-        raise NewnormalError(
-            "ELASTICSEARCH_UNREACHABLE",
-            f"Elasticsearch at {url!r} cannot be used: {reason}",
-            "elasticsearch.url",
-            "http://host:port of a running node; empty to use the embedded one",
-            "nothing was started",
-        )
+    if refused := elasticsearch_problem(url, TIMEOUT):
+        raise refused
 
 
-def elasticsearch_problem(url: str, timeout: float) -> str:
-    """Why an Elasticsearch cluster cannot be used; empty if it answers within ``timeout`` seconds and is not red."""
-    from elasticsearch import ApiError, Elasticsearch, TransportError  # noqa: PLC0415  loaded only where a cluster is asked
+def elasticsearch_problem(url: str, timeout: float) -> NewnormalError | None:
+    """Why an Elasticsearch cluster cannot be used; ``None`` if it answers within ``timeout`` seconds and is not red."""
+    from elasticsearch import ApiError, TransportError  # noqa: PLC0415  loaded only where a cluster is asked
 
+    now = "nothing was started"
     try:
-        with Elasticsearch(url, request_timeout=timeout, max_retries=0) as client:
+        with elasticsearch_client(url, request_timeout=timeout, max_retries=0) as client:
             status = client.cluster.health()["status"]
-    except (ApiError, TransportError, ValueError) as error:
-        return str(error.message if isinstance(error, ApiError | TransportError) else error) or type(error).__name__
-    return "its state is red: some indices cannot be used" if status == "red" else ""
+    except (ApiError, TransportError) as error:
+        return unusable(error, url, now)
+    if status != "red":
+        return None
+    what = f"Elasticsearch at {str(url)!r} cannot be used: its state is red: some indices cannot be used"
+    accepted = "http://host:port of a running node; empty to use the embedded one"
+    return NewnormalError("ELASTICSEARCH_UNREACHABLE", what, "elasticsearch.url", accepted, now)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from deploy.embedded.ports import HOST, local
 from deploy.embedded.server_process import Launch
+from engine.address import kafka_options
 
 _PROPERTIES = """\
 process.roles=broker,controller
@@ -108,7 +109,7 @@ def answers(bootstrap: str, timeout: float = 1.0) -> bool:
     from confluent_kafka import KafkaException  # noqa: PLC0415  most commands ask no Kafka
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415  as above
 
-    config: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0, "error_cb": lambda _error: None}
+    config: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "error_cb": lambda _error: None}
     client = AdminClient(config)
     try:
         return bool(client.list_topics(timeout=timeout).brokers)

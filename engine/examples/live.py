@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 from confluent_kafka import Producer
 
+from engine.address import kafka_options
 from engine.examples.kit import Play, Plays, Results
 from engine.formats import columnar
 from engine.kafka.admin import ensure_topics
@@ -94,7 +95,7 @@ class Live:
         )
 
     def _feed(self, plays: Plays, jobs: dict[str, Job]) -> None:
-        producer = Producer({"bootstrap.servers": self.kafka, "linger.ms": 5, "log_level": 0})
+        producer = Producer({**kafka_options(self.kafka), "linger.ms": 5, "log_level": 0})
         paced = any(source.clock != "event" for job in jobs.values() for source in job.inputs) or any(
             play.paced for play in plays.values()
         )

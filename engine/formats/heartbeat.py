@@ -10,6 +10,8 @@ from typing import Self
 
 from confluent_kafka import KafkaException, Producer
 
+from engine.address import kafka_options
+
 HEARTBEAT = b"\0heartbeat"
 """Value of a heartbeat, which only says that its partition is alive; no text, JSON or Arrow stream begins like it."""
 
@@ -28,7 +30,7 @@ class HeartbeatSender:
 
     def __init__(self, bootstrap: str, topics: Sequence[str], every: float = HEARTBEAT_SECONDS) -> None:
         self.topics, self.every, self.stopping = topics, every, threading.Event()
-        self.producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "message.timeout.ms": 10_000})
+        self.producer = Producer({**kafka_options(bootstrap), "log_level": 0, "message.timeout.ms": 10_000})
         self.thread = threading.Thread(target=self._run, daemon=True, name="heartbeat")
 
     def __enter__(self) -> Self:

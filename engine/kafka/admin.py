@@ -8,7 +8,6 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -17,6 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
+from engine.kafka.asking import AskingClient, forbidden
 from engine.spec.errors import NewnormalError
 
 _SLICE_SECONDS = 2.0
@@ -47,7 +47,7 @@ def ensure_topics(
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE`` or ``TOPIC_NOT_CREATED``.
     """
-    client = _client(bootstrap)
+    client = AskingClient(bootstrap)
     deadline = time.monotonic() + timeout
     wanted = topics.keys() - _present(client, bootstrap, timeout)
     news = [
@@ -61,6 +61,8 @@ def ensure_topics(
             created.append(name)
         except KafkaException as error:
             reason: KafkaError = error.args[0]
+            if refused := forbidden(reason, f"to create the topic {name}", bootstrap, "nothing was started"):
+                raise refused from None
             if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise NewnormalError("TOPIC_NOT_CREATED", f"{name}: {reason.str()}", bootstrap) from None
         except TimeoutError:
@@ -89,7 +91,7 @@ def change_configs(
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``, ``TOPIC_NOT_CHANGED``.
     """
-    client = _client(bootstrap)
+    client = AskingClient(bootstrap)
     asked = [_resource(name) for name in sorted(wanted.keys() & _present(client, bootstrap, timeout)) if wanted[name]]
     if not asked:
         return {}
@@ -124,7 +126,7 @@ def delete_topics(bootstrap: str, names: Collection[str], timeout: float = 30.0)
         NewnormalError: ``KAFKA_UNREACHABLE``.
         KafkaException: If the broker refuses.
     """
-    client = _client(bootstrap)
+    client = AskingClient(bootstrap)
     there = [name for name in names if name in _listed(client, bootstrap, timeout)]
     for future in client.delete_topics(there, operation_timeout=timeout).values() if there else ():
         try:
@@ -140,7 +142,7 @@ def delete_groups(bootstrap: str, prefix: str, timeout: float = 30.0) -> None:
     Raises:
         KafkaException: If the broker refuses, for example as a group has members.
     """
-    client = _client(bootstrap)
+    client = AskingClient(bootstrap)
     listed = client.list_consumer_groups(request_timeout=timeout).result(timeout).valid
     found = [group.group_id for group in listed if group.group_id.startswith(prefix)]
     for future in client.delete_consumer_groups(found, request_timeout=timeout).values() if found else ():
@@ -153,7 +155,7 @@ def topic_ids(bootstrap: str, topics: Collection[str], timeout: float = 30.0) ->
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``.
     """
-    client = _client(bootstrap)
+    client = AskingClient(bootstrap)
     present = sorted(_present(client, bootstrap, timeout) & set(topics))
     try:
         asked = client.describe_topics(TopicCollection(present)) if present else {}
@@ -168,26 +170,23 @@ def partition_counts(bootstrap: str, topics: Collection[str], timeout: float = 3
     Raises:
         NewnormalError: ``KAFKA_UNREACHABLE``.
     """
-    listed = _listed(_client(bootstrap), bootstrap, timeout)
+    listed = _listed(AskingClient(bootstrap), bootstrap, timeout)
     return {name: len(listed[name].partitions) for name in topics if name in listed and listed[name].error is None}
 
 
-def _client(bootstrap: str) -> AdminClient:
-    quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}  # we report what matters ourselves
-    return AdminClient({"bootstrap.servers": bootstrap, **quiet})
-
-
-def _present(client: AdminClient, bootstrap: str, timeout: float) -> set[str]:
+def _present(client: AskingClient, bootstrap: str, timeout: float) -> set[str]:
     listed = _listed(client, bootstrap, timeout)
     return {name for name, topic in listed.items() if topic.error is None and _led(topic)}
 
 
-def _listed(client: AdminClient, bootstrap: str, timeout: float) -> dict[str, Any]:
+def _listed(client: AskingClient, bootstrap: str, timeout: float) -> dict[str, Any]:
     deadline = time.monotonic() + timeout
     while True:
         try:
             return dict(client.list_topics(timeout=min(timeout, _SLICE_SECONDS)).topics)
         except KafkaException as error:
+            if refused := client.refusal("nothing was written"):
+                raise refused from None
             if time.monotonic() > deadline:
                 raise NewnormalError(
                     "KAFKA_UNREACHABLE",
@@ -198,7 +197,7 @@ def _listed(client: AdminClient, bootstrap: str, timeout: float) -> dict[str, An
                 ) from None
 
 
-def _unready(client: AdminClient, bootstrap: str, topics: Collection[str]) -> set[str]:
+def _unready(client: AskingClient, bootstrap: str, topics: Collection[str]) -> set[str]:
     """New topics with a partition whose leader refuses requests, as it does not know yet that it leads."""
     counts, newest = partition_counts(bootstrap, topics) if topics else {}, OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(name, p): newest for name, count in counts.items() for p in range(count)}

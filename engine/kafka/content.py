@@ -8,9 +8,12 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from engine.address import kafka_options
+from engine.kafka.asking import forbidden
 from engine.spec.errors import NewnormalError
 
 _SILENCE_SECONDS = 30.0
+_GROUP = "newnormal.content"
 _PASSING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -35,7 +38,7 @@ def content(bootstrap: str, topic: str) -> Iterator[Message]:
     Raises:
         NewnormalError: ``TOPIC_UNKNOWN``, or ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
     """
-    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.content", "log_level": 0}
+    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": _GROUP, "log_level": 0}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
     reader = Consumer(options)
     try:
@@ -69,6 +72,10 @@ def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
             error, partition, offset = message.error(), message.partition(), message.offset()
             if error and error.code() in _PASSING:
                 continue
+            if error and (told := forbidden(error, f"to read {topic}", _GROUP, "nothing was changed")):
+                raise told
+            if error and (partition is None or offset is None):
+                raise _failed(bootstrap, f"{topic}: {error}")
             assert partition is not None and offset is not None
             if error and error.code() != KafkaError._PARTITION_EOF:
                 raise _failed(bootstrap, f"{topic}: {error}")

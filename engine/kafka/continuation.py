@@ -19,6 +19,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
+from engine.kafka.asking import AskingClient, forbidden
 from engine.spec.errors import NewnormalError
 
 _ANSWER_SECONDS = 15.0
@@ -122,9 +123,8 @@ class _Kafka:
     """Questions to a broker about ledgers and outputs."""
 
     def __init__(self, bootstrap: str, ledger: str) -> None:
-        quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
         self.bootstrap, self.slot = bootstrap, TopicPartition(ledger, 0)
-        self.client = AdminClient({"bootstrap.servers": bootstrap, **quiet})
+        self.client = AskingClient(bootstrap)
         self.groups = self._told(partial(_groups, self.client))
 
     def written(self, prefix: str) -> dict[str, int]:
@@ -172,4 +172,8 @@ class _Kafka:
         except (KafkaException, TimeoutError) as error:
             what = f"no answer about what was written before: {error}"
             accepted, now = "a running broker", "nothing was started"
+            if isinstance(error, KafkaException) and (
+                told := forbidden(error.args[0], "to ask what was written before", self.bootstrap, now)
+            ):
+                raise told from None
             raise NewnormalError("KAFKA_UNREACHABLE", what, self.bootstrap, accepted, now) from None

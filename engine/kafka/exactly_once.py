@@ -22,6 +22,8 @@ from typing import Any, TypeVar
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from engine.address import kafka_options
+from engine.kafka.asking import forbidden
 from engine.kafka.patience import NoAnswerError, StoppedError, within
 from engine.runtime.messages import Outgoing
 from engine.spec.errors import NewnormalError
@@ -83,7 +85,7 @@ class TransactionalWriter:
         Waits as long as Kafka does not answer.
 
         Raises:
-            NewnormalError: ``JOB_FENCED`` if another process has begun to write as this job.
+            NewnormalError: ``JOB_FENCED`` if another process has begun to write as this job; ``KAFKA_NOT_ALLOWED``.
             StoppedError: ``stop`` was set while Kafka did not answer; the batch is repeated at the next start.
             KafkaException: Kafka refused something; the transaction was aborted.
         """
@@ -135,6 +137,9 @@ class TransactionalWriter:
             if self._connection:
                 self._connection.abort()
             self.close()
+            now = "the micro-batch was not written, and is written again at the next start"
+            if told := forbidden(error, f"to write as {self.job}", self.bootstrap, now):
+                raise told
             raise KafkaException(error)
 
     def close(self) -> None:
@@ -149,7 +154,7 @@ class _Connection:
 
     def __init__(self, writer: TransactionalWriter) -> None:
         self.stop, bootstrap = writer.stop, writer.bootstrap
-        quiet: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 1000}
+        quiet: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "reconnect.backoff.max.ms": 1000}
         group = {"group.id": f"{writer.job}.ledger.{writer.epoch}", "enable.auto.commit": False}
         self.slot = TopicPartition(writer.ledger, 0)
         self.consumer: Any = Consumer(quiet | group)

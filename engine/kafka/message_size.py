@@ -6,6 +6,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
+from engine.address import kafka_options
+
 _SAMPLE = 400
 _SECONDS = 3.0
 
@@ -17,7 +19,7 @@ def mean_size(bootstrap: str, topic: str) -> float:
         bootstrap: ``host:port`` of a broker.
         topic: Full name of the topic.
     """
-    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.size", "log_level": 0}
+    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.size", "log_level": 0}
     reader = Consumer(options | {"enable.auto.commit": False, "isolation.level": "read_committed"})
     try:
         places = [TopicPartition(topic, p) for p in reader.list_topics(topic, _SECONDS).topics[topic].partitions]

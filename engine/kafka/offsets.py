@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
-from typing import Any
 
-from confluent_kafka import IsolationLevel, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from engine.kafka.asking import AskingClient
 
 Offsets = Mapping[tuple[str, int], int]
 """Next offset of each partition, by topic and partition."""
@@ -24,7 +25,7 @@ class KafkaOffsets:
 
     def __init__(self, bootstrap: str, topics: Sequence[str], timeout: float = 4.0) -> None:
         self._bootstrap, self._topics, self._timeout = bootstrap, topics, timeout
-        self._client: AdminClient | None = None
+        self._client: AskingClient | None = None
         self._places: list[TopicPartition] = []
 
     def ends(self) -> Offsets:
@@ -62,11 +63,16 @@ class KafkaOffsets:
     def _told(self, spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_COMMITTED) -> Offsets:
         try:
             return self._ask(self._client or self._connected(), spec, isolation)
+        except (KafkaException, TimeoutError):
+            client, self._client = self._client, None
+            if client and (refused := client.refusal("the jobs wait")):
+                raise TimeoutError(f"{refused.code}: {refused.what}") from None
+            raise
         except BaseException:
             self._client = None  # its knowledge of the partitions may be outdated when a broker comes back
             raise
 
-    def _ask(self, client: AdminClient, spec: OffsetSpec, isolation: IsolationLevel) -> Offsets:
+    def _ask(self, client: AskingClient, spec: OffsetSpec, isolation: IsolationLevel) -> Offsets:
         asked = dict.fromkeys(self._places, spec)
         answers = client.list_offsets(asked, isolation_level=isolation, request_timeout=self._timeout)
         _, late = wait(answers.values(), self._timeout + 1.0)
@@ -74,9 +80,8 @@ class KafkaOffsets:
             raise TimeoutError(f"no answer within {self._timeout:g} s")
         return {(place.topic, place.partition): future.result().offset for place, future in answers.items()}
 
-    def _connected(self) -> AdminClient:
-        quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
-        client = self._client = AdminClient({"bootstrap.servers": self._bootstrap, **quiet})
+    def _connected(self) -> AskingClient:
+        client = self._client = AskingClient(self._bootstrap)
         found = client.list_topics(timeout=self._timeout).topics
         self._places = [TopicPartition(t, p) for t in self._topics if t in found for p in found[t].partitions]
         if not self._places:

@@ -7,6 +7,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from engine.address import kafka_options
 from engine.formats import columnar
 from engine.kafka.content import bounds
 from engine.spec.duration import NEVER
@@ -31,7 +32,7 @@ def watermarks(bootstrap: str, topic: str) -> dict[int, int]:
     Raises:
         NewnormalError: ``KAFKA_READ_FAILED`` if the broker does not answer.
     """
-    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.watermarks", "log_level": 0}
+    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.watermarks", "log_level": 0}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
     reader = Consumer(options)
     try:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
+from engine.address import spark_options
 from engine.kafka.admin import partition_counts
 from engine.kafka.exactly_once import LEDGER_TOPIC, TransactionalWriter
 from engine.kafka.offsets import Offsets
@@ -33,7 +34,7 @@ class Runtime:
     """Where and how queries run.
 
     Args:
-        bootstrap: ``host:port`` of a broker.
+        bootstrap: ``host:port`` of a broker; an `engine.address.Address` if the broker wants a login.
         checkpoints: Directory of the checkpoints of all jobs.
         shards: Number of shards of each job; fixed at its first micro-batch.
         trigger: Shortest time between micro-batches.
@@ -204,7 +205,7 @@ def read(
 ) -> DataFrame:
     """Kafka rows of committed messages: value, topic, partition, offset, arrived (epoch ms); arguments as `start`."""
     options = {
-        "kafka.bootstrap.servers": runtime.bootstrap,
+        **spark_options(runtime.bootstrap),
         "subscribe": ",".join(topics),
         "startingOffsets": _starting(runtime.bootstrap, topics, begin) if begin else "earliest",
         "failOnDataLoss": "false" if runtime.skip_missing else "true",

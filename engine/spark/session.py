@@ -27,6 +27,7 @@ NEEDED = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore",
 }
 """Settings that the jobs need in any session."""
 TUNED = {

@@ -55,6 +55,22 @@ job("RECORD_INVALID", "a record type has a field of a type that columns cannot h
 
 kafka = section("Kafka")
 kafka("KAFKA_UNREACHABLE", "no broker answers, or none was named and none is running", "start it, or `kafka.bootstrap`")
+kafka(
+    "KAFKA_TLS_FAILED",
+    "the encrypted connection to a broker is not made: a certificate has expired, comes from an unknown authority "
+    "or is of another host, or one side does not use TLS",
+    "see [security.md](security.md#when-it-does-not-work); renew the certificate, or correct the CA file",
+)
+kafka(
+    "KAFKA_LOGIN_REFUSED",
+    "a broker does not accept user and password, token or mechanism",
+    "correct what the message names; see [security.md](security.md#when-it-does-not-work)",
+)
+kafka(
+    "KAFKA_NOT_ALLOWED",
+    "Kafka does not let this user do something with a topic, a group or a transactional id",
+    "let an administrator add the ACL that the message names; [security.md](security.md#acls) lists all",
+)
 kafka("KAFKA_READ_FAILED", "the broker did not give a topic's messages in time", "see the broker's log, then try again")
 kafka("TOPIC_NOT_CHANGED", "the broker refused another retention for a topic", "see the reason in the message")
 kafka("TOPIC_NOT_CREATED", "the broker refused a topic, or it did not appear in time", "see the reason in the message")

@@ -16,6 +16,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.schemas.markdown import errors_page, records_page, settings_page
 from pipelines.doctor.page import with_findings
 from pipelines.jobs.pages import jobs_page, with_picture
+from pipelines.runtime.acl_page import with_acls
 
 PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors_page,
@@ -31,11 +32,16 @@ def docs(
 ) -> None:
     """Generate the reference pages in docs/ and the picture of the jobs in README.md from the definitions in the code.
 
-    The pages are errors.md, jobs.md, records.md and settings.md, and the findings in troubleshooting.md; README.md is
-    in the parent of their folder.
+    The pages are errors.md, jobs.md, records.md and settings.md, the findings in troubleshooting.md and the ACLs in
+    security.md; README.md is in the parent of their folder.
     """
     wanted = {folder / name: page() for name, page in PAGES.items()}
-    for path, renewed in ((folder.parent / "README.md", with_picture), (folder / "troubleshooting.md", with_findings)):
+    parts = {
+        folder.parent / "README.md": with_picture,
+        folder / "troubleshooting.md": with_findings,
+        folder / "security.md": with_acls,
+    }
+    for path, renewed in parts.items():
         if (written := _read(path)) is not None:
             wanted[path] = renewed(written)
     stale = [path for path, text in wanted.items() if _read(path) != text]

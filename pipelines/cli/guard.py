@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 
 from engine.explain.printing import visible_lines
+from engine.kafka.asking import forbidden
 from engine.spec.errors import NewnormalError
 from pipelines.cli import log_output
 
@@ -75,10 +76,11 @@ def _with_code(error: BaseException) -> NewnormalError:
         what = error.format_message()  # type: ignore[attr-defined]
         return NewnormalError("USAGE_INVALID", what, command, f"see {command} --help", "nothing was started")
     if isinstance(error, KafkaException):
+        now = "the command ended"
+        if told := forbidden(error.args[0], "what the command needs", "kafka.sasl_username", now):
+            return told
         accepted = "a broker that answers; `newnormal services status` shows the embedded one"
-        return NewnormalError(
-            "KAFKA_UNREACHABLE", error.args[0].str(), "kafka.bootstrap", accepted, "the command ended"
-        )
+        return NewnormalError("KAFKA_UNREACHABLE", error.args[0].str(), "kafka.bootstrap", accepted, now)
     if isinstance(error, OSError) and error.filename is not None:
         what = error.strerror or type(error).__name__
         return NewnormalError(

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from pipelines.cli import (
+    acls,
     bench,
     chaos,
     compare,
@@ -108,6 +109,7 @@ app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(services.app, name="services")
 app.add_typer(stack.app, name="stack")
 app.add_typer(bench.app, name="bench")
+app.command()(acls.acls)
 app.command()(chaos.chaos)
 app.command()(docs.docs)
 

@@ -12,6 +12,7 @@ from elasticsearch import ApiError, Elasticsearch
 
 from deploy.embedded import services
 from engine.explain.printing import visible
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import Settings
 
@@ -41,7 +42,7 @@ _UNCHECKED = "it could not be checked whether such a machine exists: Elasticsear
 
 def _unseen(url: str, index: str, entity: str, metric: str) -> str | None:
     try:
-        with Elasticsearch(url, request_timeout=_SECONDS, max_retries=0) as client:
+        with elasticsearch_client(url, request_timeout=_SECONDS, max_retries=0) as client:
             machines = [{"wildcard": {"host.name": {"value": _wildcard(entity)}}}]
             if not _count(client, index, machines):
                 names = _names(client, index)

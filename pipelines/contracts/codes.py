@@ -10,6 +10,11 @@ setting("JOB_UNKNOWN", "no job has this name", "use one of the names in the mess
 setting("RULE_UNKNOWN", "no rule has this name", "`newnormal rule list` shows the names")
 setting("TOPOLOGY_UNKNOWN", "no machine of this name has a place", "`newnormal topology list` shows the names")
 setting(
+    "LOGIN_FILE",
+    "a file with a password, a key or certificates cannot be read, or holds something else",
+    "correct its path, permissions or content",
+)
+setting(
     "CONSOLE_TOKEN",
     "the file of `console.token_file` cannot be read, or holds no token",
     "correct its path, permissions or content",
@@ -145,6 +150,12 @@ elastic(
     "ELASTICSEARCH_UNREACHABLE",
     "Elasticsearch does not answer; the sink waits until it does",
     "start it, or correct `elasticsearch.url`",
+)
+elastic(
+    "ELASTICSEARCH_TLS_FAILED",
+    "the encrypted connection to Elasticsearch is not made: its certificate has expired, comes from an unknown "
+    "authority or is of another host, or one side does not use TLS",
+    "see [security.md](security.md#when-it-does-not-work); renew the certificate, or correct `elasticsearch.ca_file`",
 )
 elastic(
     "ELASTICSEARCH_REFUSED",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_token
 from pipelines.contracts.settings import ConsoleSettings
+from pipelines.contracts.settings.logins.secret_file import line_of
 
 
 def console_token(console: ConsoleSettings) -> str:
@@ -20,13 +19,10 @@ def console_token(console: ConsoleSettings) -> str:
     """
     if not console.token_file:
         return console.token.get_secret_value()
-    try:
-        found = Path(console.token_file).expanduser().read_text(encoding="utf-8").strip()
-        what = "the file holds no token"
-    except (OSError, ValueError, RuntimeError) as error:
-        found, what = "", getattr(error, "strerror", None) or "the file is no text"
+    found, what = line_of(console.token_file)
     if found and is_token(found):
         return found
+    what = "the file holds no token" if found else what
     accepted = "a readable file of one line: 16 to 200 visible ASCII characters without a space"
     where = f"console.token_file: {console.token_file}"
     raise NewnormalError("CONSOLE_TOKEN", what, where, accepted, "the console was not opened")

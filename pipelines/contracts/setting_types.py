@@ -115,6 +115,17 @@ def _token(secret: SecretStr) -> SecretStr:
     raise ValueError("not accepted")
 
 
+def _secret(secret: SecretStr) -> SecretStr:
+    if _is_line(secret.get_secret_value()):
+        return secret
+    raise ValueError("not accepted")
+
+
+def _is_line(text: str) -> bool:
+    """True for nothing, or one line without blanks around it."""
+    return text == text.strip() and len(text) < _MOST_PATH and (text.isprintable() or not text)
+
+
 def is_token(text: str) -> bool:
     """True for nothing, or a secret that is long enough and can stand in a header of HTTP."""
     return re.fullmatch(r"([!-~]{16,200})?", text) is not None
@@ -220,6 +231,10 @@ Token = Annotated[
     SecretStr, AfterValidator(_token), Confidential(),
     Accepts("nothing, or 16 to 200 visible ASCII characters without a space"),
 ]  # fmt: skip
+Secret = Annotated[
+    SecretStr, AfterValidator(_secret), Confidential(), Accepts("nothing, or one line"),
+]  # fmt: skip
+OneLine = Annotated[str, _checked(_is_line), Accepts("nothing, or one line")]
 Networks = Annotated[
     str, _checked(lambda t: t == "" or all(ipaddress.ip_network(each) for each in t.split(","))),
     Accepts("nothing, or addresses and networks with commas between them, e.g. 127.0.0.1,10.1.0.0/16"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from elasticsearch import Elasticsearch
 
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.doctor.tails import Tails, tails
 from pipelines.jobs import LINKS
@@ -61,7 +62,7 @@ class Context:
     @cached_property
     def elasticsearch(self) -> Elasticsearch:
         """A client that asks once, and waits some seconds for the answer."""
-        return Elasticsearch(self.url, request_timeout=_SECONDS, max_retries=0)
+        return elasticsearch_client(self.url, request_timeout=_SECONDS, max_retries=0)
 
     @cached_property
     def tails(self) -> Tails:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaException
 from elasticsearch import ApiError, TransportError
 
-from deploy.embedded.kafka import answers
+from engine.kafka.asking import problem
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.elasticsearch_client import unusable
 from pipelines.doctor.context import Context
 from pipelines.doctor.elasticsearch.aliases import aliases
 from pipelines.doctor.elasticsearch.clock import elasticsearch_clock
@@ -62,6 +63,34 @@ _NO_ELASTICSEARCH = _elasticsearch(
     "Elasticsearch does not answer at the address: the sink waits, and nothing else was asked of it",
     "start it, or correct `elasticsearch.url` (--elasticsearch)",
 )
+
+_LOGIN = "see [security.md](security.md#when-it-does-not-work)"
+_REFUSALS = {
+    "KAFKA_LOGIN_REFUSED": _kafka(
+        "KAFKA_LOGIN_REFUSED",
+        Severity.BROKEN,
+        "Kafka does not accept user and password, token or mechanism: the jobs wait, and nothing else was asked of it",
+        f"correct the settings `kafka.sasl_*`; {_LOGIN}",
+    ),
+    "KAFKA_TLS_FAILED": _kafka(
+        "KAFKA_TLS_FAILED",
+        Severity.BROKEN,
+        "the encrypted connection to Kafka is not made: the jobs wait, and nothing else was asked of it",
+        f"renew the certificate, or correct the settings `kafka.ssl_*`; {_LOGIN}",
+    ),
+    "ELASTICSEARCH_REFUSED": _elasticsearch(
+        "ELASTICSEARCH_REFUSED",
+        Severity.BROKEN,
+        "Elasticsearch does not accept the account or the API key, and nothing else was asked of it",
+        f"correct `elasticsearch.user`, `password_file` or `api_key_file`; {_LOGIN}",
+    ),
+    "ELASTICSEARCH_TLS_FAILED": _elasticsearch(
+        "ELASTICSEARCH_TLS_FAILED",
+        Severity.BROKEN,
+        "the encrypted connection to Elasticsearch is not made: the sink waits, and nothing else was asked of it",
+        f"renew the certificate, or correct `elasticsearch.ca_file`; {_LOGIN}",
+    ),
+}
 
 WITHOUT_SETTINGS: tuple[Callable[[], Sequence[Finding]], ...] = (
     interpreters.python,
@@ -138,10 +167,11 @@ def _made(context: Context, checks: Sequence[Check]) -> list[Finding]:
 def _kafka_away(context: Context) -> Finding | None:
     if not context.bootstrap:
         return Finding(_NO_SERVERS, "no Kafka runs", str(context.settings.state))
-    if answers(context.bootstrap, _SECONDS):
+    if (refused := problem(context.bootstrap, _SECONDS)) is None:
         return None
     what = f"no broker answers within {_SECONDS:g} s; {len(OF_KAFKA)} checks were not made"
-    return Finding(_NO_KAFKA, what, context.bootstrap)
+    kind = _REFUSALS.get(refused.code, _NO_KAFKA)
+    return Finding(kind, what if kind is _NO_KAFKA else refused.what, context.bootstrap)
 
 
 def _elasticsearch_away(context: Context) -> Finding | None:
@@ -150,6 +180,9 @@ def _elasticsearch_away(context: Context) -> Finding | None:
     try:
         context.elasticsearch.options(request_timeout=_SECONDS).cluster.health(level="cluster")
     except (ApiError, TransportError) as error:
+        refused = unusable(error, context.url, "")
+        if refused.code in _REFUSALS:
+            return Finding(_REFUSALS[refused.code], refused.what, context.url)
         what = f"{error.message or type(error).__name__}; {len(OF_ELASTICSEARCH)} checks were not made"
         return Finding(_NO_ELASTICSEARCH, what, context.url)
     return None

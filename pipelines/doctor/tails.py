@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from engine.address import kafka_options
 from engine.formats.heartbeat import HEARTBEAT
 from engine.kafka.content import bounds
 
@@ -53,7 +54,7 @@ def tails(bootstrap: str, topics: Sequence[str], last: int = LAST) -> Tails:
         KafkaException: The broker does not answer.
         TimeoutError: It answers too slowly.
     """
-    options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.doctor", "log_level": 0}
+    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.doctor", "log_level": 0}
     reader = Consumer(options | {"enable.auto.commit": False, "enable.partition.eof": True})
     try:
         known = reader.list_topics(timeout=_SECONDS).topics

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings.logins.secret_file import line_of
 
 
 def secret(where: str, file: str | None, variable: str | None) -> str | None:
@@ -23,11 +23,9 @@ def secret(where: str, file: str | None, variable: str | None) -> str | None:
         return None
     if file is not None:
         place = f"{where}_file: {file}"
-        try:
-            found = Path(file).expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, ValueError, RuntimeError) as error:
-            what = getattr(error, "strerror", None) or "the file is no text"
-            raise NewnormalError("NOTIFY_SECRET", what, place, "a readable file of one line") from None
+        found, what = line_of(file)
+        if not found:
+            raise NewnormalError("NOTIFY_SECRET", what, place, "a readable file of one line")
     else:
         place, found = f"{where}_variable: {variable}", os.environ.get(str(variable), "").strip()
     if not found or not found.isprintable():

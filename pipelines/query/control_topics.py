@@ -13,6 +13,7 @@ from typing import TypeVar
 import orjson
 from confluent_kafka import KafkaError, Message, Producer
 
+from engine.address import kafka_options
 from engine.kafka import content as kafka_content
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms, epoch_ms
@@ -107,7 +108,7 @@ def write(settings: Settings, *records: OperatorMessage) -> None:
         "queue.buffering.max.messages": max(len(records), 1_000),
         "partitioner": "murmur2_random",  # as all other writers: a key has one partition
     }
-    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, **options})
+    producer = Producer({**kafka_options(bootstrap), "log_level": 0, **options})
     for record in records:
         producer.produce(topic, record.to_json(), key=_key(record), on_delivery=delivered)
     if producer.flush(_SECONDS) or any(answers):

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 
+from engine.address import kafka_options
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.formats.heartbeat import HEARTBEAT
@@ -127,7 +128,7 @@ def consumer(bootstrap: str, more: Mapping[str, str | bool] | None = None) -> Co
     """
     return Consumer(
         {
-            "bootstrap.servers": bootstrap,
+            **kafka_options(bootstrap),
             "group.id": "newnormal.sql",
             "enable.auto.commit": False,
             "isolation.level": "read_committed",

@@ -24,6 +24,7 @@ from engine.spark.checkpoint_offsets import committed_offsets
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
 from pipelines.jobs.archive.archived import archived
@@ -170,7 +171,7 @@ class Retention:
                 yield _of(read, topic)
 
     def _client(self) -> Elasticsearch:
-        return Elasticsearch(self._settings.elasticsearch.url or "", request_timeout=30, max_retries=0)
+        return elasticsearch_client(self._settings.elasticsearch.url or "", request_timeout=30, max_retries=0)
 
 
 class RegularRetention:

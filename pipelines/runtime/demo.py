@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from elasticsearch import Elasticsearch
 
 from datagen.agent import run_agent
 from datagen.buffered import buffered
 from datagen.simulator import SimulatorConfig, demo, simulate
 from datagen.sinks import KafkaSink
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.contracts.settings import Settings
 from pipelines.runtime.driver import Driver
@@ -127,7 +127,7 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
 
 def _found(settings: Settings, truth: Path) -> tuple[int, int]:
     """Counts the events of the ground truth, and those with a novelty on one of their machines up to a minute later."""
-    client = Elasticsearch(settings.elasticsearch.url or "")
+    client = elasticsearch_client(settings.elasticsearch.url or "")
     events: dict[str, list[dict[str, Any]]] = {}
     for line in truth.read_text().splitlines() if truth.exists() else []:
         row = json.loads(line)

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from engine.formats.heartbeat import HeartbeatSender
 from engine.kafka import continuation, retained
 from engine.kafka.offsets import KafkaOffsets, Offsets, behind
+from engine.kafka.permissions import check_topics
 from engine.spark.checkpoint_layout import check_layout
 from engine.spark.checkpoint_offsets import committed_offsets, next_offsets
 from engine.spark.failure import reason, slow_start
@@ -130,12 +131,18 @@ class Driver:
         Raises:
             NewnormalError: ``ALREADY_RUNNING``; ``STATE_FORMAT``, ``SHARDS_FIXED``, ``SETTINGS_FIXED``,
                 ``PARTITIONS_FIXED``; ``CHECKPOINT_MISSING``, ``CHECKPOINT_BEHIND``; ``OFFSETS_MISSING``;
-                ``KAFKA_UNREACHABLE``.
+                ``KAFKA_UNREACHABLE``, ``KAFKA_NOT_ALLOWED``.
         """
         settings = self.settings
         self.program.prepare(settings)
-        self.resources.enter_context(self.ownership)
         jobs = [job for name in self.names if (job := self.program.job(name, settings))]
+        writes = [topic for name in self.names for topic in self.program.writes(name, settings)]
+        check_topics(
+            self.runtime.bootstrap,
+            [*self._inputs(), self.runtime.ledger],
+            [*writes, *self.program.beating(self.names, settings), *(job.dead.topic for job in jobs)],
+        )
+        self.resources.enter_context(self.ownership)
         check_layout(self.runtime.checkpoints, [job.name for job in jobs], self.runtime.shards, "engine.shards")
         self._check_output(jobs)
         checkpoints = self.runtime.checkpoints

@@ -24,6 +24,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from deploy.embedded.server_process import is_same_process
+from engine.address import kafka_options
 from engine.spark import checkpoint_lock
 from engine.spec.errors import NewnormalError
 
@@ -192,4 +193,4 @@ class Ownership:
 
     def _options(self) -> dict[str, Any]:
         quiet = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 1000}
-        return {"bootstrap.servers": self._bootstrap, "client.id": self._me.text(), **quiet}
+        return {**kafka_options(self._bootstrap), "client.id": self._me.text(), **quiet}

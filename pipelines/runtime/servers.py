@@ -119,4 +119,4 @@ def ask_elasticsearch(url: str, timeout: float = 4.0) -> None:
         TimeoutError: If it does not answer within ``timeout`` seconds, or cannot be used; the message says why.
     """
     if problem := elasticsearch_problem(url, timeout):
-        raise TimeoutError(problem)
+        raise TimeoutError(f"{problem.code}: {problem.what}")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from engine.address import kafka_options
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spec.decoder import Messages
 from engine.spec.job import Job
@@ -29,7 +30,7 @@ def first_time(bootstrap: str, job: Job, begin: Offsets) -> int | None:
         Epoch milliseconds; ``None`` if there are no records, or Kafka does not tell in time.
     """
     sources = {topic: source for source in job.inputs if not source.broadcast for topic in source.formats}
-    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "newnormal.first", "log_level": 0} | _READING)
+    reader = Consumer({**kafka_options(bootstrap), "group.id": "newnormal.first", "log_level": 0} | _READING)
     found: list[int] = []
     try:
         first = {**KafkaOffsets(bootstrap, sorted(sources)).starts(), **begin}

@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from elasticsearch import ApiError, Elasticsearch, TransportError
+from elasticsearch import ApiError, TransportError
 
 from engine.kafka.offsets import KafkaOffsets, behind
 from engine.spark.checkpoint_offsets import committed_offsets
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
 from pipelines.jobs.index.partition import Partition
@@ -108,7 +109,7 @@ def shown(version: Version, settings: Settings) -> bool | None:
         version: The version.
         settings: The settings, with the servers' addresses filled in.
     """
-    client = Elasticsearch(settings.elasticsearch.url or "", request_timeout=10, max_retries=0)
+    client = elasticsearch_client(settings.elasticsearch.url or "", request_timeout=10, max_retries=0)
     try:
         return ReadAlias(client, settings.alias).shows(settings.of(version.names).index)
     except (ApiError, TransportError):
@@ -119,7 +120,7 @@ def shown(version: Version, settings: Settings) -> bool | None:
 
 def _stored(settings: Settings) -> tuple[bool | None, int | None, int | None]:
     """Whether the alias shows a version, the number of its documents, and their size in bytes."""
-    client = Elasticsearch(settings.elasticsearch.url or "", request_timeout=10, max_retries=0)
+    client = elasticsearch_client(settings.elasticsearch.url or "", request_timeout=10, max_retries=0)
     patterns = ",".join(Partition(settings.index, 0).patterns)
     try:
         shown = ReadAlias(client, settings.alias).shows(settings.index)

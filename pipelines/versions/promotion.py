@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from elasticsearch import ApiError, Elasticsearch, TransportError
+from elasticsearch import ApiError, TransportError
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.elasticsearch_client import elasticsearch_client, unusable
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.index.read_alias import ReadAlias
 from pipelines.versions.registry import Registry
@@ -31,7 +32,7 @@ def promote(version: Version, others: Iterable[Version], settings: Settings, now
     """
     url = settings.elasticsearch.url or ""
     mine = settings.of(version.names)
-    client = Elasticsearch(url, request_timeout=30, max_retries=0)
+    client = elasticsearch_client(url, request_timeout=30, max_retries=0)
     try:
         rest = [settings.of(other.names) for other in others if other.name != version.name]
         ReadAlias(client, settings.alias).move(mine.index, [other.index for other in rest], now)
@@ -43,8 +44,7 @@ def promote(version: Version, others: Iterable[Version], settings: Settings, now
         accepted = "a version with stored verdicts, see `newnormal versions`"
         raise NewnormalError("VERSION_EMPTY", what, url, accepted, "the alias was not changed") from None
     except (ApiError, TransportError) as error:
-        accepted, now_said = "a server that answers", "the same command completes the promotion"
-        raise NewnormalError("ELASTICSEARCH_UNREACHABLE", str(error), url, accepted, now_said) from None
+        raise unusable(error, url, "the same command completes the promotion") from None
     finally:
         client.close()
 
@@ -59,12 +59,12 @@ def shown_version(settings: Settings) -> str | None:
         NewnormalError: ``KAFKA_UNREACHABLE``; ``ELASTICSEARCH_UNREACHABLE`` if the server does not answer.
     """
     url = settings.elasticsearch.url or ""
-    client = Elasticsearch(url, request_timeout=10, max_retries=0)
+    client = elasticsearch_client(url, request_timeout=10, max_retries=0)
     try:
         alias = ReadAlias(client, settings.alias)
         known = Registry(settings).all().values()
         return next((each.name for each in known if alias.shows(settings.of(each.names).index)), None)
     except (ApiError, TransportError) as error:
-        raise NewnormalError("ELASTICSEARCH_UNREACHABLE", str(error), url, "a server that answers") from None
+        raise unusable(error, url, "nothing was changed") from None
     finally:
         client.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 from confluent_kafka import KafkaError, Message, Producer
 
+from engine.address import kafka_options
 from engine.kafka.admin import ensure_topics
 from engine.kafka.content import content
 from engine.spec.errors import NewnormalError
@@ -79,7 +80,7 @@ class Registry:
         def delivered(error: KafkaError | None, _message: Message) -> None:
             failed.extend([error] if error else [])
 
-        producer = Producer({"bootstrap.servers": self._bootstrap, "log_level": 0, "acks": "all"})
+        producer = Producer({**kafka_options(self._bootstrap), "log_level": 0, "acks": "all"})
         producer.produce(self._topic, value, key=name, on_delivery=delivered)
         if producer.flush(_SECONDS) or failed:
             why = failed[0].str() if failed else f"no answer within {_SECONDS:g} s"

@@ -11,6 +11,7 @@ from elasticsearch import Elasticsearch
 from engine.kafka.admin import delete_groups, delete_topics
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
 from pipelines.jobs.index.partition import Partition
@@ -79,7 +80,7 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
     """
     mine, bootstrap = settings.of(plan.version.names), settings.kafka.bootstrap or ""
     checkpoints, ledger = mine.folder("checkpoints"), settings.topic(topics.LEDGER)
-    client = Elasticsearch(settings.elasticsearch.url or "", request_timeout=30, max_retries=0)
+    client = elasticsearch_client(settings.elasticsearch.url or "", request_timeout=30, max_retries=0)
     try:
         if plan.indices and ReadAlias(client, settings.alias).shows(mine.index):
             what = f"the alias {settings.alias} shows {plan.version.name}"

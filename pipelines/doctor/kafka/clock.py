@@ -8,6 +8,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from dashboards.quantities import duration
+from engine.address import kafka_options
 from pipelines.contracts import topics
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
@@ -31,7 +32,7 @@ def kafka_clock(context: Context) -> list[Finding]:
     runs ahead is not found here; `pipelines.doctor.elasticsearch.clock` finds both.
     """
     quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
-    client = AdminClient({"bootstrap.servers": context.bootstrap, **quiet})
+    client = AdminClient({**kafka_options(context.bootstrap), **quiet})
     names = {context.settings.reads(name) for name in topics.FROM_AGENTS}
     known = client.list_topics(timeout=_SECONDS).topics
     newest: Any = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]

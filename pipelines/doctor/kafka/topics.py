@@ -7,6 +7,7 @@ from typing import Any
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
 from dashboards.quantities import duration
+from engine.address import kafka_options
 from engine.kafka.admin import partition_counts
 from engine.spec.duration import duration_ms
 from pipelines.doctor.context import Context
@@ -63,7 +64,7 @@ def _retention(context: Context, names: list[str]) -> list[Finding]:
     settings = context.settings
     least = duration_ms(settings.window.allowed_lateness) + duration_ms(settings.window.size)
     quiet: dict[str, Any] = {"log_level": 0, "error_cb": lambda _error: None}
-    client = AdminClient({"bootstrap.servers": context.bootstrap, **quiet})
+    client = AdminClient({**kafka_options(context.bootstrap), **quiet})
     asked = client.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names], request_timeout=10.0)
     short: dict[int, list[str]] = {}
     for resource, future in asked.items():

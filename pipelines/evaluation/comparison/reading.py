@@ -7,12 +7,12 @@ from pathlib import Path
 
 import orjson
 import polars as pl
-from elasticsearch import Elasticsearch
 from elasticsearch.helpers import scan
 
 from engine.kafka.content import content, values
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings
 from pipelines.evaluation import truth
@@ -82,7 +82,7 @@ def _of_topic(settings: Settings, name: str) -> list[bytes]:
 def _indexed(settings: Settings) -> Iterator[bytes]:
     """The documents in the indices of a version, which hold the last revision of each verdict."""
     names = [Novelty.model_fields[name].alias or name for name in SCHEMA.names()]
-    with Elasticsearch(settings.elasticsearch.url or "", request_timeout=60) as client:
+    with elasticsearch_client(settings.elasticsearch.url or "", request_timeout=60) as client:
         patterns = ",".join(Partition(settings.index, 0).patterns)
         found = scan(client, index=patterns, source=names, size=_PAGE, ignore_unavailable=True, allow_no_indices=True)
         yield from (orjson.dumps(document["_source"]) for document in found)

@@ -18,10 +18,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
-from elasticsearch import Elasticsearch
 
 from engine.spec.duration import duration_ms, iso
 from engine.spec.record import Record
+from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
@@ -93,7 +93,7 @@ class Sink:
     def __init__(self, config: SinkConfig, record: type[Record] = Novelty, stop: threading.Event | None = None) -> None:
         self._record, self._stop = record, stop or threading.Event()
         self._largest = config.limits.document_bytes
-        self._client = Elasticsearch(
+        self._client = elasticsearch_client(
             config.url, max_retries=0, retry_on_timeout=False, request_timeout=config.timeout_s, serializers=REPLIES
         )
         address = urlsplit(config.url)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from confluent_kafka import Consumer
 from pydantic import ValidationError
 
+from engine.address import kafka_options
 from engine.formats.dead_letters import DeadLetter
 from engine.kafka.content import content
 from pipelines.contracts import topics
@@ -88,7 +89,7 @@ def homes(settings: Settings) -> list[str]:
         KafkaException: The broker does not answer.
     """
     reader = Consumer(
-        {"bootstrap.servers": settings.kafka.bootstrap or "", "group.id": "newnormal.content", "log_level": 0}
+        {**kafka_options(settings.kafka.bootstrap or ""), "group.id": "newnormal.content", "log_level": 0}
     )
     try:
         there = set(reader.list_topics(timeout=10).topics)

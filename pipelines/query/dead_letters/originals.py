@@ -8,6 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from engine.address import kafka_options
 from engine.kafka.content import bounds
 from engine.spec.errors import NewnormalError
 
@@ -22,7 +23,7 @@ class Originals:
     """
 
     def __init__(self, bootstrap: str) -> None:
-        options: dict[str, Any] = {"bootstrap.servers": bootstrap, "group.id": "newnormal.letters", "log_level": 0}
+        options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.letters", "log_level": 0}
         options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
         self._bootstrap, self._reader = bootstrap, Consumer(options)
         self._topics: dict[str, Any] = {}

@@ -14,6 +14,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Message, Producer
 
+from engine.address import kafka_options
 from engine.formats.dead_letters import DeadLetter
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
@@ -144,7 +145,7 @@ class Retry:
         return found
 
     def _producer(self) -> Producer:
-        options: dict[str, Any] = {"bootstrap.servers": self._settings.kafka.bootstrap or "", "log_level": 0}
+        options: dict[str, Any] = {**kafka_options(self._settings.kafka.bootstrap or ""), "log_level": 0}
         options |= {"transactional.id": f"{self._settings.owner}deadletter.retry", "message.max.bytes": 15_000_000}
         producer = Producer(options)
         try:

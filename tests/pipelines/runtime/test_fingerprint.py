@@ -41,6 +41,54 @@ OTHER: dict[str, object] = {
 }  # fmt: skip
 """Another value of each setting."""
 
+KAFKA, HTTPS = {"kafka.bootstrap": "b:1"}, {"elasticsearch.url": "https://b:1"}
+SCRAM = {
+    **KAFKA, "kafka.security_protocol": "SASL_SSL", "kafka.sasl_username": "me", "kafka.sasl_password": "word of mine"
+}  # fmt: skip
+OAUTH = {
+    **KAFKA, "kafka.security_protocol": "SASL_SSL", "kafka.sasl_mechanism": "OAUTHBEARER", "kafka.oauth_scope": "all",
+    "kafka.oauth_token_url": "http://b:1", "kafka.oauth_client_id": "me", "kafka.oauth_client_secret": "word of mine",
+}  # fmt: skip
+TLS = {**KAFKA, "kafka.security_protocol": "SSL"}
+MUTUAL = {**TLS, "kafka.ssl_certificate_file": "ca.pem", "kafka.ssl_key_file": "key.pem"}
+USER = {**HTTPS, "elasticsearch.user": "me", "elasticsearch.password": "word of mine"}
+KEY = {**HTTPS, "elasticsearch.api_key": "word of mine"}
+LOGINS: dict[str, dict[str, object]] = {
+    "kafka.security_protocol": TLS, "kafka.sasl_mechanism": {**SCRAM, "kafka.sasl_mechanism": "PLAIN"},
+    "kafka.sasl_username": SCRAM, "kafka.sasl_password": SCRAM,
+    "kafka.sasl_password_file": {**SCRAM, "kafka.sasl_password": None, "kafka.sasl_password_file": "word"},
+    "kafka.ssl_ca_file": {**TLS, "kafka.ssl_ca_file": "ca.pem"},
+    "kafka.ssl_certificate_file": MUTUAL, "kafka.ssl_key_file": MUTUAL,
+    "kafka.ssl_key_password": {**MUTUAL, "kafka.ssl_key_password": "word of mine"},
+    "kafka.ssl_key_password_file": {**MUTUAL, "kafka.ssl_key_password_file": "word"},
+    "kafka.oauth_token_url": OAUTH, "kafka.oauth_client_id": OAUTH, "kafka.oauth_client_secret": OAUTH,
+    "kafka.oauth_client_secret_file": {
+        **OAUTH, "kafka.oauth_client_secret": None, "kafka.oauth_client_secret_file": "word"
+    }, "kafka.oauth_scope": OAUTH,
+    "elasticsearch.user": USER, "elasticsearch.password": USER,
+    "elasticsearch.password_file": {**USER, "elasticsearch.password": None, "elasticsearch.password_file": "word"},
+    "elasticsearch.api_key": KEY, "elasticsearch.api_key_file": {**HTTPS, "elasticsearch.api_key_file": "word"},
+    "elasticsearch.ca_file": {**HTTPS, "elasticsearch.ca_file": "ca.pem"},
+    "elasticsearch.certificate_file": {
+        **HTTPS, "elasticsearch.certificate_file": "ca.pem", "elasticsearch.key_file": "key.pem"
+    },
+    "elasticsearch.key_file": {
+        **HTTPS, "elasticsearch.certificate_file": "ca.pem", "elasticsearch.key_file": "key.pem"
+    },
+}  # fmt: skip
+"""Settings of logins, each with those without which it is refused."""
+FILES = {
+    "word": "word of mine\n", "ca.pem": "-----BEGIN CERTIFICATE-----\n", "key.pem": "-----BEGIN PRIVATE KEY-----\n"
+}  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that settings of logins name, in the working directory."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+
 FIXED = {
     "window.size": {"extractor", "templates", "detector", "log_detector"},
     "window.every": {"extractor", "detector"},
@@ -60,9 +108,10 @@ def begun(checkpoints: Path, settings: Settings) -> None:
 
 @pytest.mark.parametrize("name", dict(leaves(Settings)))
 @pytest.mark.parametrize("job", JOBS)
+@pytest.mark.usefixtures("files")
 def test_a_changed_setting_is_refused_exactly_where_state_depends_on_it(tmp_path: Path, name: str, job: str) -> None:
     begun(tmp_path, load())
-    settings = load(**{name: OTHER[name]})
+    settings = load(**LOGINS.get(name) or {name: OTHER[name]})
     if job not in FIXED.get(name, ()):
         check(settings, tmp_path, [job])
         return

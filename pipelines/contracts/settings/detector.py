@@ -1,0 +1,41 @@
+"""The settings of the detectors."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from pipelines.contracts.setting_types import Families, Number, SeriesGlobs, TimeZone, Whole
+from pipelines.contracts.settings.section import Section
+
+
+class DetectorSettings(Section):
+    threshold: Number = Field(
+        50.0,
+        ge=0,
+        le=100,
+        description="record_score from which a window is an anomaly; lower: more sensitive",
+    )
+    emit: Literal["all", "context", "novel"] = Field(
+        "all",
+        description="`all`: write a verdict for each window; `novel`: only news, and the end of an incident; "
+        "`context`: that, and the ordinary windows before, during and after an incident of the series",
+    )
+    context_before: Whole = Field(
+        60, ge=0, le=100_000, description="with `context`: how many windows before the onset of an incident are written"
+    )
+    context_after: Whole = Field(
+        30, ge=0, le=100_000, description="with `context`: how many windows after the end of an incident are written"
+    )
+    context_always: SeriesGlobs = Field(
+        "",
+        description="with `context`: globs `machine/metric` of series of which all windows are written, separated by "
+        "commas; `?` also stands for a comma",
+    )
+    timezone: TimeZone = Field("UTC", description="IANA name of the time zone in which hours of the day are counted")
+    family: Families = Field(
+        {},
+        description="model family of metrics, by glob of the metric: `mixture`, `count`, `ratio` or `categorical`; the "
+        "first glob that matches applies; the detector chooses for all other metrics; see model.md",
+    )

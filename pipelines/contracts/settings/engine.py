@@ -1,0 +1,33 @@
+"""The settings of how the jobs run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from pipelines.contracts.setting_types import DriverHeap, Duration, Whole
+from pipelines.contracts.settings.section import Section
+
+
+class EngineSettings(Section):
+    shards: Whole = Field(
+        2,
+        ge=1,
+        le=1024,
+        description="shards of each job's keyed state; `newnormal savepoint restore --shards` changes it later",
+    )
+    cores: Whole = Field(4, ge=1, le=1024, description="threads of the local Spark")
+    trigger: Duration = Field("200ms", description="shortest time between the starts of two micro-batches")
+    max_records: Whole = Field(
+        2_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads columnar topics"
+    )
+    max_messages: Whole = Field(
+        400_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads JSON topics"
+    )
+    on_missing_offsets: Literal["fail", "earliest", "archive"] = Field(
+        "fail",
+        description="what a start does if Kafka has removed messages that a job has not read: `fail`: it is refused; "
+        "`earliest`: they are left out; `archive`: the job reads them from the archive",
+    )
+    driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")

@@ -1,0 +1,26 @@
+"""The settings of incidents."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from pipelines.contracts.setting_types import Duration, Length, Number, Whole
+from pipelines.contracts.settings.section import Section
+
+
+class IncidentSettings(Section):
+    score: Number = Field(
+        70.0, ge=0, le=100, description="novelties are written as an incident if one of them has this record_score, ..."
+    )
+    series: Whole = Field(5, ge=1, le=10**9, description="... or so many series are novel, or a series has stopped")
+    together: Duration = Field(
+        "1m", description="novelties of unrelated machines that show the same belong together if they begin so close"
+    )
+    related: Duration = Field(
+        "3m", description="the same for a machine and the one that it runs on, as the topic `topology` says"
+    )
+    quiet: Duration = Field("5m", description="an incident is resolved when nothing has been novel for so long")
+    reopen: Duration = Field(
+        "5m", description="a novelty on its machines within this time after that reopens it; later ones are a new one"
+    )
+    longest: Length = Field("1d", description="a series without news for so long no longer keeps its incident open")

@@ -1,0 +1,119 @@
+"""Reads all settings, and refuses what is wrong or contradicts itself with a message that names the setting."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.address import Address
+from engine.spark.checkpoint_lock import NO_NAMESPACE
+from engine.spec.duration import duration_ms
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import setting_errors, topics
+from pipelines.contracts.setting_types import is_loopback
+from pipelines.contracts.settings.logins.elasticsearch import contradictions as elasticsearch_contradictions
+from pipelines.contracts.settings.logins.elasticsearch import elasticsearch_address
+from pipelines.contracts.settings.logins.kafka import contradictions as kafka_contradictions
+from pipelines.contracts.settings.logins.kafka import kafka_address
+from pipelines.contracts.settings.tree import Settings
+
+_MOST_SLICES = 1_000
+"""The most sliding windows that one record may belong to; each of them keeps state."""
+
+
+def load(**overrides: Any) -> Settings:
+    """Reads and validates all settings.
+
+    Args:
+        overrides: Values of the command line by dotted name, such as ``kafka.bootstrap``; ``None`` means not given.
+
+    Raises:
+        NewnormalError: ``SETTING_INVALID``; the message names each wrong setting, its value and what is accepted.
+            ``LOGIN_FILE`` if a file with a secret or a certificate cannot be used.
+    """
+    tree: dict[str, Any] = {}
+    for dotted, value in overrides.items():
+        if value is not None:
+            *parents, leaf = dotted.split(".")
+            node = tree
+            for parent in parents:
+                node = node.setdefault(parent, {})
+            node[leaf] = value
+    wrong = setting_errors.unknown_variables(os.environ, Settings)
+    try:
+        settings = Settings(**tree)
+    except ValidationError as error:
+        wrong |= setting_errors.refused(error, Settings, overrides, os.environ)
+        raise setting_errors.refusal(wrong) from None
+    except (OSError, ValueError) as error:
+        accepted, now = "TOML, see docs/settings.md", "nothing was started"
+        raise NewnormalError("SETTING_INVALID", str(error), "newnormal.toml, environment", accepted, now) from None
+    wrong |= _contradictions(settings, overrides)
+    if wrong:
+        raise setting_errors.refusal(wrong)
+    return _with_logins(settings, overrides)
+
+
+def _with_logins(settings: Settings, given: dict[str, Any]) -> Settings:
+    """The settings, in which the addresses that were given know how clients log in.
+
+    An override that is an `Address`, as it comes from other settings, keeps the login that it has.
+
+    Raises:
+        NewnormalError: ``LOGIN_FILE`` if a file that the settings name cannot be used.
+    """
+    kafka, elastic = settings.kafka, settings.elasticsearch
+    brokers, url = given.get("kafka.bootstrap"), given.get("elasticsearch.url")
+    if kafka.bootstrap:
+        known = brokers if isinstance(brokers, Address) else kafka_address(kafka)
+        kafka = kafka.model_copy(update={"bootstrap": known})
+    if elastic.url:
+        known = url if isinstance(url, Address) else elasticsearch_address(elastic)
+        elastic = elastic.model_copy(update={"url": known})
+    return settings.model_copy(update={"kafka": kafka, "elasticsearch": elastic})
+
+
+def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors.Wrong:
+    """The settings that contradict another setting."""
+    kafka, shards, window = settings.kafka, settings.engine.shards, settings.window
+    wrong: dict[str, tuple[str, str]] = {}
+    if kafka.partitions % shards:
+        what = f"kafka.partitions = {kafka.partitions}, no multiple of engine.shards = {shards}"
+        wrong["kafka.partitions"] = (what, "a multiple of it: one shard writes each topic partition")
+    size, every = duration_ms(window.size), duration_ms(window.every or window.size)
+    if size % every or size // every > _MOST_SLICES:
+        what = f"window.every = {window.every!r}, but window.size = {window.size!r}"
+        wrong["window.every"] = (what, f"a divisor of the size, at least size / {_MOST_SLICES}")
+    if settings.elasticsearch.incidents == settings.elasticsearch.index:
+        what = f"elasticsearch.incidents = {settings.elasticsearch.incidents!r}, as elasticsearch.index"
+        wrong["elasticsearch.incidents"] = (what, "another name: verdicts and incidents have indices of their own")
+    console = settings.console
+    guarded = console.token.get_secret_value() or console.token_file or console.user_header
+    if not (is_loopback(console.reached) or guarded):
+        where = "console.published" if console.published else "console.host"
+        what = f"{where} = {console.reached!r}, where others than this machine reach the console"
+        wrong[where] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
+    if console.token.get_secret_value() and console.token_file:
+        wrong["console.token_file"] = ("console.token and console.token_file are given", "one of them")
+    wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
+    if mixed := _mixed(settings):
+        wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
+    place = setting_errors.place
+    return {name: (what, place(name, given, os.environ), wanted) for name, (what, wanted) in wrong.items()}
+
+
+def _mixed(settings: Settings) -> str | None:
+    """What the namespace would share with no namespace, as the rest of a message; ``None`` if it shares nothing."""
+    namespace, names = settings.namespace, set(topics.NAMES)
+    if not namespace:
+        return None
+    if namespace == f"{NO_NAMESPACE}.":
+        return "whose checkpoints would be the checkpoints of no namespace"
+    if shared := sorted(names & {settings.topic(name) for name in names}):
+        return f"whose topic {shared[0]} would be a topic of no namespace"
+    if re.match(rf"{re.escape(settings.elasticsearch.index)}-[12]", namespace):
+        return f"whose indices would be taken for those of the alias {settings.elasticsearch.index}"
+    return None

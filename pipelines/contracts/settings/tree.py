@@ -1,0 +1,169 @@
+"""All settings as one tree of sections, and the names of topics, indices and folders that follow from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, PrivateAttr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from engine.spark.checkpoint_lock import NO_NAMESPACE
+from engine.spec.duration import duration_ms
+from pipelines.contracts import topics
+from pipelines.contracts.input_settings import InputSettings
+from pipelines.contracts.notify_settings import NotifySettings
+from pipelines.contracts.setting_types import Folder, Prefix
+from pipelines.contracts.settings.archive import ArchiveSettings
+from pipelines.contracts.settings.buffer import BufferSettings
+from pipelines.contracts.settings.console import ConsoleSettings
+from pipelines.contracts.settings.detector import DetectorSettings
+from pipelines.contracts.settings.elasticsearch import ElasticsearchSettings
+from pipelines.contracts.settings.embedded import EmbeddedSettings
+from pipelines.contracts.settings.engine import EngineSettings
+from pipelines.contracts.settings.incidents import IncidentSettings
+from pipelines.contracts.settings.kafka import KafkaSettings
+from pipelines.contracts.settings.log import LogSettings
+from pipelines.contracts.settings.retention import RetentionSettings
+from pipelines.contracts.settings.view import ViewSettings
+from pipelines.contracts.settings.watermark import WatermarkSettings
+from pipelines.contracts.settings.window import WindowSettings
+from pipelines.contracts.version_names import VersionNames
+
+
+class Settings(BaseSettings):
+    """All settings; they are validated together before anything starts."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="NEWNORMAL_", env_nested_delimiter="__", frozen=True, extra="forbid", toml_file="newnormal.toml"
+    )
+
+    namespace: Prefix = Field("", description="prefix of all topics and indices, ends in a dot; empty: none")
+    state_dir: Folder = Field(
+        Path("~/.local/state/newnormal"), description="folder of the embedded servers' data, checkpoints and log files"
+    )
+    kafka: KafkaSettings = KafkaSettings()
+    elasticsearch: ElasticsearchSettings = ElasticsearchSettings()
+    embedded: EmbeddedSettings = EmbeddedSettings()
+    engine: EngineSettings = EngineSettings()
+    watermark: WatermarkSettings = WatermarkSettings()
+    window: WindowSettings = WindowSettings()
+    detector: DetectorSettings = DetectorSettings()
+    incidents: IncidentSettings = IncidentSettings()
+    input: InputSettings = InputSettings()
+    buffer: BufferSettings = BufferSettings()
+    console: ConsoleSettings = ConsoleSettings()
+    view: ViewSettings = ViewSettings()
+    archive: ArchiveSettings = ArchiveSettings()
+    retention: RetentionSettings = RetentionSettings()
+    notify: NotifySettings = NotifySettings()
+    log: LogSettings = LogSettings()
+    _names: VersionNames = PrivateAttr(default_factory=VersionNames)
+    _end: int | None = PrivateAttr(default=None)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The sources of settings, the strongest first: command line (init), environment, newnormal.toml."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    def of(self, names: VersionNames, end: int | None = None) -> Settings:
+        """These settings for one version of the chain: its topics, indices and folders.
+
+        Args:
+            names: The names of the version's topics, indices and folders.
+            end: See `end`.
+        """
+        mine = self.model_copy()
+        mine._names, mine._end = names, end
+        return mine
+
+    @property
+    def version(self) -> str:
+        """Name of the version whose topics, indices and folders these settings name; ``v1`` unless `of` chose one."""
+        return self._names.version
+
+    @property
+    def end(self) -> int | None:
+        """Event time at which the version ends, epoch milliseconds; ``None``: it goes on live."""
+        return self._end
+
+    def topic(self, name: str) -> str:
+        """The full name of a topic of the first version, or of all versions: with the namespace before it."""
+        return self.namespace + name
+
+    def reads(self, name: str) -> str:
+        """The full name of a topic that the version reads: its own, or that of the version which it builds upon."""
+        return self.namespace + self._names.reads(name)
+
+    def writes(self, name: str) -> str:
+        """The full name of a topic that the version writes."""
+        return self.namespace + self._names.writes(name)
+
+    def topic_config(self, name: str) -> dict[str, str]:
+        """The configuration of a topic, which is given by its name without the namespace."""
+        late = self.retention.late if name.endswith(topics.LATE) else None
+        return topics.config(name, duration_ms(late or self.kafka.retention))
+
+    def chosen_retention(self, name: str) -> dict[str, str]:
+        """The entries of a topic's configuration that say how long messages are kept, if the user has chosen a value.
+
+        The default is for topics that are created: whoever made a topic otherwise had a reason.
+        """
+        late = name.endswith(topics.LATE) and self.retention.late is not None
+        if not late and "retention" not in self.kafka.model_fields_set:
+            return {}
+        config = self.topic_config(name)
+        return {entry: config[entry] for entry in topics.KEPT if entry in config}
+
+    @property
+    def alias(self) -> str:
+        """The alias through which documents are read, with the namespace before it; it shows one of the versions."""
+        return self.namespace + self.elasticsearch.index
+
+    @property
+    def index(self) -> str:
+        """First part of the names of the indices that the version writes."""
+        return self.alias + self._names.suffix
+
+    @property
+    def incident_alias(self) -> str:
+        """The alias through which incidents are read; it shows the same version as `alias`."""
+        return self.namespace + self.elasticsearch.incidents
+
+    @property
+    def incident_index(self) -> str:
+        """First part of the names of the indices of incidents that the version writes."""
+        return self.incident_alias + self._names.suffix
+
+    @property
+    def owner(self) -> str:
+        """What is put before the names of jobs in transactional ids and consumer groups."""
+        return self.namespace + self._names.mark
+
+    @property
+    def state(self) -> Path:
+        """The state directory, absolute."""
+        return self.state_dir.expanduser().resolve()
+
+    def folder(self, what: str) -> Path:
+        """The folder of the version for one purpose in the state directory; each namespace and version has its own.
+
+        Args:
+            what: The purpose, e.g. ``checkpoints``; the first part of the path.
+        """
+        common = self.common_folder(what)
+        return common.with_name(f"{common.name}@{self.version}") if self._names.mark else common
+
+    def common_folder(self, what: str) -> Path:
+        """The folder for one purpose that all versions of a namespace share."""
+        return self.state / what / (self.namespace.rstrip(".") or NO_NAMESPACE)
+
+    def file(self, name: str) -> Path:
+        """The path of a file in the state directory; each namespace has its own, for all versions."""
+        return self.state / f"{self.namespace}{name}"

@@ -1,0 +1,96 @@
+"""The ACLs that jobs need in a Kafka with an authorizer, derived from the definitions of the jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pipelines.contracts import topics
+from pipelines.contracts.settings import Settings
+from pipelines.jobs import JOBS, LINKS, TOPICS
+
+SINK = "sink"
+"""The job that writes to no topic but that of dead letters."""
+TOOLS = "newnormal."
+"""How the consumer groups of commands that only look begin, such as `newnormal tail`."""
+
+
+@dataclass(frozen=True, order=True)
+class Acl:
+    """One permission.
+
+    Attributes:
+        resource: ``topic``, ``group`` or ``transactional-id``.
+        name: Name of the resource.
+        operation: ``Read``, ``Write``, ``Create`` or ``Describe``; reading and writing include describing.
+        prefix: True if the name is the beginning of names.
+    """
+
+    resource: str
+    name: str
+    operation: str
+    prefix: bool = False
+
+    def command(self, principal: str) -> str:
+        """The arguments of ``kafka-acls.sh`` that add it."""
+        pattern = " --resource-pattern-type prefixed" if self.prefix else ""
+        does = f"--operation {self.operation} --{self.resource} {self.name}{pattern}"
+        return f"--add --allow-principal User:{principal} {does}"
+
+
+def of_job(name: str, settings: Settings) -> list[Acl]:
+    """What one job of the chain needs beside the common ACLs.
+
+    Args:
+        name: Name of the job.
+        settings: The settings; those of a version name its topics and ids.
+    """
+    link = LINKS[name]
+    found = [Acl("topic", topic, "Read") for topic in link.reads(settings)]
+    found += [Acl("topic", topic, "Write") for topic in link.writes(settings)]
+    outside = {*topics.FROM_AGENTS, *topics.FROM_OPERATORS}
+    found += [Acl("topic", settings.reads(each), "Write") for each in link.inputs if each in outside]  # heartbeats
+    if name in JOBS or name == SINK:
+        found.append(Acl("topic", settings.writes(topics.DEADLETTER), "Write"))
+        found.append(Acl("group", f"{settings.owner}{name}.ledger.", "Read", prefix=True))
+        found.append(Acl("transactional-id", f"{settings.owner}{name}.writer", "Write"))
+    return list(dict.fromkeys(found))
+
+
+def common(settings: Settings) -> list[Acl]:
+    """What every process with jobs needs: the ledger, the group of the owners, and to create missing topics."""
+    found = [Acl("topic", settings.topic(topics.LEDGER), "Read")]
+    found.append(Acl("group", f"{settings.owner}newnormal.owners", "Read"))
+    return found + [Acl("topic", each, "Create") for each in _created(settings)] + _described(settings)
+
+
+def of_operators(settings: Settings) -> list[Acl]:
+    """What the console, the state view and the commands need: they read all topics and write those of operators."""
+    found = [Acl("topic", settings.reads(name), "Read") for name in (*TOPICS, topics.VERSIONS)]
+    found += [Acl("topic", settings.topic(name), "Write") for name in (*topics.FROM_OPERATORS, topics.VERSIONS)]
+    return [*found, Acl("group", TOOLS, "Read", prefix=True)]
+
+
+def of_agents(settings: Settings) -> list[Acl]:
+    """What agents need, `newnormal agent` among them."""
+    return [Acl("topic", settings.topic(name), "Write") for name in topics.FROM_AGENTS]
+
+
+def needed(settings: Settings, jobs: Iterable[str]) -> list[Acl]:
+    """All ACLs that a process with these jobs needs, sorted."""
+
+    def every() -> Iterator[Acl]:
+        yield from common(settings)
+        for name in jobs:
+            yield from of_job(name, settings)
+
+    return sorted(set(every()))
+
+
+def _created(settings: Settings) -> list[str]:
+    return [*dict.fromkeys([*(settings.reads(name) for name in TOPICS), settings.topic(topics.VERSIONS)])]
+
+
+def _described(settings: Settings) -> list[Acl]:
+    """Topics are listed only to those who may describe them; one that is not listed would be created anew."""
+    return [Acl("topic", name, "Describe") for name in _created(settings)]

@@ -1,0 +1,1 @@
+"""Logins and encryption, against real servers."""
