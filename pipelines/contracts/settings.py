@@ -189,7 +189,25 @@ class IncidentSettings(_Section):
     longest: Length = Field("1d", description="a series without news for so long no longer keeps its incident open")
 
 
-class ConsoleSettings(_Section):
+class AccessSettings(_Section):
+    """Who may ask a web server of ours; the console's and the state view's settings have these fields, too."""
+
+    host: ListenHost = Field("127.0.0.1", description="address on which it listens")
+    published: OptionalHost = Field(
+        "",
+        description="address at which others open the port, if it runs in a container; with 127.0.0.1 it is treated as "
+        "one that only this machine reaches. Empty: the address on which it listens",
+    )
+    token: Token = Field(SecretStr(""), description="what users must know; empty: none, or that in `token_file`")
+    token_file: FilePath = Field("", description="file with that token in one line; it is read at each start")
+
+    @property
+    def reached(self) -> str:
+        """The address that decides who reaches it."""
+        return self.published or self.host
+
+
+class ConsoleSettings(AccessSettings):
     host: ListenHost = Field("127.0.0.1", description="address on which the web console listens")
     port: Whole = Field(
         8880, ge=0, le=65535, description="port of the web console; if taken, the next free one is used"
@@ -215,19 +233,19 @@ class ConsoleSettings(_Section):
         description="what users of the console must know: browsers ask for it once, programs send it as "
         "`Authorization: Bearer TOKEN`; empty: none, or that in `console.token_file`",
     )
-    token_file: FilePath = Field("", description="file with that token in one line; it is read at each start")
-
-    @property
-    def reached(self) -> str:
-        """The address that decides who reaches the console."""
-        return self.published or self.host
 
 
-class ViewSettings(_Section):
+class ViewSettings(AccessSettings):
     host: ListenHost = Field("127.0.0.1", description="address on which the state view listens")
     port: Whole = Field(8890, ge=0, le=65535, description="port of the state view; if taken, the next free one is used")
     hosts: Names = Field(
         "", description="further host names under which the state view is reached, separated by commas; `*`: any"
+    )
+    token: Token = Field(
+        SecretStr(""),
+        description="what users of the state view must know, which is needed where others than this machine reach it; "
+        "programs send it as `Authorization: Bearer TOKEN`, our own ones by themselves; empty: none, or that in "
+        "`view.token_file`",
     )
     windows: Whole = Field(
         240, ge=1, le=100_000, description="how many of the last windows of each series the state view keeps"
@@ -455,8 +473,14 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
         where = "console.published" if console.published else "console.host"
         what = f"{where} = {console.reached!r}, where others than this machine reach the console"
         wrong[where] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
-    if console.token.get_secret_value() and console.token_file:
-        wrong["console.token_file"] = ("console.token and console.token_file are given", "one of them")
+    view = settings.view
+    if not (is_loopback(view.reached) or view.token.get_secret_value() or view.token_file):
+        where = "view.published" if view.published else "view.host"
+        what = f"{where} = {view.reached!r}, where others than this machine reach the state view"
+        wrong[where] = (what, "127.0.0.1; or view.token_file beside it")
+    for section, its in (("console", console), ("view", view)):
+        if its.token.get_secret_value() and its.token_file:
+            wrong[f"{section}.token_file"] = (f"{section}.token and {section}.token_file are given", "one of them")
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place

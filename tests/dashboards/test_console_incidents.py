@@ -10,13 +10,14 @@ from fastapi.testclient import TestClient
 from dashboards.console import Store, create_app
 from deploy.embedded.endpoints import Endpoints
 from tests.dashboards.console_documents import (
+    AT,
     END,
     LENGTH,
     MACHINE,
-    MACHINE_INCIDENTS,
     MACHINE_NOVELTIES,
     ONSET,
     WINDOW,
+    incident,
     stored_site,
 )
 
@@ -51,7 +52,8 @@ def test_an_incident_lists_the_series_that_are_novel_in_it_in_the_order_of_their
 def test_each_series_of_an_incident_has_its_values_for_a_small_plot_also_from_before_the_incident(
     endpoints: Endpoints,
 ) -> None:
-    with stored_site(endpoints.elasticsearch_url, MACHINE_NOVELTIES, MACHINE_INCIDENTS) as store:
+    nine = incident("nine", "open", 95, [MACHINE], start=END - (LENGTH - AT) * WINDOW)
+    with stored_site(endpoints.elasticsearch_url, MACHINE_NOVELTIES, [nine]) as store:
         client = TestClient(create_app(store), base_url="http://localhost")
         found = client.get("/api/incident", params={"id": "nine"}).json()
         listed = {each["metric"]: each for each in found["series"] if each["host.name"] == MACHINE}
