@@ -40,8 +40,8 @@ _COLUMNS = (
 )
 _SPARSE = (
     "The topic holds verdicts around incidents only (detector.emit). Windows without one count as quiet; series "
-    "without any are not counted, and scores are ranked among the stored windows. `newnormal replay` with "
-    "detector.emit = all writes all of them."
+    "without any are not counted, and scores are ranked among the stored windows. With detector.emit = all the "
+    "detector writes all of them; `newnormal compare` measures a version that is replayed so."
 )
 _SHOWN = (20, 35, 50, 65, 80, 95)
 
