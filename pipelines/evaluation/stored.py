@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from pipelines.contracts.records.novelty import QUIET_KINDS
@@ -33,10 +34,12 @@ def sparse(verdicts: pl.DataFrame, emit: str) -> bool:
 
 def _share(verdicts: pl.DataFrame) -> float:
     """The share of the windows of all known series, from the first to the last window of all, that have a verdict."""
-    gaps = verdicts.sort(*SERIES, "window_end").select(gap=pl.col("window_end").diff().over(SERIES)).drop_nulls()
-    step = gaps.filter(pl.col("gap") > 0)["gap"].mode().min()
-    if step is None:
+    ends = verdicts.sort(*SERIES, "window_end").select(*SERIES, "window_end")
+    gaps = ends.select(pl.col("window_end").diff().over(SERIES)).to_series().drop_nulls().to_numpy()
+    gaps = gaps[gaps > 0]
+    if not len(gaps):
         return 0.0
-    length = verdicts.select(pl.col("window_end").max() - pl.col("window_end").min()).item()
-    windows = (length // int(step) + 1) * verdicts.select(SERIES).n_unique()  # type: ignore[call-overload]
+    lengths, counts = np.unique(gaps, return_counts=True)
+    span = int(np.ptp(ends["window_end"].to_numpy()))
+    windows = (span // int(lengths[counts.argmax()]) + 1) * ends.select(SERIES).n_unique()
     return verdicts.height / windows
