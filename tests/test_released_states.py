@@ -60,7 +60,7 @@ def test_an_operator_goes_on_with_state_of_a_released_format(file: Path, case: s
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_detector_goes_on_with_models_of_a_released_format(file: Path) -> None:
-    moving = Moving(detector(load()), states.SHARDS)
+    moving = Moving(detector(load(**{"detector.emit": "all"})), states.SHARDS)
     moving.driven = Driven(moving.job, states.SHARDS, _copy(file, states.METRICS))
     for number, entries in enumerate(list(metrics())[states.METRIC_BATCHES :], states.METRIC_BATCHES):
         moving.take(tables(entries, number * 1000))

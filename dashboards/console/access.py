@@ -18,6 +18,8 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
 
 COOKIE = "newnormal_console"
+"""Name of the cookie, before the port: browsers do not tell cookies of several ports of a machine apart."""
+
 _MONTH_SECONDS = 30 * 86_400
 _OPEN = ("/health", "/login")
 _CODE_OF_THE_PAGE = "/page/"
@@ -53,9 +55,9 @@ class Access:
         """Whether the request has the token, or the cookie of a browser that has sent it."""
         if not self._token:
             return False
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        bearer = kind.lower() == "bearer" and _same(given.strip(), self._token)
-        return bearer or _same(request.cookies.get(COOKIE, ""), self._session())
+        if has_token(request.headers.get("authorization", ""), self._token):
+            return True
+        return _same(request.cookies.get(cookie_name(request), ""), self._session())
 
     def admits(self, request: Request) -> bool:
         """Whether the request is answered."""
@@ -71,11 +73,12 @@ class Access:
         accepted = ", or ".join(ways) or "nobody, until console.token_file or console.user_header is set"
         return NewnormalError("LOGIN_REQUIRED", "the console does not know who asks", "console", accepted)
 
-    def log_in(self, token: str, response: Response, *, secure: bool) -> None:
+    def log_in(self, token: str, request: Request, response: Response, *, secure: bool) -> None:
         """Gives a browser that sends the token a cookie; the cookie is not the token, and ends with it.
 
         Args:
             token: What the user has typed.
+            request: The request in which it came.
             response: Gets the cookie.
             secure: True if the request came over HTTPS.
 
@@ -85,7 +88,12 @@ class Access:
         if not (self._token and _same(token.strip(), self._token)):
             raise NewnormalError("TOKEN_WRONG", "this is not the token", "console", "the token of console.token_file")
         response.set_cookie(
-            COOKIE, self._session(), max_age=_MONTH_SECONDS, httponly=True, samesite="strict", secure=secure
+            cookie_name(request),
+            self._session(),
+            max_age=_MONTH_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=secure,
         )
 
     def _session(self) -> str:
@@ -97,6 +105,21 @@ class Access:
         except ValueError:
             return False
         return any(peer in network for network in self._proxies)
+
+
+def has_token(authorization: str, token: str) -> bool:
+    """Whether a header ``Authorization`` holds a token."""
+    kind, _, given = authorization.partition(" ")
+    return kind.lower() == "bearer" and _same(given.strip(), token)
+
+
+def cookie_name(request: Request) -> str:
+    """The cookie's name for the port that the browser names; two consoles of a machine do not log each other out."""
+    try:
+        port = request.url.port
+    except ValueError:
+        port = None
+    return f"{COOKIE}_{port}" if port else COOKIE
 
 
 class _Login(BaseModel):
@@ -116,7 +139,7 @@ def login_routes(access: Access) -> APIRouter:
     @routes.post("/login")
     def login(told: _Login, request: Request, response: Response) -> dict[str, bool]:
         own_page(request)
-        access.log_in(told.token, response, secure=_over_tls(request))
+        access.log_in(told.token, request, response, secure=_over_tls(request))
         return {"known": True}
 
     return routes

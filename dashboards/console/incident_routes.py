@@ -9,6 +9,10 @@ from fastapi import APIRouter, HTTPException, Query
 
 from dashboards.console.clock import now_ms
 from dashboards.console.incident_store import IncidentStore
+from dashboards.console.sparks import SPARKS
+
+_BEFORE = 600_000
+"""How much of a series before an incident its small plot shows at least, milliseconds."""
 
 
 def incident_routes(store: IncidentStore, heat: Callable[[int, int], dict[str, Any]]) -> APIRouter:
@@ -31,7 +35,10 @@ def incident_routes(store: IncidentStore, heat: Callable[[int, int], dict[str, A
             raise HTTPException(404, "there is no such incident")
         now, machines = now_ms(), [each["entity"] for each in found.get("machines", ())]
         end = found.get("event.end") or max(now, found["updated"])
-        return {"now": now, "incident": found, "series": store.series(machines, found["event.start"], end)}
+        start = found["event.start"]
+        begin = start - max(_BEFORE, (end - start) // 4)
+        listed = store.with_sparks(store.series(machines, start, end), begin, end)
+        return {"now": now, "incident": found, "series": listed, "sparks": SPARKS, "span": (begin, end)}
 
     @api.get("/heat")
     def machines(hours: Annotated[int, Query(ge=1, le=168)] = 6) -> dict[str, Any]:

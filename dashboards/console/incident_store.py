@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dashboards.console.search import Document, Search, within
+from dashboards.console.sparks import Sparks
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 
 OPEN = ("open", "acknowledged", "reopened")
@@ -12,6 +13,9 @@ OPEN = ("open", "acknowledged", "reopened")
 
 SERIES = 200
 """The most series of one incident that are listed."""
+
+PLOTTED = 60
+"""The most series of one incident that have a small plot."""
 
 _MOST = 100
 """The most machines of an incident, and the most metrics of each, among which these series are found."""
@@ -69,6 +73,29 @@ class IncidentStore:
         single = {each["host.name"] for each in found if each["metric"] != JOINED}
         shown = [each for each in found if each["metric"] != JOINED or each["host.name"] not in single]
         return sorted(shown, key=lambda each: (each["@timestamp"], each["host.name"], each["metric"]))[:SERIES]
+
+    def with_sparks(self, listed: list[Document], start: int, end: int) -> list[Document]:
+        """Adds ``spark``, see `Sparks.pairs`, to the first `PLOTTED` of some series: all that is stored of them."""
+        if not listed:
+            return listed
+        sparks, plotted = Sparks(start, end), listed[:PLOTTED]
+        of_metrics = {"terms": {"field": "metric", "size": PLOTTED}, "aggs": {"spark": sparks.aggregation}}
+        aggs = {"machines": {"terms": {"field": "host.name", "size": PLOTTED}, "aggs": {"metrics": of_metrics}}}
+        query = {"bool": {"should": [_of(each) for each in plotted], "minimum_should_match": 1}}
+        query = {"bool": {"filter": [query, within(gte=start, lte=end)]}}
+        reply = self._search.answer(self._novelties, query=query, size=0, aggs=aggs)
+        of_machines = reply.get("aggregations", {}).get("machines", {}).get("buckets", [])
+        found = {
+            (machine["key"], bucket["key"]): sparks.pairs(bucket["spark"])
+            for machine in of_machines
+            for bucket in machine["metrics"]["buckets"]
+        }
+        return [each | {"spark": found.get((each["host.name"], each["metric"]), [])} for each in listed]
+
+
+def _of(series: Document) -> Document:
+    """The documents on a series."""
+    return {"bool": {"filter": [{"term": {name: series[name]}} for name in ("host.name", "metric")]}}
 
 
 def _first_terms(field: str) -> Document:

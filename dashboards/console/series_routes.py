@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query
 
 from dashboards.console.belief import AskView, asked, completed
 from dashboards.console.clock import now_ms
-from dashboards.console.series_store import INCIDENTS, LINES, NEWS, SPARKS
+from dashboards.console.series_store import INCIDENTS, LINES, NEWS
+from dashboards.console.sparks import SPARKS
 from dashboards.console.store import Store
 
 _HOUR, _DAY = 3_600_000, 86_400_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboards.console.search import Document, Search, within
+from dashboards.console.sparks import Sparks
 from pipelines.contracts.records.novelty import ALARM_KINDS, NEWS_KINDS
 
 NEWS = 100
@@ -13,9 +14,6 @@ LISTED = 100
 
 INCIDENTS = 20
 """The most incidents of a machine that are listed."""
-
-SPARKS = 48
-"""Into how many spans the small plot of a series in a list divides the time."""
 
 LINES = 20
 """The most log novelties of a machine that are listed."""
@@ -72,19 +70,16 @@ class SeriesStore:
         highest = {"highest": {"max": {"field": "record_score"}}}
         alarms = {"filter": {"terms": {"kind": list(ALARM_KINDS)}}, "aggs": highest}
         newest = {"top_hits": {"size": 1, "sort": _NEWEST}}
-        step = max(1, (end - start) // SPARKS)
-        spans = {"fixed_interval": f"{step}ms", "offset": f"{start % step}ms", "min_doc_count": 1}
-        values = {"value": {"avg": {"field": "actual"}}}
-        spark = {"date_histogram": {"field": "@timestamp", **spans}, "aggs": values}
+        sparks = Sparks(start, end)
         order = [{"alarms>highest": "desc"}, {"_key": "asc"}]
         terms = {"field": "metric", "size": LISTED, "order": order}
         aggs = {
-            "series": {"terms": terms, "aggs": {"alarms": alarms, "newest": newest, "spark": spark}},
+            "series": {"terms": terms, "aggs": {"alarms": alarms, "newest": newest, "spark": sparks.aggregation}},
             "count": {"cardinality": {"field": "metric"}},
         }
         query = {"bool": {"filter": [_machine(entity), within(gte=start, lte=end)]}}
         reply = self._search.answer(self._novelties, query=query, size=0, aggs=aggs).get("aggregations", {})
-        found = [_newest(bucket, start, step) for bucket in reply.get("series", {}).get("buckets", [])]
+        found = [_newest(bucket, sparks) for bucket in reply.get("series", {}).get("buckets", [])]
         return found, max(len(found), reply.get("count", {}).get("value", 0))
 
     def incidents(self, entity: str) -> list[Document]:
@@ -99,8 +94,6 @@ def _machine(entity: str) -> Document:
     return {"term": {"host.name": entity}}
 
 
-def _newest(bucket: Document, start: int, step: int) -> Document:
-    hit = bucket["newest"]["hits"]["hits"][0]
-    spans = [((each["key"] - start) // step, each["value"]["value"]) for each in bucket["spark"]["buckets"]]
-    spark = [(at, value) for at, value in spans if value is not None]
+def _newest(bucket: Document, sparks: Sparks) -> Document:
+    hit, spark = bucket["newest"]["hits"]["hits"][0], sparks.pairs(bucket["spark"])
     return {"_id": hit["_id"], **hit["_source"], "highest": bucket["alarms"]["highest"]["value"], "spark": spark}

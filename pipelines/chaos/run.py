@@ -251,7 +251,9 @@ def _iso(at: datetime) -> str:
 
 
 def _environment(settings: Settings, servers: Servers) -> dict[str, str]:
+    """The settings of the pipelines; the verifier wants a verdict on each window."""
     return {
+        "NEWNORMAL_DETECTOR__EMIT": "all",
         "NEWNORMAL_STATE_DIR": str(settings.state),
         "NEWNORMAL_KAFKA__BOOTSTRAP": f"127.0.0.1:{servers.relay_port}",
         "NEWNORMAL_ELASTICSEARCH__URL": servers.url,

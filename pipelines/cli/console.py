@@ -10,7 +10,7 @@ import typer
 from deploy.embedded.services import running
 from pipelines.cli.options import Namespace, StateDir
 from pipelines.cli.state_view import state_view
-from pipelines.contracts.console_token import console_token
+from pipelines.contracts.access_token import console_token
 from pipelines.contracts.settings import load
 
 

@@ -54,6 +54,8 @@ def demo(
 
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
     given = overrides(kafka, elasticsearch, state_dir, namespace)
+    if "emit" not in load(**given).detector.model_fields_set:
+        given["detector.emit"] = "all"  # the site is small, and all of it can be looked at
     settings = load(**given)
     with starting_spark(settings) as starting:
         result = _demo(settings, given, starting, limit)

@@ -21,8 +21,9 @@ from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts import topics
 from pipelines.contracts.settings import DetectorSettings, Settings, load
 from pipelines.evaluation import show, truth
-from pipelines.evaluation.judge import JudgedVerdicts, judge
+from pipelines.evaluation.judge import Judged, JudgedVerdicts, judge
 from pipelines.evaluation.recorded import judge as scored
+from pipelines.evaluation.stored import sparse
 from pipelines.evaluation.truth import EVERY, Span
 
 _COLUMNS = (
@@ -36,6 +37,11 @@ _COLUMNS = (
     "upper",
     "record_score",
     "kind",
+)
+_SPARSE = (
+    "The topic holds verdicts around incidents only (detector.emit). Windows without one count as quiet; series "
+    "without any are not counted, and scores are ranked among the stored windows. With detector.emit = all the "
+    "detector writes all of them; `newnormal compare` measures a version that is replayed so."
 )
 _SHOWN = (20, 35, 50, 65, 80, 95)
 
@@ -68,8 +74,9 @@ def evaluate(
     settings = load(**(overrides(kafka, None, state_dir, namespace) | own))
     if files:
         verdicts, spans = _of_files(files_of(files), how.reading, settings.detector, labelled=not labels)
+        time = None
     else:
-        verdicts, spans = _of_topics(settings)
+        verdicts, spans, time = _of_topics(settings)
     if labels:
         entities = verdicts["entity"].unique().sort().to_list()
         spans = [span for path in labels for span in truth.read(path, entities)]
@@ -78,7 +85,7 @@ def evaluate(
         raise NewnormalError(
             "TRUTH_ABSENT", "there are no labels of these series", "evaluate", accepted, "nothing was evaluated"
         )
-    judged = judge(verdicts, spans)
+    judged = judge(verdicts, spans, time)
     if not judged.spans:
         what = f"none of {len(spans)} labelled spans overlaps the machines and times of the verdicts"
         accepted = "labels of machines and times that have verdicts"
@@ -143,7 +150,8 @@ def _verdicts(file: Path, name: str) -> pl.DataFrame:
         raise NewnormalError("SERIES_UNREADABLE", what, str(file), accepted, "nothing was evaluated") from None
 
 
-def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
+def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span], Judged]:
+    """The final verdicts of the topic, the labelled spans, and the time that was judged."""
     from deploy.embedded.services import running  # noqa: PLC0415  Kafka: only when topics are read
     from pipelines.query import tables  # noqa: PLC0415  Kafka: only when topics are read
 
@@ -166,7 +174,10 @@ def _of_topics(settings: Settings) -> tuple[pl.DataFrame, list[Span]]:
     spans, refused = truth.of_messages(lines)
     if refused:
         Console(stderr=True).print(cell(f"{refused} messages of {', '.join(known)} could not be read and are left out"))
-    return latest.select(_COLUMNS), spans
+    missing = sparse(latest, settings.detector.emit)
+    if missing:
+        Console(stderr=True, soft_wrap=True).print(_SPARSE, highlight=False)
+    return latest.select(_COLUMNS), spans, Judged.of(latest, sparse=missing)
 
 
 def _plots(verdicts: pl.DataFrame, judged: JudgedVerdicts, out: Path, most: int) -> None:

@@ -32,15 +32,20 @@ def warn_if_unseen(settings: Settings, entity: str, metric: str) -> None:
     if entity == "*" and metric in _ANY:
         return
     running = services.status(settings)
+    quiet = "" if settings.detector.emit == "all" else _QUIET
     url = settings.elasticsearch.url or (running.endpoints.elasticsearch_url if running else "")
-    if warning := _unseen(url, settings.alias, entity, metric) if url else _UNCHECKED:
+    if warning := _unseen(url, settings.alias, entity, metric, quiet) if url else _UNCHECKED:
         typer.echo(f"warning: {visible(warning)}", err=True)
 
 
+_QUIET = (
+    ". Quiet series are not stored (detector.emit), so it may exist all the same: `newnormal query states` lists what "
+    "`newnormal view` knows"
+)
 _UNCHECKED = "it could not be checked whether such a machine exists: Elasticsearch does not answer"
 
 
-def _unseen(url: str, index: str, entity: str, metric: str) -> str | None:
+def _unseen(url: str, index: str, entity: str, metric: str, quiet: str) -> str | None:
     try:
         with elasticsearch_client(url, request_timeout=_SECONDS, max_retries=0) as client:
             machines = [{"wildcard": {"host.name": {"value": _wildcard(entity)}}}]
@@ -48,12 +53,13 @@ def _unseen(url: str, index: str, entity: str, metric: str) -> str | None:
                 names = _names(client, index)
                 close = get_close_matches(entity, names, 1)
                 hint = f": did you mean {close[0]}?" if close else "; it applies as soon as there is one"
-                return f"there is no verdict on a machine {entity} yet{hint}"
+                return f"there is no verdict on a machine {entity} yet{hint}{quiet}"
             if metric in _ANY or _count(
                 client, index, [*machines, {"wildcard": {"metric": {"value": _wildcard(metric)}}}]
             ):
                 return None
-            return f"there is no verdict on a metric {metric} of {entity} yet; it applies as soon as there is one"
+            there = f"there is no verdict on a metric {metric} of {entity} yet"
+            return f"{there}; it applies as soon as there is one{quiet}"
     except (TransportError, ApiError):
         return _UNCHECKED
 

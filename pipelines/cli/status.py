@@ -18,7 +18,7 @@ from dashboards.status import JobStatus
 from deploy.embedded import services
 from engine.explain.printing import cell
 from pipelines.cli.options import Namespace, StateDir, overrides
-from pipelines.contracts.console_token import console_headers
+from pipelines.contracts.access_token import console_headers
 from pipelines.contracts.settings import Settings, load
 from pipelines.notify.status import NotifierStatus, notifier
 from pipelines.runtime import processes

@@ -21,11 +21,17 @@ from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.globs import matches
+from pipelines.contracts.records import Novelty
 from pipelines.contracts.settings import load
 from pipelines.query import tables
 
 _LAST, _LAST_OF_SOME = 5, 1_000
 """How many messages of each partition are read first: without a filter, and with one."""
+
+_AROUND = (
+    "Verdicts on quiet windows are written around incidents only, unless the pipeline runs with detector.emit = all. "
+    "All windows of a series: `newnormal query windows MACHINE METRIC`, or the topic features."
+)
 
 
 def tail(
@@ -52,6 +58,8 @@ def tail(
     """
     wanted = Wanted(topic, tuple(kind or ()), entity, where)
     settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
+    if settings.detector.emit != "all" and tables.record_of(topic) is Novelty:
+        typer.echo(_AROUND, err=True)
     reader, shown = tables.consumer(settings.kafka.bootstrap or ""), 0
     try:
         for line in _lines(reader, settings.topic(topic), wanted, beginning):

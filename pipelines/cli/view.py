@@ -11,6 +11,7 @@ from deploy.embedded.services import running
 from engine.spec.errors import NewnormalError
 from pipelines.cli.log_output import configure
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
+from pipelines.contracts.access_token import view_token
 from pipelines.contracts.settings import load
 
 _PART = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
@@ -50,12 +51,16 @@ def view(
     if peer and len(peer) != int(parts[2]):
         what = f"{len(peer)} URLs, but {parts[2]} parts"
         raise NewnormalError("USAGE_INVALID", what, "--peer", "the URL of each part, in order", "nothing was started")
-    settings = running(load(**given), elasticsearch=version is None)
+    asked = load(**given)
+    token = view_token(asked.view)
+    settings = running(asked, elasticsearch=version is None)
     name = version or shown_version(settings) or "v1"
     mine = settings.of(Registry(settings).get(name).names)
     follower = Follower(mine, Part(int(parts[1]), int(parts[2])))
     whole = None if version else settings
-    served = Served(mine, whole, follower.partitions, follower.part, follower.folder, configure, tuple(peer or ()))
+    served = Served(
+        mine, whole, follower.partitions, follower.part, follower.folder, configure, tuple(peer or ()), token
+    )
     try:
         listener = listening(settings.view.host, settings.view.port, "view")
     except NewnormalError:

@@ -20,6 +20,11 @@ setting(
     "correct its path, permissions or content",
 )
 setting(
+    "VIEW_TOKEN",
+    "the file of `view.token_file` cannot be read, or holds no token",
+    "correct its path, permissions or content",
+)
+setting(
     "COMPARISON_ENDED",
     "the process that compares two versions for the console ended before it was done",
     "see what is accepted; the log of the system may say why, e.g. too little memory",
@@ -255,6 +260,9 @@ view(
 )
 view("VIEW_SERIES_UNKNOWN", "the state view knows nothing of a series", "`newnormal query states` shows which it knows")
 view("VIEW_ELSEWHERE", "another process of the state view has this machine", "ask that one, or name it with `--peer`")
+view(
+    "VIEW_TOKEN_REQUIRED", "the state view wants its token", "the same `view.token_file` or `view.token`, or the header"
+)
 view("VIEW_HOST_REFUSED", "the state view was asked by a name that it does not know", "name it in `view.hosts`")
 view("VIEW_QUESTION", "a question to the state view is wrong", "the message says what is accepted")
 view("VIEW_UNREACHABLE", "the state view does not answer", "start it by `newnormal view`, or name it with `--view`")

@@ -89,15 +89,39 @@ class JudgedVerdicts:
         }
 
 
-def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> JudgedVerdicts:
+@dataclass(frozen=True)
+class Judged:
+    """The time in which series were judged, where the stored verdicts do not tell it.
+
+    Args:
+        series: Columns ``entity``, ``metric``, and ``first`` and ``last``, the bounds of the time, epoch milliseconds.
+        elsewhere: The same of machines without any stored verdict; ``None``: they were not judged.
+    """
+
+    series: pl.DataFrame
+    elsewhere: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, verdicts: pl.DataFrame, *, sparse: bool = False) -> Judged:
+        """From verdicts: of each series the time of its own; if quiet windows are missing, that of all together."""
+        times = {"first": pl.col("window_start").min(), "last": pl.col("window_end").max()}
+        if not sparse:
+            return cls(verdicts.group_by("entity", "metric").agg(**times))
+        first, last = verdicts.select(**times).row(0)
+        series = verdicts.select("entity", "metric").unique().with_columns(first=pl.lit(first), last=pl.lit(last))
+        return cls(series, None if first is None else (first, last))
+
+
+def judge(verdicts: pl.DataFrame, spans: Sequence[Span], judged: Judged | None = None) -> JudgedVerdicts:
     """Compares verdicts with labelled spans.
 
     Args:
         verdicts: Columns ``entity``, ``metric``, ``window_start``, ``window_end``, ``actual``, ``record_score`` and
             ``kind``; one row per series and window.
         spans: The labelled spans; those that do not overlap the judged time of their machine are left out.
+        judged: The judged time, if the verdicts do not tell it.
     """
-    case = _Case.of(verdicts, spans)
+    case = _Case.of(verdicts, spans, judged)
     return JudgedVerdicts(
         spans=case.wrong,
         news=case.level(_NEWS),
@@ -107,9 +131,9 @@ def judge(verdicts: pl.DataFrame, spans: Sequence[Span]) -> JudgedVerdicts:
     )
 
 
-def judge_news(verdicts: pl.DataFrame, spans: Sequence[Span]) -> AlertLevel:
+def judge_news(verdicts: pl.DataFrame, spans: Sequence[Span], judged: Judged | None = None) -> AlertLevel:
     """The part `JudgedVerdicts.news` of what `judge` returns, which takes a small part of its time."""
-    return _Case.of(verdicts, spans).level(_NEWS)
+    return _Case.of(verdicts, spans, judged).level(_NEWS)
 
 
 _NEWS = pl.col("kind").is_in(ALARM_KINDS)
@@ -132,24 +156,20 @@ class _Case:
     days: float
 
     @classmethod
-    def of(cls, verdicts: pl.DataFrame, spans: Sequence[Span]) -> _Case:
+    def of(cls, verdicts: pl.DataFrame, spans: Sequence[Span], judged: Judged | None = None) -> _Case:
+        judged = judged or Judged.of(verdicts)
         verdicts = verdicts.sort("entity", "metric", "window_end", maintain_order=True)
-        reach = verdicts.group_by("entity").agg(first=pl.col("window_start").min(), last=pl.col("window_end").max())
+        reach = judged.series.group_by("entity").agg(pl.col("first").min(), pl.col("last").max())
         known = {str(entity): (first, last) for entity, first, last in reach.rows()}
-        never = (0, -1)
+        never = judged.elsewhere or (0, -1)
         within = [
             s for s in spans if s.start <= known.get(s.entity, never)[1] and s.end >= known.get(s.entity, never)[0]
         ]
-        sizes = (
-            verdicts.filter(pl.col("metric") != EVERY)
-            .group_by("entity", "metric")
-            .agg(
-                days=(pl.col("window_end").max() - pl.col("window_start").min()) / DAY,
-                step=pl.col("window_end").diff().median(),
-            )
-        )
-        step = max(1, int(sizes["step"].drop_nulls().median() or 1))  # type: ignore[arg-type]
-        return cls(verdicts, within, step, float(sizes["days"].sum()))
+        single = judged.series.filter(pl.col("metric") != EVERY)
+        gaps = verdicts.filter(pl.col("metric") != EVERY).group_by("entity", "metric")
+        steps = gaps.agg(step=pl.col("window_end").diff().median())["step"].drop_nulls()
+        step = max(1, int(steps.median() or 1))  # type: ignore[arg-type]
+        return cls(verdicts, within, step, float((single["last"] - single["first"]).sum()) / DAY)
 
     @property
     def single(self) -> pl.DataFrame:

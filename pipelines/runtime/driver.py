@@ -84,9 +84,9 @@ class Driver:
         self.settings, self.program, self.begin, self._starting = settings, program, begin or {}, starting
         self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
-        self.status = StatusCollector(
-            self.names, live_from if live_from is not None else int(time.time() * 1000), delay
-        )
+        live_from = int(time.time() * 1000) if live_from is None else live_from
+        of_news = settings.detector.emit == "context"
+        self.status = StatusCollector(self.names, live_from, delay, of_news=of_news)
         self.job_metrics = JobMetrics(settings.folder("job_metrics"))
         self.runtime = Runtime(
             bootstrap=settings.kafka.bootstrap or "",

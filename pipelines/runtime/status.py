@@ -89,12 +89,15 @@ class StatusCollector:
             not count for the latency.
         delay_ms: Bound of out-of-orderness, milliseconds: each window waits so long by design, so the latency is
             measured without it.
+        of_news: True if the latency is that of news alone: with ``detector.emit = context`` the ordinary windows before
+            an onset are written when the incident begins, minutes after their end.
     """
 
-    def __init__(self, jobs: list[str], live_from: int, delay_ms: int) -> None:
+    def __init__(self, jobs: list[str], live_from: int, delay_ms: int, *, of_news: bool = False) -> None:
         self.lock = threading.Lock()
         self.tallies = {name: _Tally(name) for name in jobs}
         self.started, self.live_from, self.delay_ms = int(time.time() * 1000), live_from, delay_ms
+        self.of_news = of_news
         self.indexed = 0
         self.news = NewsCounts()
         self.latencies: deque[int] = deque(maxlen=100_000)
@@ -135,7 +138,8 @@ class StatusCollector:
             self.news.take(report.outcome.news)
             at = report.outcome.searchable_at_ms
             if at is not None:
-                live = (time for time in report.outcome.times if time >= self.live_from)
+                times = (each.time for each in report.outcome.news) if self.of_news else report.outcome.times
+                live = (time for time in times if time >= self.live_from)
                 self.latencies.extend(at - time - self.delay_ms for time in live)
 
     def archived(self, report: ArchiveReport) -> None:

@@ -14,7 +14,7 @@ from dashboards.console import Access, Actions, AskView, Store, Versions, create
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.console_token import console_token
+from pipelines.contracts.access_token import console_token
 from pipelines.contracts.records.novelty import NEWS_KINDS
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST

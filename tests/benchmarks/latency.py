@@ -51,7 +51,7 @@ print(sent)
 def run(rate: int, seconds: int, state_dir: Path | None) -> dict[str, Any]:
     """Measures; returns the figures in milliseconds."""
     name = f"latency{int(time.time())}"
-    settings = load(**{"namespace": f"{name}.", "state_dir": state_dir})
+    settings = load(**{"namespace": f"{name}.", "state_dir": state_dir, "detector.emit": "all"})
     with embedded(settings) as servers:
         return _measure(servers.settings(settings), rate, seconds)
 

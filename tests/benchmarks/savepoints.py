@@ -128,6 +128,7 @@ def run(series: int) -> dict[str, Any]:
                 "KAFKA__BOOTSTRAP": servers.settings(asked).kafka.bootstrap or "",
                 "ELASTICSEARCH__URL": servers.settings(asked).elasticsearch.url or "",
                 "CONSOLE__PORT": "0",
+                "DETECTOR__EMIT": "all",  # verdicts are counted to see how far the detector is
             }
             environment = os.environ | {f"NEWNORMAL_{name}": value for name, value in given.items()}
             settings = load(state_dir=given["STATE_DIR"], **{"kafka.bootstrap": given["KAFKA__BOOTSTRAP"]})

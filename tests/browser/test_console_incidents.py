@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ def test_two_clicks_lead_to_the_plot_of_a_series_and_back_to_its_incident(page: 
     expect(detail.locator(".causes li").first).to_contain_text("rack-7")
     expect(detail.locator(".onsets .name")).to_have_text(["rack-7 cpu", "vm-1 cpu", "vm-2 disk"])
     expect(detail.locator(".onsets .after")).to_have_text(["first", "+10 s", "+20 s"])
+    expect(detail.locator(".onsets a").nth(2).locator(".spark path")).to_have_attribute("d", re.compile("^M"))
     expect(detail.locator("h2")).to_be_in_viewport()
     detail.locator(".onsets a").nth(2).click()
     expect(detail.locator(".canvas[data-marked] canvas")).to_be_in_viewport()

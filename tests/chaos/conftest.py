@@ -36,6 +36,7 @@ def abused(tmp_path: Path) -> Iterator[tuple[Pipeline, Servers]]:
         assert found is not None
         settings = found.endpoints.settings(settings)
         environment = os.environ | {"NEWNORMAL_STATE_DIR": str(state), "NEWNORMAL_CONSOLE__PORT": "0"}
+        environment["NEWNORMAL_DETECTOR__EMIT"] = "all"  # the verifier wants a verdict on each window
         wanted = {settings.topic(n): c for n, c in topics.configs().items()}
         ensure_topics(found.endpoints.bootstrap, wanted, settings.kafka.partitions)
         pipeline = Pipeline(settings, tmp_path / "driver.log", environment)

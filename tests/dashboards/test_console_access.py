@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from dashboards.console import Access, ConsoleServer, Store, create_app, serve
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.console_token import console_headers, console_token
+from pipelines.contracts.access_token import console_headers, console_token
 from pipelines.contracts.settings import load
 
 TOKEN = "a-token_of/32+characters=which~is"
@@ -87,6 +87,22 @@ def test_a_cookie_ends_with_its_token() -> None:
     new.cookies.update(cookies)
     assert old.get("/api/status").status_code == 200
     assert new.get("/api/status").status_code == 401
+
+
+def test_two_consoles_of_one_machine_do_not_log_each_other_out(console: ConsoleServer) -> None:
+    other = serve(create_app(Store("http://127.0.0.1:9"), access=Access("0.0.0.0", TOKEN[::-1])), port=0)
+    try:
+        with httpx.Client(headers=OURS) as browser:  # it keeps cookies by machine, whatever the port
+            for url, token in ((console.url, TOKEN), (other.url, TOKEN[::-1])):
+                assert browser.post(f"{url}/login", json={"token": token}).status_code == 200
+            assert [browser.get(f"{url}/api/status").status_code for url in (console.url, other.url)] == [200, 200]
+    finally:
+        other.stop()
+
+
+def test_a_port_that_is_none_is_refused_and_breaks_nothing(console: ConsoleServer) -> None:
+    headers = {"Host": "localhost:99999", "Cookie": "newnormal_console=x"}
+    assert httpx.get(f"{console.url}/api/status", headers=headers).status_code in (400, 401)
 
 
 def test_the_name_check_comes_before_the_token(console: ConsoleServer) -> None:

@@ -9,7 +9,17 @@ from fastapi.testclient import TestClient
 
 from dashboards.console import Store, create_app
 from deploy.embedded.endpoints import Endpoints
-from tests.dashboards.console_documents import ONSET, WINDOW, stored_site
+from tests.dashboards.console_documents import (
+    AT,
+    END,
+    LENGTH,
+    MACHINE,
+    MACHINE_NOVELTIES,
+    ONSET,
+    WINDOW,
+    incident,
+    stored_site,
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +46,27 @@ def test_an_incident_lists_the_series_that_are_novel_in_it_in_the_order_of_their
     ]  # fmt: skip
     plotted = site.get("/api/novelty", params={"id": series[2]["_id"]}).json()["novelty"]
     assert (plotted["host.name"], plotted["metric"]) == ("vm-2", "disk"), "the list leads to the plot of the series"
+
+
+@pytest.mark.servers
+def test_each_series_of_an_incident_has_its_values_for_a_small_plot_also_from_before_the_incident(
+    endpoints: Endpoints,
+) -> None:
+    nine = incident("nine", "open", 95, [MACHINE], start=END - (LENGTH - AT) * WINDOW)
+    with stored_site(endpoints.elasticsearch_url, MACHINE_NOVELTIES, [nine]) as store:
+        client = TestClient(create_app(store), base_url="http://localhost")
+        found = client.get("/api/incident", params={"id": "nine"}).json()
+        listed = {each["metric"]: each for each in found["series"] if each["host.name"] == MACHINE}
+        begin, end = found["span"]
+        step = (end - begin) // found["sparks"]
+        stored = [(END - (LENGTH - 1 - i) * WINDOW, float(i)) for i in range(LENGTH)]
+        by_span: dict[int, list[float]] = {}
+        for at, value in stored:
+            if begin <= at <= end:
+                by_span.setdefault((at - begin) // step, []).append(value)
+        assert begin < found["incident"]["event.start"], "what it was like before is seen, too"
+        assert dict(listed["cpu"]["spark"]) == pytest.approx({at: sum(v) / len(v) for at, v in by_span.items()})
+        assert len(by_span) > 1
 
 
 @pytest.mark.servers

@@ -137,6 +137,7 @@ def pipeline(endpoints: Endpoints, tmp_path: Path, request: pytest.FixtureReques
         "NEWNORMAL_ELASTICSEARCH__URL": endpoints.elasticsearch_url,
         "NEWNORMAL_STATE_DIR": str(state),
         "NEWNORMAL_CONSOLE__PORT": "0",
+        "NEWNORMAL_DETECTOR__EMIT": "all",  # most of these tests compare the verdicts on all windows
     }
     settings = load(
         namespace=f"{name}.",
@@ -144,6 +145,7 @@ def pipeline(endpoints: Endpoints, tmp_path: Path, request: pytest.FixtureReques
         **{
             "kafka.bootstrap": endpoints.bootstrap,
             "elasticsearch.url": endpoints.elasticsearch_url,
+            "detector.emit": "all",
         },
     )
     wanted = {settings.topic(n): c for n, c in topics.configs().items()}

@@ -113,7 +113,7 @@ def test_a_fork_begins_with_the_detectors_and_not_before(settings: Settings) -> 
 
 
 def test_the_state_shows_keys_watermarks_and_the_rows_of_one_series() -> None:
-    job = detector(load())
+    job = detector(load(**{"detector.emit": "all"}))
     shards = states.read(states.FOLDER / f"state-{STATE_FORMAT}.arrow")[states.METRICS]
     views = [shard_view(job, number, shard.values) for number, shard in enumerate(shards)]
     assert sum(view.keys for view in views) == len(HOSTS)

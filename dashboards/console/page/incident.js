@@ -1,13 +1,14 @@
 // One incident: what happened, where it probably began, and the onset of each series, drawn and linked to its plot.
 import { acknowledgement, labels, maintenance } from "./actions.js";
 import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
+import { spark } from "./heat.js";
 import { plural, since, stateText } from "./incidents.js";
 import { incidentLink, machineLink, noveltyLink } from "./place.js";
 import { update } from "./update.js";
 
 const SHOWN = 60, MACHINES = 20;
 
-export function showIncident(place, { now, incident, series }) {
+export function showIncident(place, { now, incident, series, sparks, span }) {
   const severity = el("span", { class: "severity", "data-severity": incident.severity }, `${incident.severity} ${incident["event.risk_score"]}`);
   const more = [];
   if (incident.note) more.push(el("p", { class: "where" }, "Remark: ", foreign(incident.note)));
@@ -21,7 +22,7 @@ export function showIncident(place, { now, incident, series }) {
     cared,
     ...causes(incident.candidates ?? []),
     ...machines(incident),
-    ...onsets(incident, series, now),
+    ...onsets(incident, series, now, sparks, span),
   );
 }
 
@@ -40,7 +41,7 @@ function machines({ machines: list = [], machine_count: count }) {
   return [el("h3", {}, "Machines"), el("p", { class: "machine-links" }, ...links, ...more)];
 }
 
-function onsets(incident, series, now) {
+function onsets(incident, series, now, sparks, plotted) {
   const title = el("h3", {}, "Series in the order of their onsets");
   if (!series.length) {
     const why = "None of its novelties is in the index (any more). They may have been taken back by a revision, or the index keeps them for a shorter time.";
@@ -48,19 +49,21 @@ function onsets(incident, series, now) {
   }
   const start = incident["event.start"], end = incident["event.end"] ?? Math.max(now, incident.updated);
   const span = Math.max(1, end - start);
-  const rows = series.slice(0, SHOWN).map((it) => onset(it, start, span));
-  const list = el("div", { class: "onsets" }, ...rows);
+  const rows = series.slice(0, SHOWN).map((it) => onset(it, start, span, sparks));
+  const list = el("div", { class: "onsets with-sparks" }, ...rows);
+  const what = el("p", { class: "soft" }, `Each with its onset, its values from ${time(plotted[0])} UTC on, and the highest score of its alarms.`);
   const left = incident.series_count - rows.length;
-  return [title, list, ...(left > 0 ? [el("p", { class: "soft" }, `${left.toLocaleString("en")} more series are not listed.`)] : [])];
+  return [title, what, list, ...(left > 0 ? [el("p", { class: "soft" }, `${left.toLocaleString("en")} more series are not listed.`)] : [])];
 }
 
-function onset(it, start, span) {
+function onset(it, start, span, sparks) {
   const from = Math.max(start, it.since ?? it["@timestamp"]);
   const mark = el("i", { "data-kind": it.kind });
   mark.style.marginLeft = `${Math.min(99, (100 * (from - start)) / span)}%`;
   const link = el("a", { href: noveltyLink(it._id), title: `${time(from)} UTC` },
     el("span", { class: "after" }, from === start ? "first" : `+${duration(from - start)}`),
     el("span", { class: "name" }, el("b", {}, it["host.name"]), ` ${metricName(it.metric)}`),
+    spark(it.spark ?? [], sparks),
     el("span", { class: "kind", "data-kind": it.kind }, words(it.kind)),
     el("span", { class: "n" }, num(it.highest, 3)),
     el("span", { class: "line", "aria-hidden": "true" }, mark));

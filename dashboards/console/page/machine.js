@@ -19,7 +19,7 @@ export async function openMachine(place, name, current) {
 function showMachine(place, name, found) {
   const head = el("h2", {}, foreign(name));
   if (found.last === null && !found.incidents.length) {
-    update(place, `machine ${name}`, head, el("p", { class: "hint unknown" }, "Nothing is known of a machine with this name: no window of it is stored. See whether the name is right (the field Machine above suggests names), and whether its agent sends: newnormal tail telemetry."));
+    update(place, `machine ${name}`, head, el("p", { class: "hint unknown" }, "Nothing is known of a machine with this name: no window of it is stored, as is that of a machine that was always quiet. See whether the name is right (the field Machine above suggests names), and whether its agent sends: newnormal tail telemetry."));
     return;
   }
   const last = found.last === null ? "no window of it is stored any more" : `newest stored window ${duration(Math.max(0, found.now - found.last))} ago`;
@@ -40,12 +40,13 @@ export function incidentCards(incidents, now, title, most = Infinity) {
 
 function series(name, { series: list, series_count: count, hours, sparks }) {
   const title = el("h3", {}, `Series with stored windows in the last ${hours} hours, the most novel first`);
-  if (!list.length) return [title, el("p", { class: "soft" }, "None. Quiet series are not stored by default (detector.emit).")];
+  const quiet = el("p", { class: "soft" }, "Quiet series are stored around their incidents only, unless the pipeline runs with detector.emit = all. All series of a machine, with ", el("code", {}, "newnormal view"), " running: ", el("code", {}, "newnormal query states MACHINE"), ".");
+  if (!list.length) return [title, el("p", { class: "soft" }, "None."), quiet];
   const rows = list.map((it) => el("a", { href: seriesLink(name, it.metric) },
     el("span", { class: "n score" }, it.highest === null ? "quiet" : num(it.highest, 3)), el("span", { class: "name" }, metricName(it.metric)), spark(it.spark, sparks),
     el("span", { class: "kind", "data-kind": it.kind }, words(it.kind)), el("span", { class: "n" }, num(it.actual))));
   const more = count > list.length ? [el("p", { class: "soft" }, `The first ${list.length} of about ${count.toLocaleString("en")} are listed.`)] : [];
-  return [title, el("p", { class: "soft" }, `Highest score of its alarms, metric, its values in the last ${hours} hours, newest verdict, newest value.`), el("div", { class: "onsets of-series" }, ...rows), ...more];
+  return [title, el("p", { class: "soft" }, `Highest score of its alarms, metric, its values in the last ${hours} hours, newest verdict, newest value.`), el("div", { class: "onsets of-series" }, ...rows), ...more, quiet];
 }
 
 function logs({ logs: list, most }) {

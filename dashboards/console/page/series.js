@@ -34,7 +34,7 @@ function showSeries(place, { entity, metric, end }, found) {
 
 function belief({ state, age, missing }) {
   const title = el("h3", {}, "What the detector believes");
-  if (missing) return [title, el("p", { class: "soft belief" }, "No state view answers, so windows that Elasticsearch does not store are missing here. ", el("code", {}, "newnormal view"), " starts one.")];
+  if (missing) return [title, el("p", { class: "soft belief" }, "No state view answers, so windows that Elasticsearch does not store are missing here: quiet ones, but for those around incidents, unless the pipeline runs with detector.emit = all. ", el("code", {}, "newnormal view"), " starts one.")];
   if (!state) return [title, el("p", { class: "soft belief" }, "The state view knows no belief about this series yet.")];
   const facts = [["state", words(state.kind)], ["typical", num(state.typical)], ["band", `${num(state.lower)} to ${num(state.upper)}`], ["values learned from", num(state.values ?? 0)]];
   if (state.regimes?.length) facts.push([state.regimes.length > 1 ? "levels known" : "level known", state.regimes.map((level, i) => (i === state.regime ? `${num(level)} (now)` : num(level))).join(", ")]);

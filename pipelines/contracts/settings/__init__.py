@@ -4,6 +4,7 @@ A value on the command line overrides the environment (NEWNORMAL_KAFKA__BOOTSTRA
 which overrides the default. A wrong setting stops the start with a message that names it and what is accepted.
 """
 
+from pipelines.contracts.settings.access import AccessSettings
 from pipelines.contracts.settings.archive import ArchiveSettings
 from pipelines.contracts.settings.buffer import BufferSettings
 from pipelines.contracts.settings.console import ConsoleSettings
@@ -22,6 +23,7 @@ from pipelines.contracts.settings.watermark import WatermarkSettings
 from pipelines.contracts.settings.window import WindowSettings
 
 __all__ = [
+    "AccessSettings",
     "ArchiveSettings",
     "BufferSettings",
     "ConsoleSettings",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from pipelines.contracts.setting_types import (
-    FilePath,
     HeaderName,
     ListenHost,
     Names,
@@ -14,10 +13,10 @@ from pipelines.contracts.setting_types import (
     Token,
     Whole,
 )
-from pipelines.contracts.settings.section import Section
+from pipelines.contracts.settings.access import AccessSettings
 
 
-class ConsoleSettings(Section):
+class ConsoleSettings(AccessSettings):
     host: ListenHost = Field("127.0.0.1", description="address on which the web console listens")
     port: Whole = Field(
         8880, ge=0, le=65535, description="port of the web console; if taken, the next free one is used"
@@ -43,9 +42,3 @@ class ConsoleSettings(Section):
         description="what users of the console must know: browsers ask for it once, programs send it as "
         "`Authorization: Bearer TOKEN`; empty: none, or that in `console.token_file`",
     )
-    token_file: FilePath = Field("", description="file with that token in one line; it is read at each start")
-
-    @property
-    def reached(self) -> str:
-        """The address that decides who reaches the console."""
-        return self.published or self.host

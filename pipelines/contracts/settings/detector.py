@@ -18,9 +18,10 @@ class DetectorSettings(Section):
         description="record_score from which a window is an anomaly; lower: more sensitive",
     )
     emit: Literal["all", "context", "novel"] = Field(
-        "all",
-        description="`all`: write a verdict for each window; `novel`: only news, and the end of an incident; "
-        "`context`: that, and the ordinary windows before, during and after an incident of the series",
+        "context",
+        description="which verdicts are written. `novel`: only news, and the end of an incident; `context`: that, and "
+        "the ordinary windows before, during and after an incident of the series; `all`: on each window, as the demo "
+        "does",
     )
     context_before: Whole = Field(
         60, ge=0, le=100_000, description="with `context`: how many windows before the onset of an incident are written"

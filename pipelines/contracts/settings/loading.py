@@ -96,8 +96,14 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
         where = "console.published" if console.published else "console.host"
         what = f"{where} = {console.reached!r}, where others than this machine reach the console"
         wrong[where] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
-    if console.token.get_secret_value() and console.token_file:
-        wrong["console.token_file"] = ("console.token and console.token_file are given", "one of them")
+    view = settings.view
+    if not (is_loopback(view.reached) or view.token.get_secret_value() or view.token_file):
+        where = "view.published" if view.published else "view.host"
+        what = f"{where} = {view.reached!r}, where others than this machine reach the state view"
+        wrong[where] = (what, "127.0.0.1; or view.token_file beside it")
+    for section, its in (("console", console), ("view", view)):
+        if its.token.get_secret_value() and its.token_file:
+            wrong[f"{section}.token_file"] = (f"{section}.token and {section}.token_file are given", "one of them")
     wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from pipelines.evaluation.bootstrap import Interval, paired
-from pipelines.evaluation.judge import AlertLevel, judge_news
+from pipelines.evaluation.comparison.common import CommonTimes
+from pipelines.evaluation.judge import AlertLevel, Judged, judge_news
 from pipelines.evaluation.truth import Span
 
 _MONTH_DAYS = 30
@@ -56,7 +57,7 @@ class Accuracy:
 
 
 def accuracy(
-    first: pl.DataFrame, second: pl.DataFrame, spans: Sequence[Span]
+    first: pl.DataFrame, second: pl.DataFrame, spans: Sequence[Span], times: CommonTimes
 ) -> tuple[Accuracy, Accuracy, Interval | None]:
     """The accuracy of two versions, and how much the recall of the second is higher, with its 95 % interval.
 
@@ -64,11 +65,15 @@ def accuracy(
         first: Verdicts of the first version, on the times that both have judged.
         second: Those of the second one.
         spans: The labelled spans; those outside of the compared times are left out.
+        times: The compared times. If neither version stores quiet windows, they are those of all machines, so that a
+            machine on which both have stored nothing counts as one without an alarm.
 
     Returns:
         Both accuracies; and the difference of the recalls, ``None`` if the versions have too few spans in common.
     """
-    levels = [judge_news(verdicts, spans) for verdicts in (first, second)]
+    elsewhere = (times.start, times.end) if all(times.sparse) and times.start and times.end else None
+    judged = times.judged.rename({"from_": "first", "to": "last"})
+    levels = [judge_news(verdicts, spans, Judged(judged, elsewhere)) for verdicts in (first, second)]
     found = [np.array([delay is not None for delay in level.found], float) for level in levels]
     comparable = len(found[0]) == len(found[1]) > 1
     return Accuracy.of(levels[0]), Accuracy.of(levels[1]), paired(found[1], found[0]) if comparable else None

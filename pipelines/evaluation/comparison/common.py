@@ -2,7 +2,8 @@
 
 A version that is replayed from a later time, or that is still behind, has not judged what is missing there. So of each
 series only the time between the later of both first windows and the earlier of both last ones is compared. A version
-with `detector.emit = "novel"` writes news only: its time is that between its first and its last news of any series.
+with `detector.emit = "context"` or `"novel"` does not write the verdicts on all windows: its time is that between its
+first and its last verdict of any series, and a window in that time without a verdict was quiet.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.evaluation.comparison.verdicts import SERIES
+from pipelines.evaluation.stored import sparse
 
 _STEP_MS = 10_000
 
@@ -29,7 +30,9 @@ class CommonTimes:
         series: Number of series that are compared.
         alone: For each version the number of series that only this version has judged at all.
         left_out: For each version the number of windows that are not compared.
-        news_only: For each version whether it writes news only.
+        sparse: For each version whether verdicts on quiet windows are missing, see `pipelines.evaluation.stored`.
+        judged: The series that are compared: ``entity``, ``metric``, and ``from_`` and ``to``, between which both have
+            judged it, epoch milliseconds.
     """
 
     verdicts: tuple[pl.DataFrame, pl.DataFrame]
@@ -39,11 +42,16 @@ class CommonTimes:
     series: int
     alone: tuple[int, int]
     left_out: tuple[int, int]
-    news_only: tuple[bool, bool]
+    sparse: tuple[bool, bool]
+    judged: pl.DataFrame
 
 
 def common_times(
-    first: pl.DataFrame, second: pl.DataFrame, start: int | None = None, end: int | None = None
+    first: pl.DataFrame,
+    second: pl.DataFrame,
+    start: int | None = None,
+    end: int | None = None,
+    emit: tuple[str, str] = ("all", "all"),
 ) -> CommonTimes:
     """Restricts verdicts to the times that both versions have judged.
 
@@ -52,15 +60,16 @@ def common_times(
         second: Those of the second one.
         start: No earlier window is compared, epoch milliseconds.
         end: No window that ends later is compared.
+        emit: The setting ``detector.emit`` of both.
     """
     both = (first, second)
-    sparse = (_news_only(first), _news_only(second))
+    missing = (sparse(first, emit[0]), sparse(second, emit[1]))
     known = [frame.select(SERIES).unique() for frame in both]
-    bounds = [_bounds(*pair) for pair in zip(both, sparse, strict=True)]
-    if all(sparse):
+    bounds = [_bounds(*pair) for pair in zip(both, missing, strict=True)]
+    if all(missing):
         series = pl.concat(known).unique()
-    elif sparse[0] or sparse[1]:
-        series = known[1] if sparse[0] else known[0]
+    elif missing[0] or missing[1]:
+        series = known[1] if missing[0] else known[0]
     else:
         series = known[0].join(known[1], on=SERIES)
     for version, each in enumerate(bounds):
@@ -77,21 +86,16 @@ def common_times(
         verdicts=kept,
         start=times["from_"].min(),  # type: ignore[arg-type]
         end=times["to"].max(),  # type: ignore[arg-type]
-        step=max(_step(first, sparse[0]), _step(second, sparse[1])),
+        step=max(_step(first, missing[0]), _step(second, missing[1])),
         series=times.height,
         alone=(
             known[0].join(known[1], on=SERIES, how="anti").height,
             known[1].join(known[0], on=SERIES, how="anti").height,
         ),
         left_out=(first.height - kept[0].height, second.height - kept[1].height),
-        news_only=sparse,
+        sparse=missing,
+        judged=times,
     )
-
-
-def _news_only(verdicts: pl.DataFrame) -> bool:
-    """True if a version has written no verdict that is no news, but for the ends of incidents."""
-    quiet = pl.col("kind").is_in(QUIET_KINDS) & pl.col("incident_state").is_null()
-    return verdicts.height > 0 and not verdicts.select(quiet.any()).item()
 
 
 def _bounds(verdicts: pl.DataFrame, sparse: bool) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -17,7 +17,6 @@ from pipelines.evaluation.comparison.alarms import OUTCOMES, counts, matched
 from pipelines.evaluation.comparison.common import CommonTimes, common_times
 from pipelines.evaluation.comparison.instructive import instructive
 from pipelines.evaluation.comparison.reasons import reason
-from pipelines.evaluation.comparison.verdicts import SERIES
 from pipelines.evaluation.truth import Span
 
 GROUPS = {"kind": "kind", "metric": "metric", "entity": "machine"}
@@ -35,12 +34,14 @@ class JudgedBy:
         verdicts: Its final verdicts, see `pipelines.evaluation.comparison.verdicts`.
         threshold: The setting ``detector.threshold`` of the version.
         settings: The settings in which it differs from the user's, by dotted name.
+        emit: The setting ``detector.emit`` of the version.
     """
 
     name: str
     verdicts: pl.DataFrame
     threshold: float
     settings: dict[str, Any]
+    emit: str = "all"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Comparison:
                 "windows_of_one_version_only": both(agreed.alone),
                 "series_of_one_version_only": both(times.alone),
                 "windows_left_out": both(times.left_out),
-                "writes_news_only": both(times.news_only),
+                "stores_quiet_windows": both(not sparse for sparse in times.sparse),
             },
             "agreement": {
                 "alarm_or_not": agreed.alike,
@@ -137,29 +138,29 @@ def compare(
         start: No earlier window is compared, epoch milliseconds.
         end: No window that ends later is compared.
     """
-    times = common_times(first.verdicts, second.verdicts, start, end)
+    times = common_times(first.verdicts, second.verdicts, start, end, (first.emit, second.emit))
     one, two = times.verdicts
     alarms = matched(one, two, times.step)
     shown = []
     for alarm in instructive(alarms, one, two).to_dicts():
         inside = [
-            reason(version.name, _during(verdicts, alarm), version.threshold)
-            for version, verdicts in ((first, one), (second, two))
+            reason(version.name, _during(verdicts, alarm), version.threshold, sparse=sparse)
+            for version, verdicts, sparse in zip((first, second), (one, two), times.sparse, strict=True)
         ]
         shown.append(Difference(alarm, (inside[0], inside[1])))
     single = pl.col("metric") != JOINED
-    months = max(_months(one.filter(single)), _months(two.filter(single)))
+    months = _months(times.judged.filter(single))
     own = alarms.filter(single)
     raised = (own["kind0"].count(), own["kind1"].count())
     return Comparison(
         versions=(
-            JudgedBy(first.name, one, first.threshold, first.settings),
-            JudgedBy(second.name, two, second.threshold, second.settings),
+            replace(first, verdicts=one),
+            replace(second, verdicts=two),
         ),
         times=times,
-        agreement=agreement(one, two),
+        agreement=agreement(one, two, times.sparse),
         alarms=alarms,
-        accuracy=accuracy(one, two, spans) if spans and one.height and two.height else None,
+        accuracy=accuracy(one, two, spans, times) if spans and times.series else None,
         differences=tuple(shown),
         alarm_rates=(raised[0] / months, raised[1] / months) if months else (None, None),
     )
@@ -176,10 +177,9 @@ def _during(verdicts: pl.DataFrame, alarm: dict[str, Any]) -> pl.DataFrame:
     return around(verdicts, alarm, 0)
 
 
-def _months(verdicts: pl.DataFrame) -> float:
+def _months(judged: pl.DataFrame) -> float:
     """Judged time, summed over all series, in months of 30 days."""
-    spans = verdicts.group_by(SERIES).agg(length=pl.col("window_end").max() - pl.col("window_start").min())
-    return float(spans["length"].sum()) / (_DAY_MS * _MONTH_DAYS)
+    return float((judged["to"] - judged["from_"]).sum()) / (_DAY_MS * _MONTH_DAYS)
 
 
 def _readable(difference: Difference, names: Sequence[str]) -> dict[str, Any]:

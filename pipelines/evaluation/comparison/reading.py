@@ -46,7 +46,8 @@ def judged_by(version: Version, settings: Settings, *, indices: bool = False) ->
         raise NewnormalError(
             "VERSION_EMPTY", f"{version.name} has no verdicts", where, accepted, "nothing was compared"
         )
-    return JudgedBy(version.name, verdicts, settings.detector.threshold, version.settings), unreadable
+    detector = settings.detector
+    return JudgedBy(version.name, verdicts, detector.threshold, version.settings, detector.emit), unreadable
 
 
 def spans(settings: Settings, files: Sequence[Path], verdicts: Sequence[pl.DataFrame]) -> tuple[list[truth.Span], int]:

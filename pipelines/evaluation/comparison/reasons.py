@@ -18,14 +18,17 @@ _CALLED = {
 _DIGITS = 4
 
 
-def reason(name: str, own: pl.DataFrame, threshold: float) -> str:
+def reason(name: str, own: pl.DataFrame, threshold: float, *, sparse: bool = False) -> str:
     """Why a version judged a time as it did, in a few sentences.
 
     Args:
         name: Name of the version.
         own: Its verdicts on the series in that time.
         threshold: Score from which it calls a value an anomaly.
+        sparse: True if it stores no verdicts on quiet windows.
     """
+    if not own.height and sparse:
+        return f"{name} raised no alarm: it has stored no verdict on this time, so the series was quiet for it."
     if not own.height:
         return f"{name} has no verdict on this time."
     alarms = own.filter(pl.col("kind").is_in(ALARM_KINDS))

@@ -69,16 +69,19 @@ def compared(found: Comparison) -> list[str]:
             sentences.append(f"{left_out:,} windows that {name} has judged lie outside of these times.")
         if alone:
             sentences.append(f"{alone:,} series were judged by {name} only.")
-    for name, sparse, alone in zip(names, times.news_only, agreed.alone, strict=True):
+    for name, sparse, alone in zip(names, times.sparse, agreed.alone, strict=True):
         if sparse:
             sentences.append(
-                f"{name} writes news only (detector.emit is novel), so the share of equal windows is about news, and "
-                "its time is that from its first to its last news."
+                f"{name} stores no verdicts on quiet windows, but for those around incidents (detector.emit). A window "
+                "without a verdict counts as one without an alarm, its time is that from its first to its last "
+                "verdict, and series without any verdict are not counted. To compare all windows, replay it with "
+                'detector.emit = "all".'
             )
-        elif alone:
+        if alone:
             sentences.append(f"{alone:,} windows within these times have a verdict of {name} only.")
     if agreed.same_kind is not None:
-        sentences.append(f"On {_percent(agreed.same_kind)} of the windows the verdicts have the same kind.")
+        which = " that have two verdicts" if any(times.sparse) else ""
+        sentences.append(f"On {_percent(agreed.same_kind)} of the windows{which} the verdicts have the same kind.")
     if agreed.kappa is not None:
         sentences.append(
             f"Cohen's kappa of alarm or no alarm is {agreed.kappa:.2f}: 1 is full agreement, 0 what chance would give."

@@ -12,11 +12,16 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.datastructures import Headers, MutableHeaders
 
+from dashboards.console.access import has_token
 from dashboards.console.hosts import allowed
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.setting_types import is_loopback
 from pipelines.query.view.answers import Answers
 
-_STATUS = {"VIEW_SERIES_UNKNOWN": 404, "VIEW_ELSEWHERE": 421, "VIEW_QUESTION": 400, "VIEW_HOST_REFUSED": 400}
+_STATUS = {
+    "VIEW_SERIES_UNKNOWN": 404, "VIEW_ELSEWHERE": 421, "VIEW_QUESTION": 400, "VIEW_HOST_REFUSED": 400,
+    "VIEW_TOKEN_REQUIRED": 401,
+}  # fmt: skip
 _MOST = 10_000
 _ABOUT = (
     "What the detector believes of each series, and the last windows of each. Names in a path are percent-encoded, "
@@ -33,6 +38,8 @@ def create_app(
     peers: Sequence[str] = (),
     listening: str = "127.0.0.1",
     hosts: Collection[str] = (),
+    token: str = "",
+    reached: str = "127.0.0.1",
 ) -> FastAPI:
     """The application.
 
@@ -42,9 +49,12 @@ def create_app(
         peers: The URLs of the processes of all parts, in order; empty: not known.
         listening: The address that it listens on.
         hosts: Further names that it is reached by, see `dashboards.console.hosts`.
+        token: What who asks must know; empty: nothing, so that nobody is answered where others reach the view.
+        reached: The address that decides who reaches it.
     """
     app = FastAPI(title="Newnormal state view", description=_ABOUT, version="1", docs_url=None, redoc_url=None)
-    app.add_middleware(_Guarded, listening=listening, hosts=hosts)
+    closed = bool(token) or not is_loopback(reached)
+    app.add_middleware(_Guarded, listening=listening, hosts=hosts, token=token if closed else None)
     app.add_exception_handler(NewnormalError, _refused)
 
     def told(answer: dict[str, Any], entity: str | None = None) -> Response:
@@ -131,13 +141,16 @@ def create_app(
 
 
 class _Guarded:
-    """Refuses requests for other hosts, and matches paths as they were sent: an encoded slash does not end a name.
+    """Refuses requests for other hosts or without the token, and matches paths as they were sent.
 
-    It is plain ASGI, as a middleware of FastAPI would start a task for each request.
+    So an encoded slash does not end a name. It is plain ASGI, as a middleware of FastAPI would start a task for each
+    request.
     """
 
-    def __init__(self, app: Callable[..., Awaitable[None]], listening: str, hosts: Collection[str]) -> None:
-        self._app, self._listening, self._hosts = app, listening, hosts
+    def __init__(
+        self, app: Callable[..., Awaitable[None]], listening: str, hosts: Collection[str], token: str | None
+    ) -> None:
+        self._app, self._listening, self._hosts, self._token = app, listening, hosts, token
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -150,14 +163,24 @@ class _Guarded:
                 MutableHeaders(scope=message).update(more)
             await send(message)
 
-        host = Headers(scope=scope).get("host", "")
-        if allowed(host, self._listening, self._hosts):
-            path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
-            await self._app({**scope, "path": path}, receive, answer)
-        else:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not allowed(host, self._listening, self._hosts):
             what = f"the view does not answer to {host[:300]!r}"
             error = NewnormalError("VIEW_HOST_REFUSED", what, "Host header", "localhost, or view.hosts")
             await _refusal(error)(scope, receive, answer)
+        elif self._token is not None and not self._knows(headers.get("authorization", "")):
+            accepted = "the header Authorization: Bearer TOKEN, with the token of view.token_file"
+            error = NewnormalError("VIEW_TOKEN_REQUIRED", "the view does not know who asks", "state view", accepted)
+            refused = _refusal(error)
+            refused.headers["WWW-Authenticate"] = "Bearer"
+            await refused(scope, receive, answer)
+        else:
+            path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
+            await self._app({**scope, "path": path}, receive, answer)
+
+    def _knows(self, authorization: str) -> bool:
+        return bool(self._token) and has_token(authorization, self._token or "")
 
 
 async def _refused(_request: Request, error: Exception) -> Response:

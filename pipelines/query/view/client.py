@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from engine.spec.errors import NewnormalError
+from pipelines.contracts.access_token import bearer, view_token
 from pipelines.contracts.settings import ViewSettings
 
 _SECONDS = 10.0
@@ -20,18 +21,23 @@ class ViewClient:
 
     Args:
         urls: The URL of each part.
+        token: What the view wants to be told; empty: nothing.
     """
 
-    def __init__(self, urls: Sequence[str]) -> None:
-        self._urls = [url.rstrip("/") for url in urls]
+    def __init__(self, urls: Sequence[str], token: str = "") -> None:
+        self._urls, self._headers = [url.rstrip("/") for url in urls], bearer(token)
 
     @classmethod
     def of(cls, settings: ViewSettings, urls: Sequence[str] | None) -> ViewClient:
-        """A client of some URLs, or else of the view that the settings describe."""
+        """A client of some URLs, or else of the view that the settings describe.
+
+        Raises:
+            NewnormalError: ``VIEW_TOKEN`` if the file of its token cannot be read.
+        """
         if urls:
-            return cls(urls)
+            return cls(urls, view_token(settings))
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-        return cls([f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"])
+        return cls([f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"], view_token(settings))
 
     def states(self) -> Iterator[dict[str, Any]]:
         """The last states of all series of all parts.
@@ -42,7 +48,7 @@ class ViewClient:
         for url in self._urls:
             after: str | None = ""
             while after is not None:
-                page = _accepted(_asked(url + "/states", {"limit": _PAGE, "after": after}))
+                page = _accepted(self._asked(url + "/states", {"limit": _PAGE, "after": after}))
                 yield from page["states"]
                 after = page["next"]
 
@@ -52,16 +58,16 @@ class ViewClient:
         Raises:
             NewnormalError: ``VIEW_UNREACHABLE``, or the error that the view answers with.
         """
-        answers = [_asked(url + path, query) for url in self._urls[:1]]
+        answers = [self._asked(url + path, query) for url in self._urls[:1]]
         for url in self._urls[1:]:
             if not _is_elsewhere(answers[-1]):
                 break
-            answers.append(_asked(url + path, query))
+            answers.append(self._asked(url + path, query))
         return _accepted(answers[-1])
 
     def every(self, path: str, **query: Any) -> dict[str, Any]:
         """The answers of all parts in one: lists are put together, counts are added, the oldest age applies."""
-        answers = [_accepted(_asked(url + path, query)) for url in self._urls]
+        answers = [_accepted(self._asked(url + path, query)) for url in self._urls]
         whole = min(answers, key=lambda each: each["age"].get("event_time", ""))
         for other in answers:
             if other is whole:
@@ -76,13 +82,16 @@ class ViewClient:
                 whole["counts"] = {n: whole["counts"].get(n, 0) + other["counts"].get(n, 0) for n in names}
         return whole
 
-
-def _asked(url: str, query: dict[str, Any]) -> httpx.Response:
-    try:
-        return httpx.get(url, params=query, timeout=_SECONDS, follow_redirects=True, trust_env=False)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        accepted = "the URL of a running view: `newnormal view` starts one"
-        raise NewnormalError("VIEW_UNREACHABLE", str(error) or type(error).__name__, url, accepted) from None
+    def _asked(self, url: str, query: dict[str, Any]) -> httpx.Response:
+        options: dict[str, Any] = {"headers": self._headers, "timeout": _SECONDS, "trust_env": False}
+        try:
+            answer = httpx.get(url, params=query, **options)
+            if answer.next_request:  # another part has the machine; httpx itself would not tell it the token
+                answer = httpx.get(answer.next_request.url, **options)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            accepted = "the URL of a running view: `newnormal view` starts one"
+            raise NewnormalError("VIEW_UNREACHABLE", str(error) or type(error).__name__, url, accepted) from None
+        return answer
 
 
 def _is_elsewhere(answer: httpx.Response) -> bool:

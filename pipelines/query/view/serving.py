@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ class Served:
         folder: The folder of the part.
         prepare: Called first in that process, e.g. to configure the log.
         peers: The URLs of all parts, in order, if they are known.
+        token: What who asks must know; empty: nothing.
     """
 
     settings: Settings
@@ -66,6 +67,7 @@ class Served:
     folder: Path
     prepare: Callable[[], None]
     peers: tuple[str, ...] = ()
+    token: str = field(default="", repr=False)
 
 
 def serve_view(follower: Follower, served: Served, listener: socket.socket, ready: Callable[[], None]) -> None:
@@ -138,7 +140,10 @@ def _answer(served: Served, listener: socket.socket, theirs: Connection) -> None
     answers = Answers(database, served.settings, served.partitions, served.part)
     promoted = _Promoted(served.whole)
     shown = served.settings.view
-    app = create_app(answers, lambda: promoted.name, served.peers, shown.host, shown.hosts.split(","))
+    hosts = shown.hosts.split(",")
+    app = create_app(
+        answers, lambda: promoted.name, served.peers, shown.host, hosts, token=served.token, reached=shown.reached
+    )
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, timeout_graceful_shutdown=_GRACE, lifespan="off"
     )

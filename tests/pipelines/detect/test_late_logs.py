@@ -51,7 +51,7 @@ def run(driven: Driven, rows: list[dict[str, Any]], watermark: int, offset: int)
 
 
 def test_a_window_of_log_lines_that_comes_after_it_was_judged_goes_to_the_late_topic() -> None:
-    job = log_detector(load())
+    job = log_detector(load(**{"detector.emit": "all"}))
     assert job.late is not None and job.late.topic == "features.logs.late"
     driven = Driven(job, 2)
     run(driven, [row(host, number) for host in HOSTS for number in range(20)], 20, 0)

@@ -48,7 +48,7 @@ def heartbeats(arrived: int) -> list[Entry]:
 
 @pytest.fixture
 def take() -> tuple[Driven, Callable[[list[Entry]], None]]:
-    driven, offsets = Driven(detector(load()), 2), iter(range(10**6))
+    driven, offsets = Driven(detector(load(**{"detector.emit": "all"})), 2), iter(range(10**6))
 
     def entries(some: list[Entry]) -> None:
         rows = [(value, topic, p, next(offsets), arrived) for topic, p, value, arrived in some]

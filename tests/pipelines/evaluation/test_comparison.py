@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -131,8 +132,55 @@ def test_a_version_that_writes_news_only_is_compared_on_the_time_of_its_news() -
     alarms: Alarms = {20: "anomaly", 21: "anomaly", 80: "anomaly"}
     news = [row for row in series(alarms) if row["kind"] != "normal"]
     found = compared(series({5: "anomaly", 20: "anomaly", 21: "anomaly", 50: "anomaly", 95: "anomaly"}), news)
-    assert found.times.news_only == (False, True)
+    assert found.times.sparse == (False, True)
     assert found.alarms["outcome"].to_list() == ["same", "gone", "new"]  # windows 5 and 95 lie outside
+
+
+def around(alarms: Alarms, **more: Any) -> list[dict[str, Any]]:
+    """What is stored of a series with `detector.emit = "context"`: the windows around its alarms."""
+    stored = {at + by for at in alarms for by in range(-3, 3)}
+    return [row for row in series(alarms, **more) if (row["window_start"] - T0) // STEP in stored]
+
+
+def with_context(name: str, *parts: list[dict[str, Any]]) -> JudgedBy:
+    return replace(judged(name, *parts), emit="context")
+
+
+def test_a_window_that_a_version_has_not_stored_is_one_without_an_alarm() -> None:
+    """The second stores windows 7 to 92 around its alarms at 10 and 90; at 50 and on machine b it was quiet."""
+    first = judged("v1", series({50: "anomaly", 90: "anomaly"}), series({60: "anomaly"}, "b"))
+    found = compare(first, with_context("v2", around({10: "anomaly", 90: "anomaly"})))
+    assert found.alarms["entity"].to_list() == ["a", "a", "b", "a"]
+    assert found.alarms["outcome"].to_list() == ["new", "gone", "gone", "same"]
+    agreed = found.agreement
+    assert (agreed.windows, agreed.alone) == (2 * 86, (0, 0))
+    assert agreed.alike == pytest.approx(1 - 3 / (2 * 86))
+    gone = next(each for each in found.differences if each.alarm["entity"] == "b")
+    assert "v2 raised no alarm: it has stored no verdict on this time" in gone.reasons[1]
+    assert "v2 stores no verdicts on quiet windows" in page(found, T0)
+
+
+def test_two_versions_that_both_store_context_only_are_measured_on_all_machines() -> None:
+    """The first finds one of three, the second two; of the machine of the third neither has stored anything."""
+    spans = [
+        Span(entity, ("cpu",), T0 + at * STEP, T0 + (at + 4) * STEP) for entity, at in (("a", 20), ("b", 60), ("c", 50))
+    ]
+    one = with_context("v1", around({5: "anomaly", 20: "anomaly", 95: "anomaly"}))
+    two = with_context("v2", around({5: "anomaly", 20: "anomaly", 95: "anomaly"}), around({61: "anomaly"}, entity="b"))
+    found = compare(one, two, spans)
+    assert found.accuracy is not None
+    assert [each.recall for each in found.accuracy[:2]] == [pytest.approx(1 / 3), pytest.approx(2 / 3)]  # type: ignore[union-attr]
+    assert found.outcomes() == {"new": 1, "gone": 0, "changed": 0, "moved": 0, "same": 3}
+
+
+def test_a_version_that_stored_all_windows_is_compared_window_by_window_whatever_its_settings_say_now() -> None:
+    both = (
+        with_context("v1", series({50: "anomaly"})),
+        with_context("v2", series({51: "anomaly"}, windows=range(40, 90))),
+    )
+    found = compare(*both)
+    assert found.times.sparse == (False, False)
+    assert found.agreement.windows == 50
 
 
 def test_agreement_is_that_of_cohens_table() -> None:

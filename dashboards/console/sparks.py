@@ -1,0 +1,33 @@
+"""The small plots of series in lists: the mean value in each of some equal spans of time."""
+
+from __future__ import annotations
+
+from dashboards.console.search import Document
+
+SPARKS = 48
+"""Into how many spans the small plot of a series divides the time."""
+
+
+class Sparks:
+    """The aggregation behind a small plot, and how its answer is read.
+
+    Args:
+        start: Begin of the time, epoch milliseconds.
+        end: Its end.
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        self._start, self._step = start, max(1, (end - start) // SPARKS)
+
+    @property
+    def aggregation(self) -> Document:
+        """What Elasticsearch is asked, in each bucket of a series."""
+        offset = f"{self._start % self._step}ms"
+        spans = {"fixed_interval": f"{self._step}ms", "offset": offset, "min_doc_count": 1}
+        values = {"value": {"avg": {"field": "actual"}}}
+        return {"date_histogram": {"field": "@timestamp", **spans}, "aggs": values}
+
+    def pairs(self, found: Document) -> list[tuple[int, float]]:
+        """The number of each span that has a value, and its mean value, from the answer for one series."""
+        spans = [((each["key"] - self._start) // self._step, each["value"]["value"]) for each in found["buckets"]]
+        return [(at, value) for at, value in spans if value is not None]
