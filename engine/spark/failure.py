@@ -17,6 +17,12 @@ def reason(query: StreamingQuery) -> str:
     return _stated([]) if failure.isEmpty() else _stated(_chain(failure.get()))
 
 
+def stated(error: BaseException) -> str:
+    """The reason of an error of Spark in this process, in one line."""
+    origin = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    return _stated(_chain(origin) if origin is not None else [f"{type(error).__name__}: {error}"])
+
+
 def slow_start(why: str) -> bool:
     """Whether the only reason is that a Python worker started too slowly for Spark, as on a loaded machine.
 

@@ -13,6 +13,7 @@ import typer
 from pipelines.cli import (
     bench,
     chaos,
+    cluster,
     compare,
     console,
     dashboards,
@@ -107,6 +108,7 @@ app.add_typer(savepoint.app, name="savepoint")
 app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(services.app, name="services")
 app.add_typer(stack.app, name="stack")
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(bench.app, name="bench")
 app.command()(chaos.chaos)
 app.command()(docs.docs)

@@ -49,6 +49,7 @@ from pipelines.contracts.setting_types import (
     Whole,
     is_loopback,
 )
+from pipelines.contracts.spark_settings import SparkSettings
 from pipelines.contracts.version_names import VersionNames
 
 _MOST_SLICES = 1_000
@@ -102,7 +103,7 @@ class EngineSettings(_Section):
         le=1024,
         description="shards of each job's keyed state; `newnormal savepoint restore --shards` changes it later",
     )
-    cores: Whole = Field(4, ge=1, le=1024, description="threads of the local Spark")
+    cores: Whole = Field(4, ge=1, le=1024, description="threads of the local Spark; a cluster has its own number")
     trigger: Duration = Field("200ms", description="shortest time between the starts of two micro-batches")
     max_records: Whole = Field(
         2_000, ge=1, le=10**9, description="most Kafka messages of one micro-batch that reads columnar topics"
@@ -278,6 +279,7 @@ class Settings(BaseSettings):
     elasticsearch: ElasticsearchSettings = ElasticsearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     engine: EngineSettings = EngineSettings()
+    spark: SparkSettings = SparkSettings()
     watermark: WatermarkSettings = WatermarkSettings()
     window: WindowSettings = WindowSettings()
     detector: DetectorSettings = DetectorSettings()
@@ -395,7 +397,9 @@ class Settings(BaseSettings):
 
     def common_folder(self, what: str) -> Path:
         """The folder for one purpose that all versions of a namespace share."""
-        return self.state / what / (self.namespace.rstrip(".") or NO_NAMESPACE)
+        apart = self.spark.checkpoints if what == "checkpoints" else None
+        base = apart.expanduser().resolve() if apart else self.state / what
+        return base / (self.namespace.rstrip(".") or NO_NAMESPACE)
 
     def file(self, name: str) -> Path:
         """The path of a file in the state directory; each namespace has its own, for all versions."""
