@@ -58,8 +58,8 @@ class StandaloneCluster:
         found = []
         for process in self.workers if worker is None else [self.workers[worker]]:
             with suppress(psutil.Error):
-                children = psutil.Process(process.pid).children()
-                found += [each for each in children if any(_EXECUTOR in word for word in each.cmdline())]
+                # beside executors, a dead child of the shell that became the worker may be left as a zombie
+                found += [each for each in psutil.Process(process.pid).children() if _is_executor(each)]
         return found
 
     def kill_executor(self) -> int:
@@ -108,6 +108,12 @@ class StandaloneCluster:
             assert alive and time.monotonic() < deadline, log.read_text()[-3000:]
             time.sleep(0.2)
         return found[found.re.groups]
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return any(_EXECUTOR in word for word in process.cmdline())
+    return False
 
 
 @contextmanager

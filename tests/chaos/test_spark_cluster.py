@@ -60,6 +60,16 @@ def counted(rows: list[Row]) -> Counter[tuple[str, int]]:
     return Counter(newest)
 
 
+def test_a_cluster_whose_machines_cannot_run_the_jobs_is_refused_before_any_starts(on_cluster: Pipeline) -> None:
+    on_cluster.environment |= {"NEWNORMAL_SPARK__PYTHON": "/no/such/python"}
+    on_cluster.start("extractor")
+    assert on_cluster.process is not None
+    assert on_cluster.process.wait(SECONDS) == 2
+    said = on_cluster.log.read_text()
+    assert "WORKERS_UNFIT" in said and "/no/such/python" in said and "spark.packages" in said
+    assert "Traceback" not in said and "job started" not in said
+
+
 def test_the_word_count_survives_kills_of_executors(
     on_cluster: Pipeline, cluster: StandaloneCluster, tmp_path: Path
 ) -> None:
