@@ -89,7 +89,7 @@ class Cluster:
             given |= {"spark.driver.host": host, "spark.driver.bindAddress": host}
         if self.packages is not None:
             given["spark.archives"] = f"{self.packages}#{_PACKAGES}"
-        return given | self.options
+        return {**given, **self.options}
 
     @property
     def interpreter(self) -> str:
