@@ -70,7 +70,7 @@ def test_versions_and_paths_are_those_of_the_image_and_all_pods_see_the_checkpoi
     found, image = documents(), (ROOT / "deploy/image/Dockerfile").read_text()
     spec = found["SparkApplication"]["spec"]
     assert spec["sparkVersion"] == pyspark.__version__
-    assert spec["mainApplicationFile"].endswith("/pipelines/cli/main.py")
+    assert spec["mainApplicationFile"].endswith("/pipelines/cli/submit/newnormal_main.py")
     assert "/opt/newnormal" in image and "XDG_CACHE_HOME=/opt/cache" in image
     jars = f"/opt/cache/newnormal/jvm/{SPARK.directory.name}/*"
     assert (
