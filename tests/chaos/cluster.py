@@ -18,7 +18,7 @@ import pyspark
 from deploy.java import java_home
 
 HOST = "127.0.0.1"
-_START_SECONDS = 120.0
+_START_SECONDS = 600.0
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
