@@ -46,7 +46,9 @@ def taken(wanted: Iterable[Port], ours: Collection[int] = ()) -> Iterator[Newnor
     """``STACK_PORT_TAKEN`` for each port at which another program listens."""
     for port in wanted:
         if port.number not in ours and not is_free(port.number, port.address):
-            variable = {"pipeline": "CONSOLE_PORT"}.get(port.service, f"{port.service.upper()}_PORT")
+            variable = {"pipeline": "CONSOLE_PORT", "spark-master": "CLUSTER_PORT"}.get(
+                port.service, f"{port.service.upper()}_PORT"
+            )
             yield NewnormalError(
                 "STACK_PORT_TAKEN",
                 f"port {port.number} of {port.address}, which {port.service} needs, is taken by another program",

@@ -28,8 +28,7 @@ UNUSED = (
     "pyarrow/libarrow_flight*",
     "pyarrow/libarrow_python_flight*",
     "pyarrow/_flight*",
-    # Spark: the server and shell of Spark Connect, machine learning, graphs, Hive, examples, and drivers of cluster
-    # managers, which a cluster has in its own image
+    # Spark: the server and shell of Spark Connect, machine learning, graphs, Hive, examples, and the client of YARN
     "pyspark/jars/connect-repl",
     "pyspark/jars/spark-connect_*.jar",
     "pyspark/jars/scala-compiler-*.jar",
@@ -44,8 +43,6 @@ UNUSED = (
     "pyspark/jars/hive-s[!t]*.jar",  # but not hive-storage-api, which Spark's reader of ORC files needs
     "pyspark/jars/datanucleus-*.jar",
     "pyspark/jars/derby*.jar",
-    "pyspark/jars/spark-kubernetes_*.jar",
-    "pyspark/jars/kubernetes-*.jar",
     "pyspark/jars/spark-yarn_*.jar",
     "pyspark/examples",
     "pyspark/data",

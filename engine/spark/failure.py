@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 _SLOW_START = ("Python worker failed to connect back", "Timed out while waiting for the Python worker to connect back")
+_NO_PROGRAM = "Cannot run program"
 _LONGEST = 300
 _PYTHON = "Traceback (most recent call last)"
 
@@ -15,6 +16,12 @@ def reason(query: StreamingQuery) -> str:
     """The reason why a query ended; ``stopped`` if it did not fail."""
     failure = query._jsq.exception()
     return _stated([]) if failure.isEmpty() else _stated(_chain(failure.get()))
+
+
+def stated(error: BaseException) -> str:
+    """The reason of an error of Spark in this process, in one line."""
+    origin = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    return _stated(_chain(origin) if origin is not None else [f"{type(error).__name__}: {error}"])
 
 
 def slow_start(why: str) -> bool:
@@ -44,6 +51,8 @@ def _stated(texts: list[str]) -> str:
     >>> _stated(["StreamingQueryException: x", "PythonException: \n  Traceback (most recent call last):\n"
     ...          "  File \"a.py\", line 1\nValueError: no such key\n"])
     'ValueError: no such key'
+    >>> _stated(["IOException: Cannot run program \"/no/python\": error=2", "IOException: error=2, No such file"])
+    'IOException: Cannot run program "/no/python": error=2'
     """
     for text in reversed(texts):
         if _PYTHON in text:
@@ -51,7 +60,7 @@ def _stated(texts: list[str]) -> str:
     causes = [first for text in texts if (first := _first_line(text))]
     if not causes:
         return "stopped"
-    telling = [cause for cause in causes if slow_start(cause)]
+    telling = [cause for cause in causes if slow_start(cause) or _NO_PROGRAM in cause]
     return min(telling, key=len, default=causes[-1])[:_LONGEST]
 
 

@@ -6,7 +6,6 @@ live view, and restarts failed jobs.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,10 +22,12 @@ from engine.kafka.binding import beating, bound, make_topics
 from engine.kafka.exactly_once import LEDGER_TOPIC
 from engine.spark.checkpoint_layout import check_definitions, check_layout
 from engine.spark.checkpoint_lock import NO_NAMESPACE, taken
+from engine.spark.checkpoint_place import checkpoint_folder
 from engine.spark.failure import reason, slow_start
 from engine.spark.module_path import share_module_path
 from engine.spark.query import Listener, Runtime, start
-from engine.spark.session import NEEDED, end, spark_session, submitted_session
+from engine.spark.session import NEEDED, end, is_submitted, spark_session, submitted_session
+from engine.spark.workers import check_workers
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
 
@@ -64,14 +65,17 @@ def run(
         NewnormalError: ``JOB_TWICE`` if two jobs have one name; ``ALREADY_RUNNING`` if another process runs one of
             them, by this function or by `newnormal run`; ``SHARDS_FIXED``, ``JOB_CHANGED`` or ``STATE_FORMAT`` if a
             checkpoint was made with something else; ``KAFKA_UNREACHABLE``; ``CHECKPOINT_MISSING`` if a job has written
-            before and its checkpoint is gone; ``QUERY_FAILED`` if a job fails.
+            before and its checkpoint is gone; ``QUERY_FAILED`` if a job fails; ``CHECKPOINT_PLACE`` if the state is to
+            lie in an object store; ``CLUSTER_UNREACHABLE``, ``CHECKPOINT_NOT_SHARED`` or ``WORKERS_UNFIT`` if a cluster
+            cannot run the jobs.
     """
     names = [job.name for job in jobs]
     if doubled := {name for name in names if names.count(name) > 1}:
         raise NewnormalError(
             "JOB_TWICE", ", ".join(sorted(doubled)), "run()", "a name of its own for each", "not started"
         )
-    runtime = Runtime(kafka, Path(state) / "checkpoints" / NO_NAMESPACE, shards)
+    state = checkpoint_folder(state, "state")
+    runtime = Runtime(kafka, state / "checkpoints" / NO_NAMESPACE, shards)
     with taken(runtime.checkpoints, names):
         check_layout(runtime.checkpoints, names, shards, "shards")
         check_definitions(runtime.checkpoints, jobs)
@@ -81,7 +85,8 @@ def run(
         continuation.check(kafka, "", LEDGER_TOPIC, runtime.checkpoints, outputs, False)
         ready = [bound(job, kafka) for job in jobs]
         beats = HeartbeatSender(kafka, sorted({topic for job in ready for topic in beating(job)}))
-        with _session(jars, Path(state), shards * len(jobs)) as spark, beats:
+        with _session(jars, state, shards * len(jobs)) as spark, beats:
+            check_workers(spark, runtime.checkpoints, kafka)
             try:
                 _run(spark, ready, runtime, until, listener)
             finally:
@@ -119,7 +124,7 @@ def _session(jars: Sequence[Path], state: Path, cores: int) -> Iterator[SparkSes
     active = SparkSession.getActiveSession()
     if active is not None:
         spark, stop = active, None
-    elif "PYSPARK_GATEWAY_PORT" in os.environ:  # set by spark-submit, whose JVM is there already
+    elif is_submitted():
         spark = submitted_session()
         stop = spark.stop
     else:

@@ -1,11 +1,11 @@
-"""The local Spark session, tuned for small micro-batches of few large values."""
+"""The Spark session, in this process or on a cluster, tuned for small micro-batches of few large values."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -17,6 +17,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from engine.spark import class_archive
+from engine.spark.cluster import Cluster
+from engine.spark.failure import stated
+from engine.spec.errors import NewnormalError
 
 PRELOAD = "NEWNORMAL_PRELOAD"
 """Environment variable of the modules that `engine.spark.daemon` imports, separated by commas."""
@@ -60,6 +63,8 @@ class StartingSpark:
         driver_memory: Heap of the JVM.
         log: File for the output of Spark and its Python workers, which keeps it off the terminal.
         java_options: Options of the JVM for its classes; ``None``: it uses the archive of classes, if there is one.
+        cluster: The cluster on which the tasks run; ``None``: they run in this JVM. If ``spark-submit`` has started the
+            JVM, it has said so itself, and what it was given overrides what is here.
     """
 
     def __init__(
@@ -70,15 +75,21 @@ class StartingSpark:
         driver_memory: str = "2g",
         log: Path | None = None,
         java_options: Sequence[str] | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         if java_home:
             os.environ["JAVA_HOME"] = str(java_home)
-        os.environ["PYSPARK_PYTHON"] = sys.executable
+        self._cluster, self._submitted = cluster, is_submitted()
+        if not self._submitted:
+            os.environ["PYSPARK_PYTHON"] = cluster.interpreter if cluster else sys.executable
+            os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("ARROW_NUM_THREADS", "1")
         work_dir.mkdir(parents=True, exist_ok=True)
         options = class_archive.reading() if java_options is None else java_options
         self._conf, self._log = _configuration(jars, work_dir, driver_memory, options), log
+        if cluster:
+            self._conf = _without_local(self._conf) | cluster.configuration(jars)
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._launch, daemon=True, name="spark-jvm")
         self._thread.start()
@@ -87,29 +98,46 @@ class StartingSpark:
         """The session, as soon as the JVM is there.
 
         Args:
-            cores: Number of threads; with more than the machine's cores, small jobs can overtake large ones.
+            cores: Number of threads of a local Spark; with more than the machine's cores, small jobs can overtake large
+                ones.
             preload: Modules of the jobs, which are imported once for all Python workers.
 
         Raises:
             PySparkRuntimeError: The JVM did not start.
+            NewnormalError: ``CLUSTER_UNREACHABLE`` if a cluster refuses the jobs.
         """
         self._thread.join()
         if self._failure is not None:
             raise self._failure
-        builder = SparkSession.builder.master(f"local[{cores}]").appName("newnormal")
-        for name, value in {**self._conf, f"spark.executorEnv.{PRELOAD}": ",".join(preload)}.items():
-            builder = builder.config(name, value)
+        loaded = {f"spark.executorEnv.{PRELOAD}": ",".join(preload)}
         logging.getLogger("py4j").setLevel(logging.CRITICAL)  # whoever started a query reports why it failed
-        session = builder.getOrCreate()
+        if self._submitted:
+            session = submitted_session(loaded)
+        else:
+            builder = SparkSession.builder.master(self._cluster.master if self._cluster else f"local[{cores}]")
+            builder = builder.appName("newnormal")
+            for name, value in {**self._conf, **loaded}.items():
+                builder = builder.config(name, value)
+            session = self._created(builder)
         session.sparkContext.setLogLevel("ERROR")
         return session
+
+    def _created(self, builder: SparkSession.Builder) -> SparkSession:
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            if self._cluster is None:
+                raise
+            what, accepted = stated(error), "a cluster that takes the jobs; `spark.driver_host`, see docs/cluster.md"
+            now = "nothing was started"
+            raise NewnormalError("CLUSTER_UNREACHABLE", what, self._cluster.master, accepted, now) from error
 
     def cancel(self) -> None:
         """Ends a JVM of which no session was made; one that is still starting ends with this process."""
         if self._thread.is_alive():
             return
         if SparkContext._gateway is not None and SparkContext._active_spark_context is None:
-            SparkContext._gateway.proc.kill()
+            kill_spark()
             _forget()
 
     def _launch(self) -> None:
@@ -172,11 +200,23 @@ def _configuration(
     return conf
 
 
-def submitted_session() -> SparkSession:
-    """A session in the JVM that ``spark-submit`` has started; its ``--conf`` overrides our own tuning."""
+def _without_local(conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings for a local session without those by which only this machine reaches it."""
+    return {
+        name: value for name, value in conf.items() if name not in ("spark.driver.host", "spark.driver.bindAddress")
+    }
+
+
+def is_submitted() -> bool:
+    """Whether ``spark-submit`` has started this process; then the JVM is there already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def submitted_session(more: Mapping[str, str] | None = None) -> SparkSession:
+    """A session in the JVM that ``spark-submit`` has started; its ``--conf`` overrides our own tuning, and ``more``."""
     SparkContext._ensure_initialized()
     told, builder = SparkConf(), SparkSession.builder
-    for name, value in TUNED.items():
+    for name, value in {**TUNED, **(more or {})}.items():
         if not told.contains(name):
             builder = builder.config(name, value)
     session = builder.getOrCreate()
@@ -216,13 +256,14 @@ def _end(session: SparkSession, at_once: bool, patience: float) -> None:
     closing = Thread(target=_quietly, args=(gateway.shutdown,), daemon=True)
     closing.start()
     closing.join(_CLOSE_SECONDS)
-    with suppress(OSError):
-        gateway.proc.stdin.close()
-    try:
-        gateway.proc.wait(patience)
-    except TimeoutExpired:
-        gateway.proc.kill()
-        gateway.proc.wait()
+    if gateway.proc is not None:  # spark-submit ends its own JVM when this process has ended
+        with suppress(OSError):
+            gateway.proc.stdin.close()
+        try:
+            gateway.proc.wait(patience)
+        except TimeoutExpired:
+            gateway.proc.kill()
+            gateway.proc.wait()
     _forget()
 
 
@@ -241,7 +282,8 @@ def kill_spark() -> None:
     logging.disable(logging.CRITICAL)
     if context is not None:
         vars(context._accumulatorServer)["handle_error"] = lambda *_: None
-    gateway.proc.kill()
+    if gateway.proc is not None:
+        gateway.proc.kill()
 
 
 def _quietly(call: Callable[[], object]) -> None:

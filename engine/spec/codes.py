@@ -93,6 +93,22 @@ jobs(
     "Spark removed files of a checkpoint each time they were copied",
     "try again when the job has less to do",
 )
+jobs("CLUSTER_UNREACHABLE", "no master answers, or the cluster gives no executor", "start it, or mend `spark.master`")
+jobs(
+    "CHECKPOINT_PLACE",
+    "checkpoints cannot lie at an address of an object store or of HDFS",
+    "a folder that all machines of the cluster see, see [cluster.md](cluster.md)",
+)
+jobs(
+    "CHECKPOINT_NOT_SHARED",
+    "a machine of the cluster does not see the folder of the checkpoints, or cannot write to it",
+    "`spark.checkpoints`: a folder that all machines see under one path",
+)
+jobs(
+    "WORKERS_UNFIT",
+    "a machine of the cluster has no Newnormal, another version of it or of Python, or does not reach Kafka",
+    "see [cluster.md](cluster.md): the same image, the same path, or `spark.packages`",
+)
 jobs("OFFSETS_MISSING", "Kafka no longer has what a job must read next", "see [savepoints.md](savepoints.md)")
 jobs(
     "SHARDS_APART",

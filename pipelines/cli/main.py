@@ -14,6 +14,7 @@ from pipelines.cli import (
     acls,
     bench,
     chaos,
+    cluster,
     compare,
     console,
     dashboards,
@@ -108,6 +109,7 @@ app.add_typer(savepoint.app, name="savepoint")
 app.add_typer(deadletter.app, name="deadletter")
 app.add_typer(services.app, name="services")
 app.add_typer(stack.app, name="stack")
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(bench.app, name="bench")
 app.command()(acls.acls)
 app.command()(chaos.chaos)

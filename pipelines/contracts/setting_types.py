@@ -15,6 +15,7 @@ from annotated_types import Ge, Le
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 from pydantic.fields import FieldInfo
 
+from engine.spark.checkpoint_place import is_address as is_store
 from engine.spec.duration import duration_ms, epoch_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.globs import LONGEST, Glob, matches
@@ -148,7 +149,7 @@ def _is_folder(path: Path) -> Path:
     """Refuses a path that can never become a folder; missing permissions and full disks are found when it is used."""
     try:
         absolute = path.expanduser()
-        if str(path) not in ("", ".") and str(path).isprintable():
+        if str(path) not in ("", ".") and str(path).isprintable() and not is_store(path):
             parents = (absolute, *absolute.parents)
             if next((parent.is_dir() for parent in parents if parent.exists()), True):
                 return path

@@ -24,6 +24,7 @@ from engine.spark.failure import reason, slow_start
 from engine.spark.query import BatchReport, Runtime, drain, start
 from engine.spark.session import StartingSpark, end
 from engine.spark.warm_up import warm_up
+from engine.spark.workers import check_workers, is_local
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
@@ -153,13 +154,18 @@ class Driver:
         self.program.check(self.names, settings, self.runtime.checkpoints)
 
     def start(self) -> None:
-        """Starts Spark and the jobs; `claim` must have been called before."""
+        """Starts Spark and the jobs; `claim` must have been called before.
+
+        Raises:
+            NewnormalError: ``CLUSTER_UNREACHABLE``, ``CHECKPOINT_NOT_SHARED`` or ``WORKERS_UNFIT`` if a cluster cannot
+                run the jobs.
+        """
         settings = self.settings
         self.resources.enter_context(self.servers)
         self.interrupts.defer()
         self.spark = (self._starting or start_spark(settings)).session(settings.engine.cores, self.program.modules)
-        warm_up(self.spark)
         self.interrupts.defer()  # called again, as Spark has installed its own handler for Ctrl-C
+        self._prepare(self.spark)
         self.interrupts.check()
         if beating := self.program.beating(self.names, settings):
             self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
@@ -167,6 +173,18 @@ class Driver:
         for name in self.names:
             self.interrupts.check()
             self._launch(name)
+
+    def _prepare(self, spark: SparkSession) -> None:
+        """Starts Python before the first task needs it; on a cluster, sees whether its machines can run the jobs."""
+        if is_local(spark):
+            warm_up(spark)
+            return
+        for file in self.program.files:
+            spark.sparkContext.addPyFile(str(file))
+        runtime = self.runtime
+        said = check_workers(spark, runtime.checkpoints, runtime.bootstrap, self.program.modules, self.interrupts.check)
+        hosts = sorted({each["host"] for each in said})
+        log.info("the jobs run on a cluster", master=spark.sparkContext.master, machines=", ".join(hosts))
 
     def _check_output(self, jobs: Sequence[Job]) -> None:
         """Checks that the jobs' earlier output is known to their checkpoints.

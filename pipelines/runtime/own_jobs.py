@@ -31,6 +31,7 @@ class OwnJobs(Program):
 
     Args:
         jobs: The jobs.
+        files: The files that define them.
 
     Raises:
         NewnormalError: ``JOB_TWICE`` if two jobs have the same name; ``JOBS_FILE`` if a job has the name of a
@@ -39,7 +40,8 @@ class OwnJobs(Program):
 
     modules = ("engine.stream", "engine.vectorized")
 
-    def __init__(self, jobs: Sequence[Job]) -> None:
+    def __init__(self, jobs: Sequence[Job], files: Sequence[Path] = ()) -> None:
+        self.files = tuple(files)
         self.names = tuple(job.name for job in jobs)
         self._jobs = {job.name: job for job in jobs}
         if doubled := {name for name in self.names if self.names.count(name) > 1}:
@@ -85,6 +87,7 @@ def load_jobs(texts: Sequence[str]) -> OwnJobs:
             raises keeps its code; its place gets the line in the file.
     """
     jobs: list[Job] = []
+    files = [Path(text.partition(":")[0]).resolve() for text in texts]
     for text in texts:
         path, _, wanted = text.partition(":")
         found = dict(_jobs(_module(Path(path))))
@@ -97,7 +100,7 @@ def load_jobs(texts: Sequence[str]) -> OwnJobs:
                 "JOBS_FILE", what, text, "a variable of the module: words = Stream...write(name)", _NOW
             )
         jobs += [job for name, job in found.items() if wanted in ("", name, job.name) and job not in jobs]
-    return OwnJobs(jobs)
+    return OwnJobs(jobs, list(dict.fromkeys(files)))
 
 
 def _jobs(module: ModuleType) -> Iterator[tuple[str, Job]]:

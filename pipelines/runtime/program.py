@@ -24,10 +24,12 @@ class Program(ABC):
     Attributes:
         names: Names of the jobs, in the order in which data flow through them.
         modules: Modules that Spark's Python workers import before they run the jobs.
+        files: Python files with jobs, which the machines of a cluster do not have.
     """
 
     names: tuple[str, ...]
     modules: tuple[str, ...]
+    files: tuple[Path, ...] = ()
 
     @abstractmethod
     def prepare(self, settings: Settings) -> None:

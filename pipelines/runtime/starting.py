@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 from deploy.artifacts import spark_jars
 from deploy.java import java_home
-from engine.spark.session import StartingSpark
+from engine.spark.cluster import Cluster
+from engine.spark.session import StartingSpark, is_submitted
+from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 
 
@@ -18,10 +20,27 @@ def start_spark(settings: Settings) -> StartingSpark:
         settings: The settings; the servers' addresses are not needed.
 
     Raises:
-        NewnormalError: If there is no Java that fits, or Spark's connector cannot be had.
+        NewnormalError: If there is no Java that fits, or Spark's connector cannot be had; ``CLUSTER_UNREACHABLE``.
     """
-    log = settings.state / "logs" / "spark.log"
-    return StartingSpark(spark_jars(), java_home(), settings.state / "spark", settings.engine.driver_memory, log)
+    log, work, memory = settings.state / "logs" / "spark.log", settings.state / "spark", settings.engine.driver_memory
+    return StartingSpark(spark_jars(), java_home(), work, memory, log, cluster=cluster(settings))
+
+
+def cluster(settings: Settings) -> Cluster | None:
+    """The cluster that the settings name, which answers; ``None`` without one, and under ``spark-submit``.
+
+    Raises:
+        NewnormalError: ``CLUSTER_UNREACHABLE``; ``FILE_UNUSABLE`` if the archive of packages is missing.
+    """
+    spark = settings.spark
+    if not spark.master or is_submitted():
+        return None
+    if spark.packed is not None and not spark.packed.is_file():
+        what, accepted = f"there is no file {spark.packed}", "an archive that `newnormal cluster pack` has made"
+        raise NewnormalError("FILE_UNUSABLE", what, "spark.packages", accepted, "nothing was started")
+    found = Cluster(spark.master, spark.driver_host, spark.packed, spark.python, spark.options)
+    found.check()
+    return found
 
 
 @contextmanager

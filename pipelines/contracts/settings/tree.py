@@ -27,6 +27,7 @@ from pipelines.contracts.settings.retention import RetentionSettings
 from pipelines.contracts.settings.view import ViewSettings
 from pipelines.contracts.settings.watermark import WatermarkSettings
 from pipelines.contracts.settings.window import WindowSettings
+from pipelines.contracts.spark_settings import SparkSettings
 from pipelines.contracts.version_names import VersionNames
 
 
@@ -45,6 +46,7 @@ class Settings(BaseSettings):
     elasticsearch: ElasticsearchSettings = ElasticsearchSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     engine: EngineSettings = EngineSettings()
+    spark: SparkSettings = SparkSettings()
     watermark: WatermarkSettings = WatermarkSettings()
     window: WindowSettings = WindowSettings()
     detector: DetectorSettings = DetectorSettings()
@@ -162,7 +164,9 @@ class Settings(BaseSettings):
 
     def common_folder(self, what: str) -> Path:
         """The folder for one purpose that all versions of a namespace share."""
-        return self.state / what / (self.namespace.rstrip(".") or NO_NAMESPACE)
+        apart = self.spark.checkpoints if what == "checkpoints" else None
+        base = apart.expanduser().resolve() if apart else self.state / what
+        return base / (self.namespace.rstrip(".") or NO_NAMESPACE)
 
     def file(self, name: str) -> Path:
         """The path of a file in the state directory; each namespace has its own, for all versions."""

@@ -17,7 +17,8 @@ from pipelines.contracts.settings import load
 
 CORE = {"kafka", "elasticsearch", "pipeline", "agent"}
 DASHBOARDS = {"kibana", "grafana", "dashboards-kibana", "dashboards-grafana"}
-OUR_OWN = {"pipeline", "agent", "site", "dashboards-kibana", "dashboards-grafana"}
+CLUSTER = {"spark-master", "spark-worker"}
+OUR_OWN = {*CLUSTER, "pipeline", "agent", "site", "dashboards-kibana", "dashboards-grafana"}
 DEFAULT = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 compose = pytest.mark.skipif(
@@ -52,7 +53,8 @@ def services() -> dict[str, dict[str, Any]]:
         ((), CORE),
         (("dashboards",), CORE | DASHBOARDS),
         (("load",), CORE | {"site"}),
-        (PROFILES, CORE | DASHBOARDS | {"site"}),
+        (("cluster",), CORE | CLUSTER),
+        (PROFILES, CORE | DASHBOARDS | CLUSTER | {"site"}),
     ],
 )
 @pytest.mark.parametrize("embedded", [False, True])
@@ -76,6 +78,7 @@ def test_all_ports_are_opened_for_this_machine_only() -> None:
     assert {port.address for port in opened} == {"127.0.0.1"}
     assert {(port.service, port.number) for port in opened} == {
         ("pipeline", 8880), ("kafka", 9092), ("elasticsearch", 9200), ("kibana", 5601), ("grafana", 3000),
+        ("spark-master", 8080),
     }  # fmt: skip
 
 
@@ -144,3 +147,16 @@ def test_opened_to_others_it_wants_a_token(monkeypatch: pytest.MonkeyPatch) -> N
         load()
     monkeypatch.setenv("NEWNORMAL_CONSOLE__TOKEN", "a-token-of-24-characters")
     assert load().console.reached == "0.0.0.0"
+
+
+def test_the_pipeline_finds_the_cluster_of_the_profile_with_the_line_that_env_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (line,) = re.findall(r"NEWNORMAL_SPARK__MASTER=(\S+)", (FOLDER / ".env").read_text())
+    for name, value in _environment("127.0.0.1").items() | {("NEWNORMAL_SPARK__MASTER", line)}:
+        monkeypatch.setenv(name, value)
+    spark, found = load().spark, services()
+    assert line in found["spark-worker"]["command"], "the workers register where the pipeline looks"
+    assert spark.master == f"spark://{found['spark-master']['hostname']}:7077"
+    assert spark.driver_host == found["pipeline"]["hostname"]
+    assert set(found["pipeline"]["volumes"]) == set(found["spark-worker"]["volumes"]), "all see the checkpoints"

@@ -20,7 +20,7 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import JOBS
 
 ALL = dict(leaves(Settings))
-TABLES = ("detector.family", "notify.channels")
+TABLES = ("detector.family", "notify.channels", "spark.options")
 """Settings that are tables; in the environment they are JSON."""
 
 NEVER_RIGHT = "\x07 nothing accepts this \x1b[31m"
@@ -47,7 +47,10 @@ TRAPS = {
     "console.proxies": ["proxy.example", "127.0.0.1,", "10.0.0.1/8", "10.0.0.0/33"],
     "console.port": [-1, 65536, "http"],
     "namespace": ["a", ".", "A.", "a.b.", "x" * 100 + "."],
-    "state_dir": ["", "/dev/null", "/dev/null/state", "~nobody-of-that-name/x"],
+    "spark.master": ["local[2]", "spark://", "spark://a", "spark://a:7077,", "mesos://a:1", "k8s://http://a:1", "k8s://a"],
+    "spark.checkpoints": ["s3a://bucket/x", "hdfs://a:1/x", "/dev/null/x"],
+    "spark.options": [{"executor.memory": "1g"}, {"spark.master": "yarn"}, {"spark.jars": "a.jar"}, "spark.ui.enabled"],
+    "state_dir": ["s3a://bucket/x", "", "/dev/null", "/dev/null/state", "~nobody-of-that-name/x"],
     "detector.threshold": ["nan", -1, 101, "high"],
     "detector.emit": ["some", "", 1],
     "detector.context_before": [-1, 1.5, "many"],

@@ -38,6 +38,8 @@ OTHER: dict[str, object] = {
     "notify.channels": {"a": {"kind": "webhook", "url": "http://b:1"}}, "notify.quiet": "22:00-07:00",
     "notify.timezone": "Asia/Kolkata", "notify.breakthrough": "major", "notify.console": "http://b:1",
     "input.machine": "host", "input.left_out": "dc", "input.folded": "id", "input.text_left_out": "a.*",
+    "spark.master": "spark://b:7077", "spark.driver_host": "b", "spark.checkpoints": "elsewhere",
+    "spark.packages": "elsewhere.tar", "spark.python": "python3", "spark.options": {"spark.cores.max": "2"},
     "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",
 }  # fmt: skip
 """Another value of each setting."""
