@@ -18,6 +18,8 @@ from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import setting_errors, topics
+from pipelines.contracts.gateway_settings import GatewaySettings
+from pipelines.contracts.gateway_settings import contradictions as gateway_contradictions
 from pipelines.contracts.input_settings import InputSettings
 from pipelines.contracts.notify_settings import NotifySettings
 from pipelines.contracts.setting_types import (
@@ -283,6 +285,7 @@ class Settings(BaseSettings):
     detector: DetectorSettings = DetectorSettings()
     incidents: IncidentSettings = IncidentSettings()
     input: InputSettings = InputSettings()
+    gateway: GatewaySettings = GatewaySettings()
     buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
     view: ViewSettings = ViewSettings()
@@ -456,6 +459,7 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
         wrong[where] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
     if console.token.get_secret_value() and console.token_file:
         wrong["console.token_file"] = ("console.token and console.token_file are given", "one of them")
+    wrong |= gateway_contradictions(settings.gateway)
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place
