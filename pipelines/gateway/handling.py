@@ -65,7 +65,7 @@ class Handler:
         finally:
             self._in_flight.release(held.reserved)
         self.metrics.answered(protocol.name, reply.status, time.monotonic() - began, held.received)
-        media_type = reply.media_type if reply.content else None
+        media_type = None if reply.status == HTTPStatus.NO_CONTENT else reply.media_type
         return Response(reply.content, reply.status, {**reply.headers, **headers}, media_type)
 
     async def _taken(self, request: Request, protocol: Protocol, content_type: str, held: _Held) -> Reply:

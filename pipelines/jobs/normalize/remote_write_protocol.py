@@ -1,7 +1,8 @@
 """The protocol of Prometheus remote write, 1.0 and 2.0: its messages, as far as they are used, and how they are told.
 
-Source: the specifications of Remote-Write 1.0 (``prometheus.WriteRequest``) and 2.0 (``io.prometheus.write.v2.Request``).
-A label of 1.0 is read as bytes: the labels of a series are the same in each request, so they are parsed once.
+Source: the specifications of Remote-Write 1.0 (``prometheus.WriteRequest``) and 2.0
+(``io.prometheus.write.v2.Request``). A label of 1.0 is read as bytes: the labels of a series are the same in each
+request, so they are parsed once.
 """
 
 from __future__ import annotations
