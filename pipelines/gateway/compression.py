@@ -8,7 +8,7 @@ from http import HTTPStatus
 import pyarrow as pa
 
 from engine.spec.errors import NewnormalError
-from pipelines.gateway.protocol import NotTakenError, malformed
+from pipelines.gateway.protocol import MalformedError, NotTakenError
 
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -46,12 +46,12 @@ def _gunzip(data: bytes, most: int) -> bytes:
         try:
             parts.append(member.decompress(data, room + 1))
         except zlib.error as error:
-            raise malformed("GATEWAY_ENCODING", f"the body is no gzip: {error}") from None
+            raise MalformedError("GATEWAY_ENCODING", f"the body is no gzip: {error}") from None
         room -= len(parts[-1])
         if room < 0:
             raise too_large(f"more than {most} bytes after decompression", "gateway.max_decompressed")
         if not member.eof:
-            raise malformed("GATEWAY_ENCODING", "the body is gzip that does not end")
+            raise MalformedError("GATEWAY_ENCODING", "the body is gzip that does not end")
         data = member.unused_data
     return b"".join(parts)
 
@@ -63,7 +63,7 @@ def _unsnap(data: bytes, most: int) -> bytes:
     try:
         return bytes(pa.decompress(data, decompressed_size=size, codec="snappy", asbytes=True)) if size else b""
     except (OSError, pa.ArrowException) as error:
-        raise malformed("GATEWAY_ENCODING", f"the body is no snappy block: {str(error)[:100]}") from None
+        raise MalformedError("GATEWAY_ENCODING", f"the body is no snappy block: {str(error)[:100]}") from None
 
 
 def _announced(data: bytes) -> int:
@@ -73,4 +73,4 @@ def _announced(data: bytes) -> int:
         size |= (byte & 0x7F) << 7 * at
         if byte < 0x80:
             return size
-    raise malformed("GATEWAY_ENCODING", "the body is no snappy block: it does not say its size")
+    raise MalformedError("GATEWAY_ENCODING", "the body is no snappy block: it does not say its size")

@@ -16,7 +16,7 @@ import pyarrow as pa
 from engine.spec.duration import iso
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
-from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Reply, Taken, malformed
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
 from pipelines.jobs.normalize import influx_lines
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from pipelines.jobs.normalize.measurement import epochs_ms
@@ -57,7 +57,7 @@ class Influx(Protocol):
         given = body.parameters.get("precision", "")
         unit = _NANOSECONDS.get(given)
         if unit is None:
-            raise malformed("GATEWAY_PRECISION", f"precision={given[:20]}", "ns, us, ms, s, m, h")
+            raise MalformedError("GATEWAY_PRECISION", f"precision={given[:20]}", "ns, us, ms, s, m, h")
         logs = LOGS in (body.parameters.get("bucket"), body.parameters.get("db"))
         topic = topics.LOGS_AGENTS if logs else topics.RAW_AGENTS
         record = Log if logs else Telemetry
@@ -66,12 +66,12 @@ class Influx(Protocol):
         if not decoded.records.num_rows:
             _, code, why = decoded.refused[0] if decoded.refused else (0, MESSAGE_EMPTY, "")
             if code != MESSAGE_EMPTY:
-                raise malformed(code, why)
+                raise MalformedError(code, why)
             return Taken(topic, None, 0, Reply(HTTPStatus.NO_CONTENT))
         value = _timed(body.data, unit)
         form = guess(value, record)
         if form is None or form.name != name:
-            raise malformed(
+            raise MalformedError(
                 FORMAT_UNKNOWN, f"the body looks like {form.name if form else 'no format'}, not like Influx"
             )
         return Taken(topic, value, decoded.records.num_rows, Reply(HTTPStatus.NO_CONTENT))
@@ -98,7 +98,7 @@ def _timed(data: bytes, unit: int) -> bytes:
     odd = (meant < _EARLIEST) | (meant > _LATEST)
     if odd.any():
         number, stamp = stamped["number"][int(odd.argmax())], int(stamps[odd.argmax()])
-        raise malformed("GATEWAY_PRECISION", f"line {number}: {stamp} is no time in that unit", _right(stamp))
+        raise MalformedError("GATEWAY_PRECISION", f"line {number}: {stamp} is no time in that unit", _right(stamp))
     times = stamps * (unit // _MS) if unit >= _MS else stamps // (_MS // unit)
     if (times == epochs_ms(stamps)).all():
         return data

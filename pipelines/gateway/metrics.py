@@ -16,21 +16,21 @@ class Metrics:
 
     def __init__(self, in_flight: InFlight) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
-        of = {"registry": self._registry}
+        of = self._registry
         self._requests = Counter(
-            "newnormal_gateway_requests", "Requests, by protocol and status", ["protocol", "status"], **of
+            "newnormal_gateway_requests", "Requests, by protocol and status", ["protocol", "status"], registry=of
         )
         self._refused = Counter(
-            "newnormal_gateway_refused", "Requests of which nothing was taken", ["protocol", "code"], **of
+            "newnormal_gateway_refused", "Requests of which nothing was taken", ["protocol", "code"], registry=of
         )
         self._records = Counter(
-            "newnormal_gateway_records", "Samples and log lines that Kafka has acknowledged", ["protocol"], **of
+            "newnormal_gateway_records", "Samples and log lines that Kafka has acknowledged", ["protocol"], registry=of
         )
-        self._bytes = Counter("newnormal_gateway_received_bytes", "Bytes of bodies as they came", ["protocol"], **of)
+        self._bytes = Counter("newnormal_gateway_received_bytes", "Bytes as they were sent", ["protocol"], registry=of)
         self._seconds = Histogram(
-            "newnormal_gateway_seconds", "Seconds from a request's headers to its answer", ["protocol"], **of
+            "newnormal_gateway_seconds", "Seconds from a request's headers to its answer", ["protocol"], registry=of
         )
-        held = Gauge("newnormal_gateway_in_flight_bytes", "Bytes of requests that are not answered", **of)
+        held = Gauge("newnormal_gateway_in_flight_bytes", "Bytes of requests that are not answered", registry=of)
         held.set_function(lambda: in_flight.held)
 
     def answered(self, protocol: str, status: int, seconds: float, received: int) -> None:

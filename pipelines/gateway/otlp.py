@@ -21,7 +21,7 @@ from engine.spec.errors import NewnormalError
 from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
-from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Reply, Taken, as_message, malformed
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
@@ -92,11 +92,11 @@ class Otlp(Protocol):
         as_json = _is_json(body)
         signal = self._signal
         if as_json != (body.data.lstrip()[:1] == b"{") and body.data:
-            raise malformed(FORMAT_UNKNOWN, "the body is not of the type that its header says")
+            raise MalformedError(FORMAT_UNKNOWN, "the body is not of the type that its header says")
         try:
             request = otlp.read(body.data, signal.request)
         except RefusedError as error:
-            raise malformed(error.code, str(error)) from None
+            raise MalformedError(error.code, str(error)) from None
         records, refused = self._decoded(body.data)
         if not refused:
             value = body.data if self._recognised(body.data) else self._anew(request)
@@ -123,7 +123,7 @@ class Otlp(Protocol):
                 records += count
                 getattr(kept, signal.resources).add().CopyFrom(resource)
         if not records:
-            raise malformed(*refused)
+            raise MalformedError(*refused)
         code, why = refused
         reply = self._success(as_json, lost, f"{code}: {lost} {signal.what} are left out, the first: {why}")
         return Taken(signal.topic, self._anew(kept), records, reply)
@@ -142,7 +142,7 @@ class Otlp(Protocol):
         request.DiscardUnknownFields()
         value = bytes(request.SerializeToString())
         if not self._recognised(value):
-            raise malformed(FORMAT_UNKNOWN, "the request is not recognised as one of OTLP")
+            raise MalformedError(FORMAT_UNKNOWN, "the request is not recognised as one of OTLP")
         return value
 
     def _success(self, as_json: bool, lost: int = 0, why: str = "") -> Reply:

@@ -34,9 +34,18 @@ class NotTakenError(Exception):
         return f"{self.error.code}: {self.error.what}{accepted}"
 
 
-def malformed(code: str, what: str, accepted: str = "") -> NotTakenError:
-    """The refusal of a body that will never be accepted."""
-    return NotTakenError(HTTPStatus.BAD_REQUEST, NewnormalError(code, what, "gateway", accepted, "nothing was taken"))
+class MalformedError(NotTakenError):
+    """A body that will never be accepted.
+
+    Args:
+        code: The stable code.
+        what: What is wrong.
+        accepted: What is accepted.
+    """
+
+    def __init__(self, code: str, what: str, accepted: str = "") -> None:
+        error = NewnormalError(code, what, "gateway", accepted, "nothing was taken")
+        super().__init__(HTTPStatus.BAD_REQUEST, error)
 
 
 @dataclass(frozen=True)

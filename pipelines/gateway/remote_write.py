@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
-from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Reply, Taken, malformed
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
 from pipelines.jobs.normalize.labels import LabelRule
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
 from pipelines.jobs.normalize.remote_write import Wrong, named
@@ -51,7 +51,7 @@ class RemoteWrite(Protocol):
                 histograms += len(given.histograms)
                 real = real or bool(given.histograms) or any(each.value == each.value for each in given.samples)
         except RefusedError as error:
-            raise malformed(error.code, str(error), "a request of remote write, see docs/gateway.md") from None
+            raise MalformedError(error.code, str(error), "a request of remote write, see docs/gateway.md") from None
         for at in reversed(dropped):
             del request.timeseries[at]
         counted = {"Samples": samples, "Histograms": histograms, "Exemplars": 0}
@@ -89,7 +89,7 @@ def _message(data: bytes, request: Any, changed: bool) -> bytes:
     request.DiscardUnknownFields()
     again = bytes(request.SerializeToString())
     if not is_remote_write(again):
-        raise malformed(FORMAT_UNKNOWN, "the first label has no name, or the first symbol is not empty")
+        raise MalformedError(FORMAT_UNKNOWN, "the first label has no name, or the first symbol is not empty")
     return again
 
 

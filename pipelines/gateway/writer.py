@@ -79,9 +79,8 @@ class Writer:
             raise _not_acknowledged("its queue is full", self._bootstrap) from None
         except KafkaException as error:
             raise self._refused(error.args[0]) from None
-        error = await done
-        if error is not None:
-            raise self._refused(error)
+        if (refused := await done) is not None:
+            raise self._refused(refused)
 
     def well(self) -> bool:
         """Whether Kafka answers; it is asked every few seconds at most."""
