@@ -71,7 +71,8 @@ class Writer:
                 done.set_result(error)
 
         def told(error: KafkaError | None, _message: Message) -> None:
-            loop.call_soon_threadsafe(settle, error)
+            with suppress(RuntimeError):  # the loop has ended: nobody waits for the answer any more
+                loop.call_soon_threadsafe(settle, error)
 
         try:
             self._producers[-1].produce(topic, value, on_delivery=told)
