@@ -64,21 +64,21 @@ def write(client: httpx.Client, number: int, times: int = 1) -> httpx.Response:
 
 
 def test_what_is_sent_while_kafka_hangs_is_refused_and_there_when_it_was_sent_again(broker: Broker) -> None:
-    settings = changed(broker.named("hung"), timeout="500ms")
+    settings = changed(broker.named("hung"), timeout="2s")
     with served(settings) as client:
         with broker.hung():
-            answers = [write(client, number) for number in range(3)]
+            answers = [write(client, number) for number in range(2)]
             line = client.post("/api/v2/write", content=b"m,host=a v=1")
-            assert [answer.status_code for answer in (*answers, line)] == [503] * 4
+            assert [answer.status_code for answer in (*answers, line)] == [503] * 3
             assert all(int(answer.headers["retry-after"]) > 0 for answer in (*answers, line))
-        for number in range(3):  # as Prometheus does with 503: the same again until it is taken
+        for number in range(2):  # as Prometheus does with 503: the same again until it is taken
             until(lambda number=number: write(client, number).status_code == 204)
         until(lambda: client.get("/health").status_code == 200)
-        assert {value for _, _, metric, value, _ in samples(settings) if metric == "n"} == {0.0, 1.0, 2.0}
+        assert {value for _, _, metric, value, _ in samples(settings) if metric == "n"} == {0.0, 1.0}
 
 
 def test_the_sdk_of_opentelemetry_comes_again_and_loses_nothing(broker: Broker) -> None:
-    settings = changed(broker.named("again"), timeout="500ms")
+    settings = changed(broker.named("again"), timeout="2s")
     with served(settings) as client:
         exporter = OTLPMetricExporter(f"{str(client.base_url).rstrip('/')}/v1/metrics", timeout=_PATIENCE)
         provider = MeterProvider(
@@ -100,7 +100,7 @@ def test_the_sdk_of_opentelemetry_comes_again_and_loses_nothing(broker: Broker) 
 
 
 def test_more_than_may_wait_for_kafka_is_sent_away_at_once(broker: Broker) -> None:
-    settings = changed(broker.named("busy"), timeout="60s", max_in_flight=2_000)
+    settings = changed(broker.named("busy"), timeout="170s", max_in_flight=2_000)
     with served(settings) as client, ThreadPoolExecutor(1) as pool:
         with broker.hung():
             body = b"m,host=a v=1 " + b" " * 900
