@@ -26,13 +26,19 @@ class _Uvicorn(uvicorn.Server):
 
 
 class ConsoleServer:
-    """A console that is being served; `stop` ends it."""
+    """A console, or another application, that is being served; `stop` ends it.
 
-    def __init__(self, app: FastAPI, listener: socket.socket) -> None:
+    Args:
+        app: The application.
+        listener: The socket; closed at the end.
+        grace: Seconds that requests under way get when it ends.
+    """
+
+    def __init__(self, app: FastAPI, listener: socket.socket, grace: int = 3) -> None:
         self.url = address(listener)
         # who asks is who is connected: a header could name another address, which `console.proxies` would then believe
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, proxy_headers=False
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=grace, proxy_headers=False
         )
         self._uvicorn = _Uvicorn(config)
         self._listener = listener

@@ -16,7 +16,7 @@ from engine.spec.errors import NewnormalError
 FOLDER = Path(__file__).parent
 NAME = "newnormal"
 """The name of the stack where `COMPOSE_PROJECT_NAME` gives no other, so that two may run beside each other."""
-PROFILES = ("dashboards", "load", "cluster")
+PROFILES = ("dashboards", "gateway", "load", "cluster")
 ALL = ("*",)
 
 

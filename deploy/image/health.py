@@ -1,4 +1,4 @@
-"""Asks the console of this container whether the pipeline is well; the exit code is the answer, for Docker.
+"""Asks the console, or the gateway, of this container whether it is well; the exit code is the answer, for Docker.
 
 It runs every few seconds, so it imports nothing but the standard library.
 """
@@ -14,10 +14,10 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a prox
 
 
 def problem(port: str, timeout: float = 8.0) -> str:
-    """Why the pipeline is not well, or ``""``.
+    """Why the pipeline or the gateway is not well, or ``""``.
 
     Args:
-        port: Port of the console at 127.0.0.1.
+        port: Port of the console or the gateway at 127.0.0.1.
         timeout: Longest time to wait for the answer, seconds.
     """
     try:
@@ -26,8 +26,9 @@ def problem(port: str, timeout: float = 8.0) -> str:
     except urllib.error.HTTPError as error:
         return error.read(500).decode(errors="replace")
     except OSError as error:
-        return f"no console at port {port}: {error}"
+        return f"nothing answers at port {port}: {error}"
 
 
 if __name__ == "__main__":
-    sys.exit(problem(os.environ.get("NEWNORMAL_CONSOLE__PORT", "8880")) or 0)
+    given = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("NEWNORMAL_CONSOLE__PORT", "8880")
+    sys.exit(problem(given) or 0)

@@ -114,6 +114,21 @@ def view(
 
 
 @app.command()
+def gateway(
+    series: Annotated[int, typer.Option(min=2_000, help="Series that are pushed, a multiple of 2,000.")] = 100_000,
+    seconds: Annotated[int, typer.Option(help="Length of each measured part.")] = 15,
+    out: Report = None,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Measure how many samples a second the gateway takes until Kafka has acknowledged them, for each protocol.
+
+    The load comes from this machine and goes to its loopback address only.
+    """
+    _run("gateway", out, series, seconds, _answering(kafka, state_dir), state_dir)
+
+
+@app.command()
 def logs(
     lines: Annotated[int, typer.Option(help="Log lines.")] = 400_000,
     machines: Annotated[int, typer.Option(help="Machines that write the lines.")] = 1_000,

@@ -27,6 +27,7 @@ from pipelines.cli import (
     evaluate,
     example,
     explain,
+    gateway,
     incidents,
     label,
     log_output,
@@ -91,6 +92,7 @@ app.command()(compare.compare)
 app.command()(datagen.simulate)
 app.command()(datagen.agent)
 app.command()(play.play)
+app.command()(gateway.gateway)
 app.command()(tail.tail)
 app.command()(decode.decode)
 app.command()(explain.explain_job)

@@ -43,6 +43,12 @@ setting("EXAMPLE_UNKNOWN", "no example has this name", "use one of the names in 
 setting("SPEED_INVALID", "`--speed` is neither a number from 0 up nor `max`", "e.g. `1`, `60`, `max`")
 setting("BENCH_ABSENT", "the benchmarks are not installed", "run `newnormal bench` in a checkout of the repository")
 
+setting(
+    "GATEWAY_TOKEN",
+    "the file of `gateway.token_file` cannot be read, or holds no token",
+    "correct its path, permissions or content",
+)
+
 file = section("Files and ports")
 file("SERIES_UNREADABLE", "a file of values cannot be read, or has no time or value column", "see [input.md](input.md)")
 file("SERIES_EMPTY", "no line of a file has a time and a number", "the message names the line and what is accepted")
@@ -274,3 +280,35 @@ notify("NOTIFY_SECRET", "the secret of a channel cannot be read", "correct the f
 notify("NOTIFY_UNREACHABLE", "a channel does not answer; the message is sent again", "see that it can be reached")
 notify("NOTIFY_REFUSED", "a channel answers, but does not take a message", "the message says what it answered")
 notify("NOTIFY_UNUSABLE", "the folder of notifications cannot be opened", "end the other process that has it open")
+
+gateway = section("Gateway")
+gateway("GATEWAY_UNAUTHORIZED", "the gateway wants a token, and a request had none or another", "send the token")
+gateway(
+    "GATEWAY_BROWSER",
+    "a request came from a web page; agents send no `Origin`",
+    "let an agent push, or a program without that header",
+)
+gateway(
+    "GATEWAY_TOO_LARGE",
+    "a body is larger than the gateway accepts, as it was sent or after decompression; nothing of it was taken",
+    "let the agent send smaller batches, or raise `gateway.max_body` and `gateway.max_decompressed`",
+)
+gateway(
+    "GATEWAY_ENCODING",
+    "a body is not compressed as its header says, or in a way that the gateway does not know",
+    "see [gateway.md](gateway.md)",
+)
+gateway("GATEWAY_TYPE", "a body is of a type that this address does not take", "see [gateway.md](gateway.md)")
+gateway("GATEWAY_PRECISION", "the parameter `precision` is unknown, or contradicts a timestamp", "see the message")
+gateway("GATEWAY_SLOW", "a body did not arrive in time", "see why the network or the agent is so slow")
+gateway(
+    "GATEWAY_BUSY",
+    "more bytes wait for Kafka than `gateway.max_in_flight`; the agent sends the same again later",
+    "see whether Kafka is slow; `newnormal doctor`",
+)
+gateway("GATEWAY_RATE", "a sender is faster than `gateway.rate`; it sends the same again later", "raise the setting")
+gateway(
+    "GATEWAY_KAFKA",
+    "Kafka did not acknowledge a request in time, or refused it; the agent sends the same again",
+    "see whether Kafka answers; `newnormal doctor`",
+)

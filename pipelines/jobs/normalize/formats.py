@@ -24,6 +24,8 @@ from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
 from pipelines.jobs.normalize.plain_lines import GraphiteDecoder, PutvalDecoder
 from pipelines.jobs.normalize.prometheus import PrometheusDecoder
 from pipelines.jobs.normalize.prometheus_adapter import PrometheusAdapterDecoder
+from pipelines.jobs.normalize.remote_write import RemoteWriteDecoder
+from pipelines.jobs.normalize.remote_write_protocol import is_remote_write
 from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 from pipelines.jobs.normalize.shipped_logs import ShippedLogsDecoder
 from pipelines.jobs.normalize.syslog import SyslogDecoder
@@ -131,6 +133,10 @@ def _first_line(value: bytes) -> bytes:
 _INFLUX = _matches(rb'(?:[^ \\\n{"<]|\\.)+ +(?:[^ =\\,"]|\\.)+=[^ ]')
 
 FORMATS = (
+    Format(
+        "remote-write", Telemetry, "Prometheus remote write 1.0 and 2.0, protobuf",
+        lambda rules: RemoteWriteDecoder(rules.labels), is_remote_write, a_line=False, binary=True,
+    ),
     Format(
         "otlp", Telemetry, "OTLP metrics, protobuf", lambda rules: OtlpMetricsDecoder(rules.labels),
         lambda value: value[:1] == b"\n" and otlp.framed(value) and is_metrics(value), a_line=False, binary=True,

@@ -18,7 +18,7 @@ from pipelines.contracts.settings import load
 CORE = {"kafka", "elasticsearch", "pipeline", "agent"}
 DASHBOARDS = {"kibana", "grafana", "dashboards-kibana", "dashboards-grafana"}
 CLUSTER = {"spark-master", "spark-worker"}
-OUR_OWN = {*CLUSTER, "pipeline", "agent", "site", "dashboards-kibana", "dashboards-grafana"}
+OUR_OWN = {*CLUSTER, "pipeline", "agent", "gateway", "site", "dashboards-kibana", "dashboards-grafana"}
 DEFAULT = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 compose = pytest.mark.skipif(
@@ -54,7 +54,8 @@ def services() -> dict[str, dict[str, Any]]:
         (("dashboards",), CORE | DASHBOARDS),
         (("load",), CORE | {"site"}),
         (("cluster",), CORE | CLUSTER),
-        (PROFILES, CORE | DASHBOARDS | CLUSTER | {"site"}),
+        (("gateway",), CORE | {"gateway"}),
+        (PROFILES, CORE | DASHBOARDS | CLUSTER | {"gateway", "site"}),
     ],
 )
 @pytest.mark.parametrize("embedded", [False, True])
@@ -78,7 +79,7 @@ def test_all_ports_are_opened_for_this_machine_only() -> None:
     assert {port.address for port in opened} == {"127.0.0.1"}
     assert {(port.service, port.number) for port in opened} == {
         ("pipeline", 8880), ("kafka", 9092), ("elasticsearch", 9200), ("kibana", 5601), ("grafana", 3000),
-        ("spark-master", 8080),
+        ("spark-master", 8080), ("gateway", 8895),
     }  # fmt: skip
 
 
@@ -124,10 +125,10 @@ def test_the_dockerfile_copies_nothing_but_the_code_and_ends_without_root() -> N
     assert "HEALTHCHECK" in text
 
 
-def _environment(listen: str) -> dict[str, str]:
-    """The settings of the pipeline's container: those of the image, and those of the compose file."""
+def _environment(listen: str, service: str = "pipeline") -> dict[str, str]:
+    """The settings of a container: those of the image, and those of the compose file."""
     image = re.findall(r"(NEWNORMAL_\w+)=(\S+)", (FOLDER.parent / "image" / "Dockerfile").read_text())
-    own = services()["pipeline"]["environment"]
+    own = services()[service]["environment"]
     return dict(image) | {name: DEFAULT.sub(lambda m: listen if m[1] == "LISTEN" else m[2], own[name]) for name in own}
 
 
@@ -160,3 +161,14 @@ def test_the_pipeline_finds_the_cluster_of_the_profile_with_the_line_that_env_na
     assert spark.master == f"spark://{found['spark-master']['hostname']}:7077"
     assert spark.driver_host == found["pipeline"]["hostname"]
     assert set(found["pipeline"]["volumes"]) == set(found["spark-worker"]["volumes"]), "all see the checkpoints"
+
+
+def test_so_does_the_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in _environment("127.0.0.1", "gateway").items():
+        monkeypatch.setenv(name, value)
+    assert (load().gateway.host, load().gateway.reached) == ("0.0.0.0", "127.0.0.1")
+    monkeypatch.setenv("NEWNORMAL_GATEWAY__PUBLISHED", "0.0.0.0")
+    with pytest.raises(NewnormalError, match=r"gateway\.published = '0\.0\.0\.0'"):
+        load()
+    monkeypatch.setenv("NEWNORMAL_GATEWAY__TOKEN", "a-token-of-24-characters")
+    assert load().gateway.reached == "0.0.0.0"

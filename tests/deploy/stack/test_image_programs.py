@@ -59,4 +59,4 @@ def test_the_health_check_asks_the_console_and_tells_its_reasons() -> None:
         status[0] = 503
         assert "no answer for 15 s" in problem(port)
         server.shutdown()
-    assert f"no console at port {port}" in problem(port)
+    assert f"nothing answers at port {port}" in problem(port)

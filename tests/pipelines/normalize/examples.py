@@ -6,10 +6,18 @@ import json
 
 from tests.pipelines.normalize.examples_times import T0
 from tests.pipelines.normalize.otlp_requests import both, gauge, logs, metrics, record
+from tests.pipelines.normalize.remote_writes import Second, histogram, request, series
 
 _METRICS, _LOGS = both(metrics(gauge(), gauge("b", 2.0))), both(logs(record(), record("yes")))
 
+_UP, _TOTAL = {"__name__": "up", "instance": "a:9100", "job": "x"}, {"__name__": "n_total", "host": "b"}
+
 GOOD: dict[str, list[bytes]] = {
+    "remote-write": [
+        request(series(_UP, (1, T0), (0, T0 + 15_000)), series(_TOTAL, (7, T0))),
+        request(series(_UP, (1, T0), histograms=[histogram(3, 1.5, T0)])),
+        Second().add(_UP, (1, T0)).add(_TOTAL, (7, T0), kind=1).bytes(),
+    ],
     "json": [
         json.dumps({"@timestamp": T0, "host.name": "a", "metric": "m", "value": 1.5, "kind": "gauge"}).encode(),
     ],

@@ -1,0 +1,45 @@
+"""Who may push: who knows the token, and no web page."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.setting_types import is_loopback
+from pipelines.gateway.protocol import NotTakenError
+
+_SCHEMES = ("bearer", "token")
+
+
+class Access:
+    """Decides who is answered.
+
+    Args:
+        reached: The address that decides who reaches the gateway.
+        token: What senders must know; empty: there is none, so only senders of this machine are answered.
+    """
+
+    def __init__(self, reached: str, token: str) -> None:
+        self._token, self._needed = token, bool(token) or not is_loopback(reached)
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Lets a request pass.
+
+        Args:
+            headers: The headers of the request.
+
+        Raises:
+            NotTakenError: ``GATEWAY_UNAUTHORIZED``, ``GATEWAY_BROWSER``.
+        """
+        if "origin" in headers:  # browsers send it with each POST; a page must not write through its reader's browser
+            what, accepted = "the request comes from a web page", "requests of agents, without Origin"
+            error = NewnormalError("GATEWAY_BROWSER", what, "Origin header", accepted, "nothing was taken")
+            raise NotTakenError(HTTPStatus.FORBIDDEN, error)
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        known = scheme.lower() in _SCHEMES and hmac.compare_digest(given.strip().encode(), self._token.encode())
+        if self._needed and not (self._token and known):
+            what, accepted = "the request has no token, or another", "Authorization: Bearer TOKEN, or Token TOKEN"
+            error = NewnormalError("GATEWAY_UNAUTHORIZED", what, "Authorization header", accepted, "nothing was taken")
+            raise NotTakenError(HTTPStatus.UNAUTHORIZED, error)

@@ -1,0 +1,72 @@
+"""The addresses of the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Executor
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from pipelines.contracts.settings import Settings
+from pipelines.gateway.access import Access
+from pipelines.gateway.handling import Handler
+from pipelines.gateway.influx import Influx
+from pipelines.gateway.otlp import LOGS, METRICS, Otlp
+from pipelines.gateway.protocol import NotTakenError, Protocol
+from pipelines.gateway.remote_write import RemoteWrite
+from pipelines.gateway.writer import Writer
+from pipelines.jobs.normalize.formats import Rules
+
+
+def create_app(settings: Settings, writer: Writer, token: str, pool: Executor) -> FastAPI:
+    """The application.
+
+    Args:
+        settings: Limits, rules of labels, the namespace.
+        writer: Writes to Kafka.
+        token: What senders must know; empty: there is none.
+        pool: Threads that check bodies.
+    """
+    app = FastAPI(title="Newnormal gateway", docs_url=None, redoc_url=None, openapi_url=None)
+    access = Access(settings.gateway.reached, token)
+    handler = Handler(settings, writer, access, pool)
+    rules = Rules.of(settings.input)
+    influx = Influx(rules)
+    pushed: dict[str, Protocol] = {
+        "/api/v1/write": RemoteWrite(rules.labels),
+        "/v1/metrics": Otlp(METRICS, rules),
+        "/v1/logs": Otlp(LOGS, rules),
+        "/api/v2/write": influx,
+        "/write": influx,
+    }
+    for path, protocol in pushed.items():
+        _add(app, path, protocol, handler)
+
+    @app.api_route("/ping", methods=["GET", "HEAD"])
+    async def ping() -> Response:
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    @app.get("/health")
+    async def health() -> Response:
+        well = await asyncio.to_thread(writer.well)
+        told = {"status": "pass"} if well else {"status": "fail", "message": "Kafka does not answer"}
+        return JSONResponse(told, HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE)
+
+    @app.get("/metrics")
+    async def metrics(request: Request) -> Response:
+        try:
+            access.check(request.headers)
+        except NotTakenError as error:
+            return Response(error.text, error.status)
+        return Response(handler.metrics.page(), media_type=CONTENT_TYPE_LATEST)
+
+    return app
+
+
+def _add(app: FastAPI, path: str, protocol: Protocol, handler: Handler) -> None:
+    @app.post(path)
+    async def push(request: Request) -> Response:
+        return await handler.handle(request, protocol)

@@ -1,0 +1,76 @@
+"""Decompresses bodies, never to more bytes than are allowed."""
+
+from __future__ import annotations
+
+import zlib
+from http import HTTPStatus
+
+import pyarrow as pa
+
+from engine.spec.errors import NewnormalError
+from pipelines.gateway.protocol import MalformedError, NotTakenError
+
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+def decompressed(data: bytes, encoding: str, most: int) -> bytes:
+    """The content of a body.
+
+    Args:
+        data: The body.
+        encoding: ``identity``, ``gzip`` or ``snappy`` (the block format, as remote write uses it).
+        most: The most bytes that are accepted.
+
+    Raises:
+        NotTakenError: ``GATEWAY_TOO_LARGE``, ``GATEWAY_ENCODING``.
+    """
+    if encoding == "gzip":
+        return _gunzip(data, most)
+    if encoding == "snappy":
+        return _unsnap(data, most)
+    if len(data) > most:
+        raise too_large(f"more than {most} bytes", "gateway.max_decompressed")
+    return data
+
+
+def too_large(what: str, setting: str) -> NotTakenError:
+    """The refusal of a body that is too large."""
+    error = NewnormalError("GATEWAY_TOO_LARGE", f"the body has {what}", setting, "smaller batches", "nothing was taken")
+    return NotTakenError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error)
+
+
+def _gunzip(data: bytes, most: int) -> bytes:
+    parts, room = [], most
+    while data:
+        member = zlib.decompressobj(_GZIP)
+        try:
+            parts.append(member.decompress(data, room + 1))
+        except zlib.error as error:
+            raise MalformedError("GATEWAY_ENCODING", f"the body is no gzip: {error}") from None
+        room -= len(parts[-1])
+        if room < 0:
+            raise too_large(f"more than {most} bytes after decompression", "gateway.max_decompressed")
+        if not member.eof:
+            raise MalformedError("GATEWAY_ENCODING", "the body is gzip that does not end")
+        data = member.unused_data
+    return b"".join(parts)
+
+
+def _unsnap(data: bytes, most: int) -> bytes:
+    size = _announced(data)
+    if size > most:
+        raise too_large(f"{size} bytes after decompression, more than {most}", "gateway.max_decompressed")
+    try:
+        return bytes(pa.decompress(data, decompressed_size=size, codec="snappy", asbytes=True)) if size else b""
+    except (OSError, pa.ArrowException) as error:
+        raise MalformedError("GATEWAY_ENCODING", f"the body is no snappy block: {str(error)[:100]}") from None
+
+
+def _announced(data: bytes) -> int:
+    """The size that a block of snappy says in its first bytes."""
+    size = 0
+    for at, byte in enumerate(data[:5]):
+        size |= (byte & 0x7F) << 7 * at
+        if byte < 0x80:
+            return size
+    raise MalformedError("GATEWAY_ENCODING", "the body is no snappy block: it does not say its size")

@@ -1,0 +1,126 @@
+"""Handles a request of any protocol: admits it, reads it within the limits, has it written, and answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.settings import Settings
+from pipelines.gateway.access import Access
+from pipelines.gateway.compression import decompressed, too_large
+from pipelines.gateway.limits import InFlight, Rate
+from pipelines.gateway.metrics import Metrics
+from pipelines.gateway.protocol import Body, NotTakenError, Protocol, Reply, Taken
+from pipelines.gateway.writer import RETRY_SECONDS, Writer
+
+_BODY_SECONDS = 30.0
+"""Seconds in which a body must have arrived."""
+
+
+@dataclass
+class _Held:
+    """The bytes that a request has reserved, and those that arrived."""
+
+    reserved: int = 0
+    received: int = 0
+
+
+class Handler:
+    """Handles requests.
+
+    Args:
+        settings: Limits and the namespace.
+        writer: Writes to Kafka.
+        access: Who may push.
+        pool: Threads that check bodies.
+    """
+
+    def __init__(self, settings: Settings, writer: Writer, access: Access, pool: Executor) -> None:
+        self._settings, self._limits = settings, settings.gateway
+        self._writer, self._access, self._pool = writer, access, pool
+        self._in_flight = InFlight(self._limits.max_in_flight)
+        self._rate = Rate(self._limits.rate)
+        self.metrics = Metrics(self._in_flight)
+
+    async def handle(self, request: Request, protocol: Protocol) -> Response:
+        """Answers a request when Kafka has acknowledged it, or says why nothing was taken."""
+        began, held, headers = time.monotonic(), _Held(), {}
+        content_type = request.headers.get("content-type", "").lower()
+        try:
+            reply = await self._taken(request, protocol, content_type, held)
+        except NotTakenError as error:
+            reply = protocol.refusal(error, content_type)
+            headers = {"Connection": "close"} if held.received == 0 else {}
+            headers |= {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
+            self.metrics.refused(protocol.name, error.error.code)
+        except ClientDisconnect:
+            reply = Reply(HTTPStatus.BAD_REQUEST)
+        finally:
+            self._in_flight.release(held.reserved)
+        self.metrics.answered(protocol.name, reply.status, time.monotonic() - began, held.received)
+        media_type = None if reply.status == HTTPStatus.NO_CONTENT else reply.media_type
+        return Response(reply.content, reply.status, {**reply.headers, **headers}, media_type)
+
+    async def _taken(self, request: Request, protocol: Protocol, content_type: str, held: _Held) -> Reply:
+        self._access.check(request.headers)
+        sender = request.client.host if request.client else ""
+        if wait := self._rate.wait(sender):
+            what = f"{sender} sends more than {self._limits.rate} bytes a second"
+            raise _later(protocol, NewnormalError("GATEWAY_RATE", what, "gateway.rate", "the same later"), wait)
+        encoding = request.headers.get("content-encoding", protocol.encodings[0]).strip().lower()
+        if encoding not in protocol.encodings:
+            what, accepted = f"the content encoding is {encoding[:40]!r}", ", ".join(protocol.encodings)
+            error = NewnormalError("GATEWAY_ENCODING", what, "Content-Encoding header", accepted, "nothing was taken")
+            raise NotTakenError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error)
+        data = await self._body(request, protocol, held)
+        self._rate.charge(sender, len(data))
+        parameters = dict(request.query_params)
+
+        def check() -> Taken:
+            whole = decompressed(data, encoding, self._limits.max_decompressed)
+            self._reserve(len(whole), protocol, held)
+            return protocol.take(Body(whole, content_type, parameters))
+
+        taken = await asyncio.get_running_loop().run_in_executor(self._pool, check)
+        if taken.value is not None:
+            await self._writer.write(self._settings.topic(taken.topic), taken.value)
+            self.metrics.written(protocol.name, taken.records)
+        return taken.reply
+
+    async def _body(self, request: Request, protocol: Protocol, held: _Held) -> bytes:
+        most = self._limits.max_body
+        announced = request.headers.get("content-length", "0")
+        if announced.isdigit() and int(announced) > most:
+            raise too_large(f"more than {most} bytes", "gateway.max_body")
+        parts = []
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                async for part in request.stream():
+                    if held.received + len(part) > most:
+                        raise too_large(f"more than {most} bytes", "gateway.max_body")
+                    self._reserve(len(part), protocol, held)
+                    held.received += len(part)
+                    parts.append(part)
+        except TimeoutError:
+            what = f"the body has not arrived within {_BODY_SECONDS:g} s"
+            error = NewnormalError("GATEWAY_SLOW", what, "body", "", "nothing was taken")
+            raise NotTakenError(HTTPStatus.REQUEST_TIMEOUT, error) from None
+        return b"".join(parts)
+
+    def _reserve(self, count: int, protocol: Protocol, held: _Held) -> None:
+        if not self._in_flight.reserve(count):
+            what = f"requests of {self._in_flight.held} bytes wait for Kafka"
+            error = NewnormalError("GATEWAY_BUSY", what, "gateway.max_in_flight", "the same later", "nothing was taken")
+            raise _later(protocol, error, RETRY_SECONDS)
+        held.reserved += count
+
+
+def _later(protocol: Protocol, error: NewnormalError, seconds: int) -> NotTakenError:
+    return NotTakenError(protocol.later, error, seconds)

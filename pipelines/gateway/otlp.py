@@ -1,0 +1,168 @@
+"""OTLP over HTTP: metrics and logs, in protobuf and in JSON.
+
+Source: the OTLP specification, OTLP/HTTP: a request of which a part is refused is answered with 200 and
+``partial_success``; one of which nothing can be used with 400 and a ``Status``; an empty one with 200.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from google.protobuf import json_format
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics
+
+from engine.spec.decoder import Decoder
+from engine.spec.errors import NewnormalError
+from engine.spec.record import Record
+from pipelines.contracts import topics
+from pipelines.contracts.records import Log, Telemetry
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
+from pipelines.jobs.normalize import otlp
+from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
+from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
+
+_JSON, _PROTOBUF = "application/json", "application/x-protobuf"
+_CODES = {400: 3, 401: 16, 403: 7, 413: 3, 415: 3, 408: 14, 429: 14, 503: 14}
+"""The code of gRPC for each status: invalid argument, unauthenticated, permission denied, unavailable."""
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What distinguishes metrics and logs.
+
+    Args:
+        name: Its name, and the first part of the names of its formats.
+        topic: The topic.
+        record: The records.
+        request: The type of requests.
+        response: The type of answers.
+        resources: The field of requests that holds the resources.
+        rejected: The field of answers that counts what was refused.
+        size: Counts the data points or log records of a resource.
+        what: These, in words.
+    """
+
+    name: str
+    topic: str
+    record: type[Record]
+    request: type[Any]
+    response: type[Any]
+    resources: str
+    rejected: str
+    size: Callable[[Any], int]
+    what: str
+
+
+def _points(resource: Any) -> int:
+    found = (metric for scope in resource.scope_metrics for metric in scope.metrics)
+    kinds = ((metric, metric.WhichOneof("data")) for metric in found)
+    return sum(len(getattr(metric, kind).data_points) for metric, kind in kinds if kind)
+
+
+METRICS = Signal(
+    "otlp", topics.RAW_AGENTS, Telemetry, metrics.ExportMetricsServiceRequest, metrics.ExportMetricsServiceResponse,
+    "resource_metrics", "rejected_data_points", _points, "data points",
+)  # fmt: skip
+LOGS = Signal(
+    "otlp-logs", topics.LOGS_AGENTS, Log, logs.ExportLogsServiceRequest, logs.ExportLogsServiceResponse,
+    "resource_logs", "rejected_log_records",
+    lambda resource: sum(len(scope.log_records) for scope in resource.scope_logs), "log records",
+)  # fmt: skip
+
+
+class Otlp(Protocol):
+    """The protocol for one signal.
+
+    Args:
+        signal: Metrics or logs.
+        rules: How labels are read.
+    """
+
+    def __init__(self, signal: Signal, rules: Rules) -> None:
+        self.name = signal.name.replace("-", "_")
+        self._signal = signal
+        self._decoder: Decoder = BY_NAME[signal.name].build(rules)
+
+    def take(self, body: Body) -> Taken:
+        as_json = _is_json(body)
+        signal = self._signal
+        if as_json != (body.data.lstrip()[:1] == b"{") and body.data:
+            raise MalformedError(FORMAT_UNKNOWN, "the body is not of the type that its header says")
+        try:
+            request = otlp.read(body.data, signal.request)
+        except RefusedError as error:
+            raise MalformedError(error.code, str(error)) from None
+        records, refused = self._decoded(body.data)
+        if not refused:
+            value = body.data if self._recognised(body.data) else self._anew(request)
+            return Taken(signal.topic, value, records, self._success(as_json))
+        if refused[0] == MESSAGE_EMPTY:
+            return Taken(signal.topic, None, 0, self._success(as_json))
+        return self._divided(request, refused, as_json)
+
+    def refusal(self, error: NotTakenError, content_type: str) -> Reply:
+        status = Status(code=_CODES.get(error.status, 2), message=error.text)
+        return _reply(error.status, status, content_type.startswith(_JSON))
+
+    def _divided(self, request: Any, refused: tuple[str, str], as_json: bool) -> Taken:
+        """The resources that can be used, if any can: the pipeline would refuse them with the others."""
+        signal = self._signal
+        kept, records, lost = signal.request(), 0, 0
+        for resource in getattr(request, signal.resources):
+            alone = signal.request()
+            getattr(alone, signal.resources).add().CopyFrom(resource)
+            count, wrong = self._decoded(alone.SerializeToString())
+            if wrong:
+                lost += signal.size(resource) if wrong[0] != MESSAGE_EMPTY else 0
+            else:
+                records += count
+                getattr(kept, signal.resources).add().CopyFrom(resource)
+        if not records:
+            raise MalformedError(*refused)
+        code, why = refused
+        reply = self._success(as_json, lost, f"{code}: {lost} {signal.what} are left out, the first: {why}")
+        return Taken(signal.topic, self._anew(kept), records, reply)
+
+    def _decoded(self, value: bytes) -> tuple[int, tuple[str, str] | None]:
+        """Number of records; and code and reason if the message is refused."""
+        decoded = self._decoder.decode(as_message(value))
+        found = decoded.records.num_rows
+        return found, None if found or not decoded.refused else decoded.refused[0][1:]
+
+    def _recognised(self, value: bytes) -> bool:
+        form = guess(value, self._signal.record)
+        return form is not None and form.name in (self._signal.name, f"{self._signal.name}-json")
+
+    def _anew(self, request: Any) -> bytes:
+        request.DiscardUnknownFields()
+        value = bytes(request.SerializeToString())
+        if not self._recognised(value):
+            raise MalformedError(FORMAT_UNKNOWN, "the request is not recognised as one of OTLP")
+        return value
+
+    def _success(self, as_json: bool, lost: int = 0, why: str = "") -> Reply:
+        response = self._signal.response()
+        if lost:
+            setattr(response.partial_success, self._signal.rejected, lost)
+            response.partial_success.error_message = why
+        return _reply(HTTPStatus.OK, response, as_json)
+
+
+def _is_json(body: Body) -> bool:
+    if body.media_type not in (_JSON, _PROTOBUF):
+        what = f"the content type is {body.content_type[:200]!r}"
+        accepted = f"{_PROTOBUF}, {_JSON}"
+        error = NewnormalError("GATEWAY_TYPE", what, "Content-Type header", accepted, "nothing was taken")
+        raise NotTakenError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error)
+    return body.media_type == _JSON
+
+
+def _reply(status: int, message: Any, as_json: bool) -> Reply:
+    if as_json:
+        return Reply(status, json_format.MessageToJson(message, indent=None).encode(), _JSON)
+    return Reply(status, message.SerializeToString(), _PROTOBUF)

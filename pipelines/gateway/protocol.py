@@ -1,0 +1,142 @@
+"""What a protocol of pushing is to the gateway: it checks a body, says what Kafka gets, and words the answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+import numpy as np
+import pyarrow as pa
+
+from engine.spec.decoder import Messages
+from engine.spec.errors import NewnormalError
+
+
+class NotTakenError(Exception):
+    """Nothing of a request was taken.
+
+    Args:
+        status: The status of HTTP.
+        error: What the sender is told; its code is stable.
+        retry_after: Seconds after which the sender may send the same again; ``None``: never.
+    """
+
+    def __init__(self, status: int, error: NewnormalError, retry_after: int | None = None) -> None:
+        super().__init__(error.what)
+        self.status, self.error, self.retry_after = status, error, retry_after
+
+    @property
+    def text(self) -> str:
+        """Code, what is wrong and what is accepted, in one line."""
+        accepted = f"; accepted: {self.error.accepted}" if self.error.accepted else ""
+        return f"{self.error.code}: {self.error.what}{accepted}"
+
+
+class MalformedError(NotTakenError):
+    """A body that will never be accepted.
+
+    Args:
+        code: The stable code.
+        what: What is wrong.
+        accepted: What is accepted.
+    """
+
+    def __init__(self, code: str, what: str, accepted: str = "") -> None:
+        error = NewnormalError(code, what, "gateway", accepted, "nothing was taken")
+        super().__init__(HTTPStatus.BAD_REQUEST, error)
+
+
+@dataclass(frozen=True)
+class Body:
+    """The body of a request.
+
+    Args:
+        data: The bytes, not compressed.
+        content_type: The header, in small letters; empty if there is none.
+        parameters: The parameters of the address.
+    """
+
+    data: bytes
+    content_type: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def media_type(self) -> str:
+        """The content type without its parameters."""
+        return self.content_type.partition(";")[0].strip()
+
+    def message(self) -> Messages:
+        """The body as the one message of a topic."""
+        return as_message(self.data)
+
+
+def as_message(value: bytes) -> Messages:
+    """A value as the one message of a topic."""
+    return Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer.
+
+    Args:
+        status: The status of HTTP.
+        content: The body.
+        media_type: Its type.
+        headers: Further headers.
+    """
+
+    status: int
+    content: bytes = b""
+    media_type: str = "text/plain; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What is made of a body.
+
+    Args:
+        topic: The topic, without the namespace.
+        value: The message for Kafka; ``None``: there is nothing to write.
+        records: How many samples or log lines it holds.
+        reply: The answer when Kafka has acknowledged it.
+    """
+
+    topic: str
+    value: bytes | None
+    records: int
+    reply: Reply
+
+
+class Protocol(ABC):
+    """A way to push.
+
+    Attributes:
+        name: Its name in the metrics.
+        encodings: The values of ``Content-Encoding`` that it takes; the first is that of requests without the header.
+        later: The status that makes its senders send the same again later.
+    """
+
+    name: str
+    encodings: tuple[str, ...] = ("identity", "gzip")
+    later: int = HTTPStatus.TOO_MANY_REQUESTS
+
+    @abstractmethod
+    def take(self, body: Body) -> Taken:
+        """Checks a body.
+
+        Raises:
+            NotTakenError: If it is malformed.
+        """
+
+    @abstractmethod
+    def refusal(self, error: NotTakenError, content_type: str) -> Reply:
+        """The answer to a request of which nothing was taken, but for ``Retry-After``.
+
+        Args:
+            error: Why.
+            content_type: The header of the request.
+        """

@@ -1,0 +1,100 @@
+"""Prometheus remote write 1.0 and 2.0.
+
+Source: the specifications of Remote-Write 1.0 and 2.0: a request of which a part cannot be written is answered with 400
+when the rest is written, and not sent again; headers say how much was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from engine.spec.errors import NewnormalError
+from pipelines.contracts import topics
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
+from pipelines.jobs.normalize.labels import LabelRule
+from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
+from pipelines.jobs.normalize.remote_write import Wrong, named
+from pipelines.jobs.normalize.remote_write_protocol import is_remote_write, read
+
+_SECOND = {"": False, "prometheus.writerequest": False, "io.prometheus.write.v2.request": True}
+_TYPES = "application/x-protobuf, with proto=prometheus.WriteRequest or proto=io.prometheus.write.v2.Request"
+_WRITTEN = "X-Prometheus-Remote-Write-{}-Written"
+
+
+class RemoteWrite(Protocol):
+    """The protocol. Prometheus drops what is answered with 429 unless it is configured otherwise, hence 503.
+
+    Args:
+        rule: Which labels name the machine and the series.
+    """
+
+    name = "remote_write"
+    encodings = ("snappy",)
+    later = HTTPStatus.SERVICE_UNAVAILABLE
+
+    def __init__(self, rule: LabelRule) -> None:
+        self._rule = rule
+
+    def take(self, body: Body) -> Taken:
+        second = _is_second(body)
+        wrong, dropped, samples, histograms, real = Wrong(), [], 0, 0, False
+        try:
+            request = read(body.data, second)
+            for at, (series, given) in enumerate(named(request, self._rule)):
+                if series.wrong:
+                    wrong.add(series.wrong, given)
+                    dropped.append(at)
+                    continue
+                samples += len(given.samples)
+                histograms += len(given.histograms)
+                real = real or bool(given.histograms) or any(each.value == each.value for each in given.samples)
+        except RefusedError as error:
+            raise MalformedError(error.code, str(error), "a request of remote write, see docs/gateway.md") from None
+        for at in reversed(dropped):
+            del request.timeseries[at]
+        counted = {"Samples": samples, "Histograms": histograms, "Exemplars": 0}
+        headers = {_WRITTEN.format(name): str(count) for name, count in counted.items()}
+        value = _message(body.data, request, bool(dropped)) if real else None
+        return Taken(topics.RAW_AGENTS, value, samples + histograms, _reply(wrong, headers))
+
+    def refusal(self, error: NotTakenError, content_type: str) -> Reply:
+        headers = {_WRITTEN.format(name): "0" for name in ("Samples", "Histograms", "Exemplars")}
+        return Reply(error.status, error.text.encode(), headers=headers)
+
+
+def _is_second(body: Body) -> bool:
+    """Whether the header says version 2.0.
+
+    Raises:
+        NotTakenError: ``GATEWAY_TYPE``.
+    """
+    parameters: Mapping[str, str] = {
+        name.strip(): value.strip().strip('"')
+        for name, _, value in (part.partition("=") for part in body.content_type.split(";")[1:])
+    }
+    second = _SECOND.get(parameters.get("proto", ""))
+    if body.media_type != "application/x-protobuf" or second is None:
+        what = f"the content type is {body.content_type[:200]!r}"
+        error = NewnormalError("GATEWAY_TYPE", what, "Content-Type header", _TYPES, "nothing was taken")
+        raise NotTakenError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error)
+    return second
+
+
+def _message(data: bytes, request: Any, changed: bool) -> bytes:
+    """The message for Kafka: the body, if all of it is used and the pipeline recognises it; else the same anew."""
+    if not changed and is_remote_write(data):
+        return data
+    request.DiscardUnknownFields()
+    again = bytes(request.SerializeToString())
+    if not is_remote_write(again):
+        raise MalformedError(FORMAT_UNKNOWN, "the first label has no name, or the first symbol is not empty")
+    return again
+
+
+def _reply(wrong: Wrong, headers: Mapping[str, str]) -> Reply:
+    reasons = [f"{code}: {why}" for code, why in wrong.reasons()]
+    if not reasons:
+        return Reply(HTTPStatus.NO_CONTENT, headers=headers)
+    return Reply(HTTPStatus.BAD_REQUEST, "\n".join([*reasons, "the others were written"]).encode(), headers=headers)

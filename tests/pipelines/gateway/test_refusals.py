@@ -1,0 +1,243 @@
+"""What the gateway does not take: malformed, too large, too much, of nobody. No Kafka is needed, and none is there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fastapi.testclient import TestClient
+from google.rpc.status_pb2 import Status
+
+from engine.spec.duration import duration_ms
+from engine.spec.errors import REGISTRY, NewnormalError
+from pipelines.contracts.gateway_token import gateway_token
+from pipelines.contracts.settings import load
+from pipelines.gateway.app import create_app
+from pipelines.gateway.limits import InFlight, Rate
+from pipelines.gateway.writer import Writer
+from tests.pipelines.normalize.examples_times import NS, T0
+from tests.pipelines.normalize.otlp_requests import attributes, gauge, metrics
+from tests.pipelines.normalize.remote_writes import Second, field, request, series
+
+TOKEN = "a-token-of-24-characters"
+PROTOBUF = {"Content-Type": "application/x-protobuf"}
+GOOD = request(series({"__name__": "up", "instance": "a"}, (1, T0)))
+LINE = b"cpu,host=a v=1"
+
+
+@contextmanager
+def client(**given: Any) -> Iterator[TestClient]:
+    """A gateway whose Kafka does not answer; it gives up at once."""
+    settings = load(**{"gateway.timeout": "50ms"} | {f"gateway.{name}": value for name, value in given.items()})
+    writer = Writer("127.0.0.1:9", duration_ms(settings.gateway.timeout), settings.gateway.max_in_flight)
+    with ThreadPoolExecutor(2) as pool:
+        yield TestClient(create_app(settings, writer, gateway_token(settings.gateway), pool), "http://localhost")
+    writer.close()
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[TestClient]:
+    with client(max_body=20_000, max_decompressed=50_000) as started:
+        yield started
+
+
+def snappy(data: bytes) -> bytes:
+    return pa.compress(data, codec="snappy", asbytes=True)
+
+
+def code(answer: Any) -> str:
+    """The stable code, which each protocol says in its own way."""
+    kind = answer.headers.get("content-type", "")
+    if kind.startswith("application/json"):
+        text = answer.json()["message"]
+    else:
+        text = Status.FromString(answer.content).message if kind == PROTOBUF["Content-Type"] else answer.text
+    found = str(text).partition(":")[0]
+    assert found in REGISTRY
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "expected"),
+    [
+        ("/api/v1/write", b"", PROTOBUF, (400, "GATEWAY_ENCODING")),
+        ("/api/v1/write", b"\xff" * 9, PROTOBUF, (400, "GATEWAY_ENCODING")),
+        ("/api/v1/write", snappy(GOOD)[:-3], PROTOBUF, (400, "GATEWAY_ENCODING")),
+        ("/api/v1/write", snappy(b"\n\x7f"), PROTOBUF, (400, "FORMAT_UNKNOWN")),
+        ("/api/v1/write", snappy(GOOD), {"Content-Type": "text/plain"}, (415, "GATEWAY_TYPE")),
+        ("/api/v1/write", snappy(GOOD), {"Content-Type": "application/x-protobuf;proto=x"}, (415, "GATEWAY_TYPE")),
+        ("/api/v1/write", GOOD, PROTOBUF | {"Content-Encoding": "gzip"}, (415, "GATEWAY_ENCODING")),
+        ("/api/v1/write", snappy(request(series({"job": "x"}, (1, T0)))), PROTOBUF, (400, "FIELD_INVALID")),
+        ("/api/v1/write", snappy(request(series({"__name__": "x"}, (1, T0)))), PROTOBUF, (400, "MACHINE_UNKNOWN")),
+        (
+            "/api/v1/write", snappy(field(4, "") + field(5, field(1, b"\x01\x02") + field(2, field(1, 1.0)))),
+            {"Content-Type": "application/x-protobuf;proto=io.prometheus.write.v2.Request"}, (400, "FIELD_INVALID"),
+        ),
+        ("/v1/metrics", b"\n\x7f", PROTOBUF, (400, "FORMAT_UNKNOWN")),
+        ("/v1/metrics", b"{", {"Content-Type": "application/json"}, (400, "FORMAT_UNKNOWN")),
+        ("/v1/metrics", b"\n\x02\n\x00", {"Content-Type": "application/json"}, (400, "FORMAT_UNKNOWN")),
+        ("/v1/metrics", b"{}", {"Content-Type": "text/json"}, (415, "GATEWAY_TYPE")),
+        ("/v1/metrics", b"\x1f\x8b", PROTOBUF | {"Content-Encoding": "gzip"}, (400, "GATEWAY_ENCODING")),
+        ("/v1/metrics", b"x", PROTOBUF | {"Content-Encoding": "zstd"}, (415, "GATEWAY_ENCODING")),
+        (
+            "/v1/metrics", metrics(gauge(), resource=attributes(a="b")).SerializeToString(), PROTOBUF,
+            (400, "MACHINE_UNKNOWN"),
+        ),
+        ("/v1/logs", b"\n\x7f", PROTOBUF, (400, "FORMAT_UNKNOWN")),
+        ("/api/v2/write", b"cpu,host=a v", {}, (400, "LINE_INVALID")),
+        ("/api/v2/write", b"cpu v=1", {}, (400, "MACHINE_UNKNOWN")),
+        ("/api/v2/write", b'cpu,host=a v="x"', {}, (400, "TEXT_FIELD")),
+        ("/api/v2/write", b"\xff\xfe", {}, (400, "FORMAT_UNKNOWN")),
+        ("/api/v2/write", gzip.compress(LINE)[:-2], {"Content-Encoding": "gzip"}, (400, "GATEWAY_ENCODING")),
+        ("/api/v2/write?precision=d", LINE, {}, (400, "GATEWAY_PRECISION")),
+        ("/api/v2/write", LINE + b" 1795220820", {}, (400, "GATEWAY_PRECISION")),
+        ("/api/v2/write?precision=s", LINE + b" %d" % int(NS), {}, (400, "GATEWAY_PRECISION")),
+        ("/write?precision=h", LINE + b" 1795220820", {}, (400, "GATEWAY_PRECISION")),
+    ],
+)  # fmt: skip
+def test_what_is_malformed_gets_its_code_and_is_not_to_be_sent_again(
+    path: str, body: bytes, headers: dict[str, str], expected: tuple[int, str], gateway: TestClient
+) -> None:
+    answer = gateway.post(path, content=body, headers=headers)
+    assert (answer.status_code, code(answer)) == expected
+    assert "retry-after" not in answer.headers
+
+
+def bomb(size: int) -> bytes:
+    """Bytes of gzip that become ``size`` zeros."""
+    made = zlib.compressobj(9, wbits=31)
+    return made.compress(bytes(size)) + made.flush()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers"),
+    [
+        ("/api/v2/write", LINE * 2_000, {}),
+        ("/v1/logs", bytes(20_001), PROTOBUF),
+        ("/api/v1/write", bytes(20_001), PROTOBUF),
+        ("/api/v2/write", bomb(10_000_000), {"Content-Encoding": "gzip"}),
+        ("/v1/metrics", bomb(50_001), PROTOBUF | {"Content-Encoding": "gzip"}),
+        ("/v1/metrics", bomb(40_000) + bomb(40_000), PROTOBUF | {"Content-Encoding": "gzip"}),
+        ("/api/v1/write", snappy(bytes(50_001)), PROTOBUF),
+        ("/api/v1/write", b"\xff\xff\xff\xff\x0f" + snappy(GOOD), PROTOBUF),
+    ],
+)
+def test_what_is_too_large_as_sent_or_after_decompression_is_refused(
+    path: str, body: bytes, headers: dict[str, str], gateway: TestClient
+) -> None:
+    answer = gateway.post(path, content=body, headers=headers)
+    assert (answer.status_code, code(answer)) == (413, "GATEWAY_TOO_LARGE")
+
+
+def test_a_body_without_a_length_is_bounded_too(gateway: TestClient) -> None:
+    parts = (LINE * 100 for _ in range(100))
+    assert gateway.post("/api/v2/write", content=parts).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers"),
+    [
+        ("/api/v1/write", snappy(GOOD), PROTOBUF),
+        ("/api/v1/write", snappy(Second().add({"__name__": "up", "host": "a"}, (1, T0)).bytes()),
+         {"Content-Type": "application/x-protobuf;proto=io.prometheus.write.v2.Request"}),
+        ("/v1/metrics", metrics(gauge()).SerializeToString(), PROTOBUF),
+        ("/api/v2/write", LINE, {}),
+        ("/write", LINE, {}),
+    ],
+)  # fmt: skip
+def test_without_kafka_nothing_is_acknowledged_and_the_sender_is_told_to_come_again(
+    path: str, body: bytes, headers: dict[str, str], gateway: TestClient
+) -> None:
+    answer = gateway.post(path, content=body, headers=headers)
+    assert (answer.status_code, code(answer), int(answer.headers["retry-after"]) > 0) == (503, "GATEWAY_KAFKA", True)
+    assert answer.headers.get("x-prometheus-remote-write-samples-written", "0") == "0"
+
+
+def test_without_kafka_its_health_says_so(gateway: TestClient) -> None:
+    assert gateway.get("/health").status_code == 503
+    assert gateway.get("/ping").status_code == 204
+    assert "newnormal_gateway_in_flight_bytes 0.0" in gateway.get("/metrics").text
+
+
+def test_json_of_otlp_is_answered_with_json(gateway: TestClient) -> None:
+    answer = gateway.post("/v1/metrics", content=b"{]", headers={"Content-Type": "application/json"})
+    assert json.loads(answer.content)["code"] == 3
+
+
+def test_with_a_token_only_those_who_know_it_are_answered() -> None:
+    with client(token=TOKEN) as gateway:
+        for given in ("", "Bearer", f"Basic {TOKEN}", "Bearer another-token-of-24-chars", TOKEN, "Bearer ä"):
+            answer = gateway.post("/write", content=LINE, headers={"Authorization": given.encode("latin-1")})
+            assert (answer.status_code, code(answer)) == (401, "GATEWAY_UNAUTHORIZED")
+            assert gateway.get("/metrics", headers={"Authorization": given.encode("latin-1")}).status_code == 401
+        for given in (f"Bearer {TOKEN}", f"Token {TOKEN}"):
+            assert gateway.post("/write", content=b"#", headers={"Authorization": given}).status_code == 204
+            assert gateway.get("/metrics", headers={"Authorization": given}).status_code == 200
+        assert gateway.get("/health").status_code == 503
+
+
+def test_a_web_page_cannot_write_through_the_browser_of_its_reader(gateway: TestClient) -> None:
+    answer = gateway.post("/write", content=LINE, headers={"Origin": "https://example.org"})
+    assert (answer.status_code, code(answer)) == (403, "GATEWAY_BROWSER")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "box.example"])
+def test_where_others_reach_it_a_gateway_without_a_token_is_not_even_started(host: str) -> None:
+    for given in ({"gateway.host": host}, {"gateway.host": "0.0.0.0", "gateway.published": host}):
+        with pytest.raises(NewnormalError) as caught:
+            load(**given)
+        assert (caught.value.code, "gateway.token_file" in caught.value.accepted) == ("SETTING_INVALID", True)
+        for way in ({"gateway.token": TOKEN}, {"gateway.token_file": "f"}):
+            load(**given | way)
+    assert load(**{"gateway.host": "0.0.0.0", "gateway.published": "127.0.0.1"}).gateway.reached == "127.0.0.1"
+
+
+def test_the_token_comes_from_a_file_and_no_message_shows_it(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    settings = load(**{"gateway.token_file": str(file)})
+    assert gateway_token(settings.gateway) == TOKEN
+    assert TOKEN not in repr(load(**{"gateway.token": TOKEN}))
+    file.write_text("short")
+    with pytest.raises(NewnormalError, match=r"gateway\.token_file") as caught:
+        gateway_token(settings.gateway)
+    assert (caught.value.code, "short" in str(caught.value)) == ("GATEWAY_TOKEN", False)
+    with pytest.raises(NewnormalError, match="one of them"):
+        load(**{"gateway.token": TOKEN, "gateway.token_file": str(file)})
+
+
+def test_a_sender_that_is_too_fast_is_told_when_to_come_again() -> None:
+    with client(rate=100) as gateway:
+        body = b"#" * 900
+        assert gateway.post("/write", content=body).status_code == 204
+        answer = gateway.post("/write", content=body)
+        assert (answer.status_code, code(answer)) == (429, "GATEWAY_RATE")
+        assert 1 <= int(answer.headers["retry-after"]) <= 4, "400 bytes beyond those of five seconds"
+        answer = gateway.post("/api/v1/write", content=snappy(GOOD), headers=PROTOBUF)
+        assert answer.status_code == 503, "Prometheus drops what is answered with 429"
+
+
+def test_a_rate_is_made_up_for_in_time_and_each_sender_has_its_own() -> None:
+    now = [0.0]
+    rate = Rate(10, lambda: now[0])
+    rate.charge("a", 80)
+    assert (rate.wait("a"), rate.wait("b")) == (3, 0)
+    now[0] = 3.0
+    assert rate.wait("a") == 0
+    rate.charge("a", 10)
+    assert rate.wait("a") == 1
+
+
+def test_bytes_in_flight_are_bounded_and_given_back() -> None:
+    in_flight = InFlight(10)
+    assert (in_flight.reserve(6), in_flight.reserve(5), in_flight.reserve(4), in_flight.held) == (True, False, True, 10)
+    in_flight.release(10)
+    assert in_flight.held == 0

@@ -1,0 +1,86 @@
+"""Prometheus remote write, against expectations worked out by hand from its specifications."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.jobs.normalize.formats import guess
+from tests.pipelines.normalize.examples_times import T0
+from tests.pipelines.normalize.formats import decoded, decoder, refusals, rows, samples
+from tests.pipelines.normalize.remote_writes import STALE, Second, field, histogram, request, series
+
+LOAD = {"__name__": "node_load1", "instance": "web-1:9100", "job": "node"}
+BYTES = {"__name__": "net_bytes_total", "device": "eth0", "instance": "web-1:9100", "job": "node"}
+
+
+def test_each_sample_of_each_series_becomes_one_with_its_machine_metric_and_kind() -> None:
+    found = samples("remote-write", request(series(LOAD, (0.5, T0), (0.75, T0 + 1000)), series(BYTES, (1e9, T0))))
+    assert found == [
+        (T0, "web-1", "node_load1{job=node,port=9100}", 0.5, "gauge"),
+        (T0 + 1000, "web-1", "node_load1{job=node,port=9100}", 0.75, "gauge"),
+        (T0, "web-1", "net_bytes_total{device=eth0,job=node,port=9100}", 1e9, "counter"),
+    ]
+
+
+def test_version_two_says_the_same_with_symbols_and_tells_what_counts() -> None:
+    requests = BYTES | {"__name__": "requests"}
+    told = Second().add(LOAD, (0.5, T0)).add(BYTES, (7, T0), kind=2).add(requests, (9, T0), kind=1).bytes()
+    assert samples("remote-write", told) == [
+        (T0, "web-1", "node_load1{job=node,port=9100}", 0.5, "gauge"),
+        (T0, "web-1", "net_bytes_total{device=eth0,job=node,port=9100}", 7.0, "gauge"),
+        (T0, "web-1", "requests{device=eth0,job=node,port=9100}", 9.0, "counter"),
+    ]
+
+
+def test_a_native_histogram_is_its_count_and_its_sum() -> None:
+    name = {"__name__": "latency", "instance": "a"}
+    wanted = [(T0, "a", "latency_count", 12.0, "counter"), (T0, "a", "latency_sum", 3.5, "counter")]
+    assert samples("remote-write", request(series(name, histograms=[histogram(12, 3.5, T0)]))) == wanted
+    assert samples("remote-write", Second().add(name, histograms=[histogram(12, 3.5, T0)]).bytes()) == wanted
+
+
+def test_a_series_that_ended_has_no_value() -> None:
+    told = request(series(LOAD, (STALE, T0)), series(BYTES, (1, T0)))
+    assert [metric for _, _, metric, _, _ in samples("remote-write", told)] == [
+        "net_bytes_total{device=eth0,job=node,port=9100}"
+    ]
+    assert refusals("remote-write", request(series(LOAD, (STALE, T0)))) == [(0, "MESSAGE_EMPTY")]
+
+
+def test_a_series_without_a_machine_keeps_no_other_from_being_used_and_is_told() -> None:
+    rule = {"__name__": "job:up:sum", "job": "node"}
+    found = decoded(decoder("remote-write"), request(series(rule, (1, T0), (2, T0)), series(LOAD, (0.5, T0))))
+    assert [row["value"] for row in rows(found)] == [0.5]
+    ((row, code, why),) = found.refused
+    assert (row, code) == (0, "MACHINE_UNKNOWN")
+    assert why.startswith("2 samples of the request are left out, the first: job:up:sum{job=node}: no label names")
+    assert refusals("remote-write", request(series(rule, (1, T0)))) == [(0, "MACHINE_UNKNOWN")]
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (request(series({"instance": "a"}, (1, T0))), "FIELD_INVALID"),
+        (request(series({"__name__": "x" * 513, "instance": "a"}, (1, T0))), "FIELD_INVALID"),
+        (request(series({"__name__": "up", "instance": "a" * 600}, (1, T0))), "FIELD_INVALID"),
+        (request(field(1, b"\x0a\x02\xff\xfe") + field(2, field(1, 1.0))), "FIELD_INVALID"),
+        (request(), "MESSAGE_EMPTY"),
+        (request(series(LOAD)), "MESSAGE_EMPTY"),
+        (request(metadata=field(2, "up")), "MESSAGE_EMPTY"),
+        (b"\n\x7f", "FORMAT_UNKNOWN"),
+        (field(4, "") + field(5, field(1, b"\x01\x02") + field(2, field(1, 1.0))), "FIELD_INVALID"),
+        (field(4, "") + field(5, field(1, b"\x00") + field(2, field(1, 1.0))), "FIELD_INVALID"),
+    ],
+)
+def test_what_cannot_be_read_is_a_dead_letter_with_its_reason(value: bytes, code: str) -> None:
+    good = request(series(LOAD, (0.5, T0)))
+    found = decoded(decoder("remote-write"), good, value, good)
+    assert [row["__row"] for row in rows(found)] == [0, 2]
+    assert [(row, told) for row, told, _ in found.refused] == [(1, code)]
+
+
+@pytest.mark.parametrize("labels", [LOAD, {"a.b": "c", **LOAD}, {"A": "1", **LOAD}])
+def test_it_is_recognised_whatever_its_first_label(labels: dict[str, str]) -> None:
+    for value in (request(series(labels, (1, T0))), Second().add(labels, (1, T0)).bytes()):
+        form = guess(value)
+        assert form and form.name == "remote-write"
