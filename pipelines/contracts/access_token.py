@@ -1,10 +1,10 @@
-"""The tokens of the console and of the state view, from the settings or from the files that they name."""
+"""The tokens of the console, the state view and the gateway, from the settings or from the files that they name."""
 
 from __future__ import annotations
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_token
-from pipelines.contracts.settings import AccessSettings, ConsoleSettings, ViewSettings
+from pipelines.contracts.settings import AccessSettings, ConsoleSettings, GatewaySettings, ViewSettings
 from pipelines.contracts.settings.logins.secret_file import line_of
 
 _ACCEPTED = "a readable file of one line: 16 to 200 visible ASCII characters without a space"
@@ -19,11 +19,7 @@ def console_token(console: ConsoleSettings) -> str:
     Raises:
         NewnormalError: ``CONSOLE_TOKEN`` if the file cannot be read, or holds no token. The message does not show it.
     """
-    found, what = _token(console)
-    if what:
-        where = f"console.token_file: {console.token_file}"
-        raise NewnormalError("CONSOLE_TOKEN", what, where, _ACCEPTED, "the console was not opened")
-    return found
+    return _token(console, "console", "CONSOLE_TOKEN", "the console was not opened")
 
 
 def view_token(view: ViewSettings) -> str:
@@ -35,11 +31,19 @@ def view_token(view: ViewSettings) -> str:
     Raises:
         NewnormalError: ``VIEW_TOKEN``, as `console_token`.
     """
-    found, what = _token(view)
-    if what:
-        where, now = f"view.token_file: {view.token_file}", "the state view was neither started nor asked"
-        raise NewnormalError("VIEW_TOKEN", what, where, _ACCEPTED, now)
-    return found
+    return _token(view, "view", "VIEW_TOKEN", "the state view was neither started nor asked")
+
+
+def gateway_token(gateway: GatewaySettings) -> str:
+    """The token that agents must know; empty if there is none.
+
+    Args:
+        gateway: The settings of the gateway.
+
+    Raises:
+        NewnormalError: ``GATEWAY_TOKEN``, as `console_token`.
+    """
+    return _token(gateway, "gateway", "GATEWAY_TOKEN", "nothing was started")
 
 
 def console_headers(console: ConsoleSettings) -> dict[str, str]:
@@ -61,9 +65,11 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def _token(settings: AccessSettings) -> tuple[str, str]:
-    """The token, and what is wrong with its file; the latter is empty if all is well."""
+def _token(settings: AccessSettings, section: str, code: str, now: str) -> str:
     if not settings.token_file:
-        return settings.token.get_secret_value(), ""
+        return settings.token.get_secret_value()
     found, what = line_of(settings.token_file)
-    return (found, what) if not found or is_token(found) else ("", "the file holds no token")
+    if found and is_token(found):
+        return found
+    where = f"{section}.token_file: {settings.token_file}"
+    raise NewnormalError(code, "the file holds no token" if found else what, where, _ACCEPTED, now)

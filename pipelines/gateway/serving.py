@@ -11,7 +11,7 @@ from dashboards.console.server import ConsoleServer, listening
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
-from pipelines.contracts.gateway_token import gateway_token
+from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import Settings
 from pipelines.gateway.app import create_app
 from pipelines.gateway.writer import Writer

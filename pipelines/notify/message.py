@@ -9,8 +9,8 @@ from string import Template
 
 from engine.explain.printing import visible
 from engine.spec.duration import iso
-from pipelines.contracts.notify_settings import Channel, NotifySettings
 from pipelines.contracts.records import Incident
+from pipelines.contracts.settings.notify import Channel, NotifySettings
 from pipelines.notify.news import News
 
 TITLE = "[$severity] $state: $message"

@@ -7,9 +7,9 @@ from typing import Literal
 
 import orjson
 
-from pipelines.contracts.notify_settings import SEVERITIES
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import Severity
+from pipelines.contracts.settings.notify import SEVERITIES
 
 NewsState = Literal["opened", "updated", "resolved", "reopened"]
 _OVER = ("resolved", "merged")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from engine.spec.duration import duration_ms
-from pipelines.contracts.notify_settings import SEVERITIES, NotifySettings
+from pipelines.contracts.settings.notify import SEVERITIES, NotifySettings
 from pipelines.notify.news import News
 
 
@@ -34,7 +34,7 @@ def is_quiet(settings: NotifySettings, now: int) -> bool:
         settings: The settings of notifications.
         now: The present, epoch milliseconds.
 
-    >>> from pipelines.contracts.notify_settings import NotifySettings
+    >>> from pipelines.contracts.settings.notify import NotifySettings
     >>> night = NotifySettings(quiet="22:00-07:00", timezone="Europe/Stockholm")
     >>> is_quiet(night, 1767646800000), is_quiet(night, 1767682800000)  # 22:00 and 08:00 of that zone
     (True, False)

@@ -6,9 +6,9 @@ import time
 from dataclasses import replace
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.notify_settings import NotifySettings
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import AffectedMachine, Candidate
+from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.channels.senders import sender
 from pipelines.notify.message import single
 from pipelines.notify.news import News

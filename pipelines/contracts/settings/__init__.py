@@ -12,6 +12,7 @@ from pipelines.contracts.settings.detector import DetectorSettings
 from pipelines.contracts.settings.elasticsearch import ElasticsearchSettings
 from pipelines.contracts.settings.embedded import EmbeddedSettings
 from pipelines.contracts.settings.engine import EngineSettings
+from pipelines.contracts.settings.gateway import GatewaySettings
 from pipelines.contracts.settings.incidents import IncidentSettings
 from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.loading import load
@@ -31,6 +32,7 @@ __all__ = [
     "ElasticsearchSettings",
     "EmbeddedSettings",
     "EngineSettings",
+    "GatewaySettings",
     "IncidentSettings",
     "KafkaSettings",
     "LogSettings",

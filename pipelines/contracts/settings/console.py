@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field, SecretStr
 
 from pipelines.contracts.setting_types import (
@@ -17,6 +19,8 @@ from pipelines.contracts.settings.access import AccessSettings
 
 
 class ConsoleSettings(AccessSettings):
+    guards: ClassVar[tuple[str, ...]] = ("token_file", "user_header")
+
     host: ListenHost = Field("127.0.0.1", description="address on which the web console listens")
     port: Whole = Field(
         8880, ge=0, le=65535, description="port of the web console; if taken, the next free one is used"

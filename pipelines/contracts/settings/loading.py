@@ -13,7 +13,7 @@ from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import setting_errors, topics
-from pipelines.contracts.setting_types import is_loopback
+from pipelines.contracts.settings.access import contradictions as access_contradictions
 from pipelines.contracts.settings.logins.elasticsearch import contradictions as elasticsearch_contradictions
 from pipelines.contracts.settings.logins.elasticsearch import elasticsearch_address
 from pipelines.contracts.settings.logins.kafka import contradictions as kafka_contradictions
@@ -90,20 +90,8 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
     if settings.elasticsearch.incidents == settings.elasticsearch.index:
         what = f"elasticsearch.incidents = {settings.elasticsearch.incidents!r}, as elasticsearch.index"
         wrong["elasticsearch.incidents"] = (what, "another name: verdicts and incidents have indices of their own")
-    console = settings.console
-    guarded = console.token.get_secret_value() or console.token_file or console.user_header
-    if not (is_loopback(console.reached) or guarded):
-        where = "console.published" if console.published else "console.host"
-        what = f"{where} = {console.reached!r}, where others than this machine reach the console"
-        wrong[where] = (what, "127.0.0.1; or console.token_file or console.user_header beside it")
-    view = settings.view
-    if not (is_loopback(view.reached) or view.token.get_secret_value() or view.token_file):
-        where = "view.published" if view.published else "view.host"
-        what = f"{where} = {view.reached!r}, where others than this machine reach the state view"
-        wrong[where] = (what, "127.0.0.1; or view.token_file beside it")
-    for section, its in (("console", console), ("view", view)):
-        if its.token.get_secret_value() and its.token_file:
-            wrong[f"{section}.token_file"] = (f"{section}.token and {section}.token_file are given", "one of them")
+    for name, who in (("console", "the console"), ("view", "the state view"), ("gateway", "the gateway")):
+        wrong |= access_contradictions(name, who, getattr(settings, name))
     wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")

@@ -10,8 +10,6 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
-from pipelines.contracts.input_settings import InputSettings
-from pipelines.contracts.notify_settings import NotifySettings
 from pipelines.contracts.setting_types import Folder, Prefix
 from pipelines.contracts.settings.archive import ArchiveSettings
 from pipelines.contracts.settings.buffer import BufferSettings
@@ -20,14 +18,17 @@ from pipelines.contracts.settings.detector import DetectorSettings
 from pipelines.contracts.settings.elasticsearch import ElasticsearchSettings
 from pipelines.contracts.settings.embedded import EmbeddedSettings
 from pipelines.contracts.settings.engine import EngineSettings
+from pipelines.contracts.settings.gateway import GatewaySettings
 from pipelines.contracts.settings.incidents import IncidentSettings
+from pipelines.contracts.settings.input import InputSettings
 from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.log import LogSettings
+from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.contracts.settings.retention import RetentionSettings
+from pipelines.contracts.settings.spark import SparkSettings
 from pipelines.contracts.settings.view import ViewSettings
 from pipelines.contracts.settings.watermark import WatermarkSettings
 from pipelines.contracts.settings.window import WindowSettings
-from pipelines.contracts.spark_settings import SparkSettings
 from pipelines.contracts.version_names import VersionNames
 
 
@@ -52,6 +53,7 @@ class Settings(BaseSettings):
     detector: DetectorSettings = DetectorSettings()
     incidents: IncidentSettings = IncidentSettings()
     input: InputSettings = InputSettings()
+    gateway: GatewaySettings = GatewaySettings()
     buffer: BufferSettings = BufferSettings()
     console: ConsoleSettings = ConsoleSettings()
     view: ViewSettings = ViewSettings()

@@ -11,8 +11,8 @@ from engine.formats.json_decoder import JsonDecoder
 from engine.spec.decoder import Decoder
 from engine.spec.record import Record
 from pipelines.contracts import topics
-from pipelines.contracts.input_settings import InputSettings, names
 from pipelines.contracts.records import Log, Telemetry
+from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.collectd import CollectdDecoder
 from pipelines.jobs.normalize.influx import InfluxDecoder

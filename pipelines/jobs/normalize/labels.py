@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pipelines.contracts.input_settings import InputSettings, names
+from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.jobs.normalize.remembering import characters, remembered
 
 FOLDED = "*"

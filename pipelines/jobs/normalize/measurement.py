@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.contracts.globs import pattern
-from pipelines.contracts.input_settings import InputSettings, names
+from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.contracts.topics import LOGS_AGENTS
 from pipelines.jobs.normalize.refusals import TEXT_FIELD
 

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from engine.spec.duration import iso
-from pipelines.contracts.notify_settings import AlertmanagerChannel, NotifySettings
 from pipelines.contracts.records.incident import Severity
+from pipelines.contracts.settings.notify import AlertmanagerChannel, NotifySettings
 from pipelines.notify.channels.http import post
 from pipelines.notify.message import Message, link, single
 from pipelines.notify.news import News

@@ -11,7 +11,7 @@ from email.utils import formatdate
 
 from engine.explain.printing import visible
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.notify_settings import EmailChannel
+from pipelines.contracts.settings.notify import EmailChannel
 from pipelines.notify.channels.sending import TIMEOUT, SendError
 from pipelines.notify.message import Message
 from pipelines.notify.news import News

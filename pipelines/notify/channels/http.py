@@ -10,8 +10,8 @@ import orjson
 
 from engine.explain.printing import visible
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.notify_settings import AlertmanagerChannel, SlackChannel, WebhookChannel
 from pipelines.contracts.setting_types import is_web_address
+from pipelines.contracts.settings.notify import AlertmanagerChannel, SlackChannel, WebhookChannel
 from pipelines.notify.channels.sending import TIMEOUT, SendError
 from pipelines.notify.secrets import secret
 

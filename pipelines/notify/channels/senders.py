@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.contracts.notify_settings import (
+from pipelines.contracts.settings.notify import (
     AlertmanagerChannel,
     EmailChannel,
     NotifySettings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipelines.contracts.notify_settings import SlackChannel
+from pipelines.contracts.settings.notify import SlackChannel
 from pipelines.notify.channels.http import post
 from pipelines.notify.message import Message
 from pipelines.notify.news import News

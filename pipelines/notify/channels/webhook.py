@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from pipelines.contracts.notify_settings import NotifySettings, WebhookChannel
+from pipelines.contracts.settings.notify import NotifySettings, WebhookChannel
 from pipelines.notify.channels.http import post
 from pipelines.notify.message import Message, link
 from pipelines.notify.news import News

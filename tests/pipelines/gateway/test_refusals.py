@@ -18,7 +18,7 @@ from google.rpc.status_pb2 import Status
 
 from engine.spec.duration import duration_ms
 from engine.spec.errors import REGISTRY, NewnormalError
-from pipelines.contracts.gateway_token import gateway_token
+from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import load
 from pipelines.gateway.app import create_app
 from pipelines.gateway.limits import InFlight, Rate

@@ -9,8 +9,8 @@ import pytest
 import trustme
 
 from engine.spec.errors import NewnormalError
-from pipelines.contracts.notify_settings import NotifySettings
 from pipelines.contracts.settings import load
+from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.channels.senders import sender
 from pipelines.notify.channels.sending import SendError
 from pipelines.notify.message import single

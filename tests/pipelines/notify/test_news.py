@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.contracts.notify_settings import NotifySettings, WebhookChannel
 from pipelines.contracts.records import Incident
+from pipelines.contracts.settings.notify import NotifySettings, WebhookChannel
 from pipelines.notify.message import single
 from pipelines.notify.news import News, Said, news, silent
 from tests.pipelines.incidents.cases import MINUTE, STEP, Feed, outage, parsed
