@@ -60,6 +60,7 @@ def counted(rows: list[Row]) -> Counter[tuple[str, int]]:
     return Counter(newest)
 
 
+@pytest.mark.long
 def test_a_cluster_whose_machines_cannot_run_the_jobs_is_refused_before_any_starts(on_cluster: Pipeline) -> None:
     on_cluster.environment |= {"NEWNORMAL_SPARK__PYTHON": "/no/such/python"}
     on_cluster.start("extractor")
@@ -96,6 +97,7 @@ def test_the_word_count_survives_kills_of_executors(
     assert len(rows) == len({(row["word"], row["window_start"], row["revision"]) for row in rows}), "written once"
 
 
+@pytest.mark.long
 def test_the_chain_survives_kills_of_executors_and_of_a_worker(
     on_cluster: Pipeline, cluster: StandaloneCluster
 ) -> None:
