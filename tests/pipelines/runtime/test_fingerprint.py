@@ -89,6 +89,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
 
+
 FIXED = {
     "window.size": {"extractor", "templates", "detector", "log_detector"},
     "window.every": {"extractor", "detector"},
