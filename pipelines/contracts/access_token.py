@@ -19,7 +19,7 @@ def console_token(console: ConsoleSettings) -> str:
     Raises:
         NewnormalError: ``CONSOLE_TOKEN`` if the file cannot be read, or holds no token. The message does not show it.
     """
-    return _token(console, "console", "CONSOLE_TOKEN", "the console was not opened")
+    return _token(console, "console", code="CONSOLE_TOKEN", now="the console was not opened")
 
 
 def view_token(view: ViewSettings) -> str:
@@ -31,7 +31,7 @@ def view_token(view: ViewSettings) -> str:
     Raises:
         NewnormalError: ``VIEW_TOKEN``, as `console_token`.
     """
-    return _token(view, "view", "VIEW_TOKEN", "the state view was neither started nor asked")
+    return _token(view, "view", code="VIEW_TOKEN", now="the state view was neither started nor asked")
 
 
 def gateway_token(gateway: GatewaySettings) -> str:
@@ -43,7 +43,7 @@ def gateway_token(gateway: GatewaySettings) -> str:
     Raises:
         NewnormalError: ``GATEWAY_TOKEN``, as `console_token`.
     """
-    return _token(gateway, "gateway", "GATEWAY_TOKEN", "nothing was started")
+    return _token(gateway, "gateway", code="GATEWAY_TOKEN", now="nothing was started")
 
 
 def console_headers(console: ConsoleSettings) -> dict[str, str]:
