@@ -28,6 +28,7 @@ from engine.spark import class_archive
 from engine.spark.module_path import share_module_path
 from engine.spark.run import run
 from engine.spark.session import StartingSpark, end
+from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 
 _RUN_SECONDS = 300.0
@@ -100,8 +101,10 @@ def main() -> None:
         with saying("Preparing Spark's classes, once, so that it starts faster", console):
             make()
     except Exception as error:  # whatever it is: nothing depends on the archive
+        # an error of Spark has no text once its JVM is gone
+        reason = error if isinstance(error, NewnormalError) else type(error).__name__
         console.print(
-            f"{error}\nSpark starts without an archive of its classes, which takes some seconds more", markup=False
+            f"{reason}\nSpark starts without an archive of its classes, which takes some seconds more", markup=False
         )
 
 

@@ -30,11 +30,11 @@ NEEDED = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
-    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore",
 }
 """Settings that the jobs need in any session."""
 TUNED = {
     **NEEDED,
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore",
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "engine.spark.daemon",
     "spark.python.authenticate.socketTimeout": "300s",
