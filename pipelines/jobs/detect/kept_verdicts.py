@@ -1,7 +1,7 @@
 """Verdicts of a shard that are kept for a while, so that those of a few machines are read without the others'.
 
-A shard with few series keeps all of a micro-batch in one part. On a large site that would make each incident cost as
-much as the site: there the verdicts are divided by machine, and an incident reads its own machines' parts.
+What comes is added as one part. When these parts hold many verdicts, as on a large site, they are divided by machine,
+as in a log-structured merge tree: an incident then reads the parts of its own machines, and those not divided yet.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from engine.state.part_log import PartLog
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState
 from engine.vectorized.two_sided import stacked
-from pipelines.jobs.detect.intervals import SERIES
 
 _MOST_PARTS = 64
-_LOG, _DIVIDED = "ordinary", "ordinary.divided"
+_LOG = "ordinary"
 _BUCKETS = 127
 """Into how many logs machines are divided; no multiple of a number of shards, which are chosen by the same hash."""
 
@@ -28,16 +27,14 @@ class KeptVerdicts:
 
     State:
 
-    - log ``ordinary``: the verdicts of all machines, until there are many series;
-    - logs ``ordinary.<n>`` thereafter: those of the machines with slot ``n``;
-    - note ``ordinary.divided``: whether there are many series.
+    - log ``ordinary``: the newest verdicts, of all machines;
+    - logs ``ordinary.<n>``: earlier ones, of the machines with slot ``n``.
 
-    The mark of a part is the newest window end in it. The verdicts of a machine are in one of these logs, in the order
-    in which they were added.
+    The mark of a part is the newest window end in it.
 
     Args:
         state: The state of the shard.
-        many: From so many series in a micro-batch on, verdicts are divided.
+        many: Verdicts of all machines together are divided when there are so many.
     """
 
     def __init__(self, state: ShardState, many: int = 0) -> None:
@@ -47,18 +44,19 @@ class KeptVerdicts:
     def rescale(states: Rescaling) -> None:
         """Divides the verdicts among other shards by machine."""
         for name in sorted({name for state in states.before for name in KeptVerdicts(state)._names()}):
-            states.log(name)
-        states.note(_DIVIDED, max)
+            states.log(name, lambda tables: tables["verdicts"].height)
 
     def add(self, verdicts: pl.DataFrame) -> None:
         """Keeps some verdicts, each of which replaces earlier ones on its window."""
         if not verdicts.height:
             return
-        if self._is_divided(verdicts):
-            self._divide_what_is_whole()
-            self._divide(verdicts)
-        else:
-            self._append(_LOG, verdicts)
+        newest = PartLog(self.state, _LOG)
+        parts = newest.parts
+        if verdicts.height + sum(part.rows for part in parts) < self.many:
+            _append(newest, verdicts)
+            return
+        self._divide(stacked(*(newest.read(part)["verdicts"] for part in parts), verdicts))
+        newest.forget(parts)
 
     def since(self, instant: int, series: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """The parts that may hold verdicts on windows that end after an instant, of some series; in their order.
@@ -68,7 +66,7 @@ class KeptVerdicts:
             series: Columns of `SERIES`. Parts may hold verdicts of other series too.
         """
         mine = {_LOG} | {f"{_LOG}.{slot}" for slot in set(slots(series["entity"], _BUCKETS).tolist())}
-        for log in self._logs():
+        for log in sorted(self._logs(), key=lambda log: log.name == _LOG):  # the newest of each machine last
             if log.name in mine:
                 yield from (log.read(part)["verdicts"] for part in log.parts if part.mark > instant)
 
@@ -80,42 +78,24 @@ class KeptVerdicts:
     def drop(self) -> None:
         """Removes everything."""
         for log in self._logs():
-            self._remove(log)
-        self.state.notes.pop(_DIVIDED, None)
-
-    def _is_divided(self, verdicts: pl.DataFrame) -> bool:
-        if _DIVIDED not in self.state.notes and verdicts.height >= self.many:
-            series = verdicts.select(pl.struct(SERIES).n_unique()).item()
-            if series >= self.many:
-                self.state.notes[_DIVIDED] = True
-        return _DIVIDED in self.state.notes
-
-    def _divide_what_is_whole(self) -> None:
-        for log in self._logs():
-            if log.name == _LOG:
-                for part in log.parts:
-                    self._divide(log.read(part)["verdicts"])
-                self._remove(log)
+            log.forget(log.parts)
+            del self.state.notes[f"{log.name}/"]
 
     def _divide(self, verdicts: pl.DataFrame) -> None:
         slot = pl.Series("_slot", slots(verdicts["entity"], _BUCKETS))
         for (number,), some in verdicts.group_by(slot, maintain_order=True):
-            self._append(f"{_LOG}.{number}", some)
-
-    def _append(self, name: str, verdicts: pl.DataFrame) -> None:
-        log, mark = PartLog(self.state, name), int(verdicts["window_end"].to_numpy().max())
-        log.append({"verdicts": verdicts}, mark, verdicts.height)
-        while len(log.parts) > _MOST_PARTS:
-            both = log.fewest_neighbours()
-            merged = stacked(*(log.read(part)["verdicts"] for part in both))
-            log.replace(both, {"verdicts": merged}, max(part.mark for part in both), merged.height)
-
-    def _remove(self, log: PartLog) -> None:
-        log.forget(log.parts)
-        del self.state.notes[f"{log.name}/"]
+            _append(PartLog(self.state, f"{_LOG}.{number}"), some)
 
     def _names(self) -> list[str]:
         return [name[:-1] for name in self.state.notes if name.startswith(_LOG) and name.endswith("/")]
 
     def _logs(self) -> list[PartLog]:
         return [PartLog(self.state, name) for name in self._names()]
+
+
+def _append(log: PartLog, verdicts: pl.DataFrame) -> None:
+    log.append({"verdicts": verdicts}, int(verdicts["window_end"].to_numpy().max()), verdicts.height)
+    while len(log.parts) > _MOST_PARTS:
+        both = log.fewest_neighbours()
+        merged = stacked(*(log.read(part)["verdicts"] for part in both))
+        log.replace(both, {"verdicts": merged}, max(part.mark for part in both), merged.height)

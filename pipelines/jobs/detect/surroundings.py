@@ -47,7 +47,7 @@ class Around:
             incident can be recognised, milliseconds.
         always: Globs of series, as ``machine/metric``, of which all verdicts are written.
         most: The number of series of which a micro-batch writes earlier verdicts; further ones follow in the next.
-        many: From so many series in a micro-batch on, a shard keeps verdicts by machine; see `KeptVerdicts`.
+        many: Verdicts that are kept are divided by machine when there are so many; see `KeptVerdicts`.
         drivers: The number of metrics that an incident of a machine as a whole takes along: those with the largest
             shares in each of its verdicts.
     """
@@ -57,7 +57,7 @@ class Around:
     reach: int
     always: tuple[str, ...] = ()
     most: int = 1_000
-    many: int = 10_000
+    many: int = 200_000
     drivers: int = 5
 
     def named(self, verdicts: pl.DataFrame) -> Flags:
