@@ -27,6 +27,8 @@ _EXECUTOR_SECONDS = 120.0
 _ANSWER_SECONDS = 5.0
 _TASKS_EACH = 3
 """Tasks for each core, as Spark need not give a task to every executor."""
+_SETTLED_SECONDS = 5.0
+"""How long no further executor has come when those that are there are taken for all: machines register one by one."""
 _NOW = "nothing was started"
 
 
@@ -67,7 +69,7 @@ def check_workers(
     try:
         tasks = _TASKS_EACH * int(spark.sparkContext.defaultParallelism)
         asked = spark.range(tasks, numPartitions=tasks).mapInArrow(
-            partial(_look, str(mark), bootstrap, packages), "said string"
+            partial(_look, str(mark), str(bootstrap), packages), "said string"
         )
         said = [json.loads(text) for text in set(asked.toArrow()["said"].to_pylist())]
     except Exception as error:
@@ -94,9 +96,15 @@ def fingerprint(packages: Sequence[str]) -> str:
 
 def _wait_for_executors(spark: SparkSession, waiting: Callable[[], None], patience: float) -> None:
     tracker = spark.sparkContext._jsc.sc().statusTracker()
-    deadline = time.monotonic() + patience
-    while len(tracker.getExecutorInfos()) <= 1:  # the driver is one of them
-        if time.monotonic() > deadline:
+    known, since = 0, time.monotonic()
+    deadline = since + patience
+    while True:
+        count, now = len(tracker.getExecutorInfos()) - 1, time.monotonic()  # the driver is one of them
+        if count != known:
+            known, since = count, now
+        if known and now > since + _SETTLED_SECONDS:
+            return
+        if not known and now > deadline:
             what = f"the cluster has given no executor within {patience:g} s"
             accepted = "a cluster with free cores, and as much free memory as `spark.executor.memory` says (1 GB)"
             raise NewnormalError("CLUSTER_UNREACHABLE", what, str(spark.sparkContext.master), accepted, _NOW)

@@ -92,7 +92,7 @@ def latency(
 @app.command()
 def soak(
     series: Annotated[int, typer.Option(help="Series of the site.")] = 100_000,
-    minutes: Annotated[float, typer.Option(help="Length of the measured part; 5 minutes more come before.")] = 30.0,
+    minutes: Annotated[float, typer.Option(min=2, help="Length of the measured part; 5 minutes come before.")] = 30.0,
     log: Annotated[Path | None, typer.Option(callback=folder_to_write, help="Folder for rates and memory.")] = None,
     out: Report = None,
 ) -> None:

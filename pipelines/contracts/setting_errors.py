@@ -129,8 +129,10 @@ def hide(url: str) -> str:
 
     >>> hide("http://me:secret@host:9200")
     'http://***@host:9200'
+    >>> hide("https://me:with/slash@host:9200")
+    'https://***@host:9200'
     """
-    return re.sub(r"//[^/@]*@", "//***@", url)
+    return re.sub(r"//\S*@", "//***@", url)
 
 
 def _short(value: object) -> str:

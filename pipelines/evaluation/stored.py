@@ -8,7 +8,9 @@ import polars as pl
 from pipelines.contracts.records.novelty import QUIET_KINDS
 
 SERIES = ("entity", "metric")
-_NEARLY_ALL = 0.9
+_NEARLY_ALL, _MUCH_TOO_FEW = 0.9, 0.5
+"""Below this share of windows verdicts are missing, where not all are asked for, and where they are: a machine that was
+off has no windows either, but what was written before the setting became ``all`` holds far fewer."""
 
 
 def news_only(verdicts: pl.DataFrame) -> bool:
@@ -29,17 +31,17 @@ def sparse(verdicts: pl.DataFrame, emit: str) -> bool:
     """
     if news_only(verdicts):
         return True
-    return emit != "all" and _share(verdicts) < _NEARLY_ALL
+    return _share(verdicts) < (_MUCH_TOO_FEW if emit == "all" else _NEARLY_ALL)
 
 
 def _share(verdicts: pl.DataFrame) -> float:
-    """The share of the windows of all known series, from the first to the last window of all, that have a verdict."""
+    """The share of the windows of all known series, each from its first to the last of all, that have a verdict."""
     ends = verdicts.sort(*SERIES, "window_end").select(*SERIES, "window_end")
     gaps = ends.select(pl.col("window_end").diff().over(SERIES)).to_series().drop_nulls().to_numpy()
     gaps = gaps[gaps > 0]
     if not len(gaps):
         return 0.0
     lengths, counts = np.unique(gaps, return_counts=True)
-    span = int(np.ptp(ends["window_end"].to_numpy()))
-    windows = (span // int(lengths[counts.argmax()]) + 1) * ends.select(SERIES).n_unique()
-    return verdicts.height / windows
+    firsts = ends.group_by(SERIES).agg(pl.col("window_end").min())["window_end"].to_numpy()
+    last, step = int(ends["window_end"].to_numpy().max()), int(lengths[counts.argmax()])
+    return float(verdicts.height / ((last - firsts) // step + 1).sum())

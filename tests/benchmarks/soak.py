@@ -101,6 +101,8 @@ def run(series: int, minutes: float, out: Path | None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="newnormal-soak-") as scratch:
         folder = out or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
+        for name in ("footprint.jsonl", "soak.jsonl"):
+            (folder / name).unlink(missing_ok=True)
         asked = load(state_dir=Path(scratch) / "servers", **{"console.port": 0})
         with embedded(asked) as servers:
             found = servers.settings(asked)

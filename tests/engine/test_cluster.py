@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from engine import run
-from engine.spark.cluster import Cluster
+from engine.spark.cluster import FIXED, Cluster
+from engine.spark.session import NEEDED
 from engine.spark.workers import fingerprint, judge
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
@@ -27,6 +28,10 @@ def test_a_master_that_does_not_answer_is_named_at_once() -> None:
     port = closed_port()
     with pytest.raises(NewnormalError, match=rf"CLUSTER_UNREACHABLE: 127\.0\.0\.1:{port}: Connection refused"):
         Cluster(f"spark://127.0.0.1:{port}").check()
+
+
+def test_what_the_jobs_need_of_spark_is_not_for_the_user_to_change() -> None:
+    assert set(NEEDED) <= FIXED
 
 
 def test_of_several_masters_one_that_answers_is_enough_and_other_clusters_are_not_asked() -> None:

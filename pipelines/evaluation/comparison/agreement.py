@@ -42,6 +42,9 @@ def agreement(first: pl.DataFrame, second: pl.DataFrame, sparse: tuple[bool, boo
         second: Those of the second one.
         sparse: For each version whether a window on which it has no verdict was quiet.
     """
+    lengths = [set((each["window_end"] - each["window_start"]).unique()) for each in (first, second)]
+    if all(lengths) and not lengths[0] & lengths[1]:
+        sparse = (False, False)  # no window of one is a window of the other
     both = first.select(*WINDOW, "kind").join(second.select(*WINDOW, other="kind"), on=WINDOW)
     table = both.group_by("kind", "other").len().sort("len", "kind", "other", descending=[True, False, False])
     kinds = {(str(one), str(other)): int(number) for one, other, number in table.rows()}

@@ -183,6 +183,25 @@ def test_a_version_that_stored_all_windows_is_compared_window_by_window_whatever
     assert found.agreement.windows == 50
 
 
+def test_what_was_stored_before_the_setting_became_all_is_not_taken_for_all_windows() -> None:
+    stored = around({10: "anomaly", 90: "anomaly"})
+    found = compare(judged("v1", series({50: "anomaly"})), judged("v2", stored))  # v2 says: all
+    assert found.times.sparse == (False, True)
+    assert found.outcomes()["gone"] == 1
+
+
+def test_machines_that_came_later_do_not_make_a_complete_version_look_incomplete() -> None:
+    rows = [row for each in "abcd" for row in series({}, each)]
+    rows += [row for each in "ef" for row in series({}, each, windows=range(70, 100))]
+    found = compare(with_context("v1", rows), with_context("v2", rows))
+    assert found.times.sparse == (False, False)
+
+
+def test_windows_of_different_lengths_agree_on_nothing_however_few_are_stored() -> None:
+    found = compare(judged("v1", series({50: "anomaly"})), with_context("v2", around({20: "anomaly"}, step=2 * STEP)))
+    assert (found.agreement.windows, found.agreement.kappa) == (0, None)
+
+
 def test_agreement_is_that_of_cohens_table() -> None:
     """20 windows yes and yes, 5 yes and no, 10 no and yes, 15 no and no: 0.7 alike, kappa (0.7 - 0.5) / 0.5 = 0.4."""
     one: Alarms = dict.fromkeys(range(25), "anomaly")
