@@ -162,9 +162,18 @@ def test_a_writer_that_another_one_has_replaced_ends_and_writes_nothing(broker: 
     assert broker.messages == []
 
 
-def test_what_kafka_refuses_for_good_is_aborted_and_raised(broker: Broker) -> None:
-    broker.before["produce"] = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "no")
-    with pytest.raises(KafkaException):
+@pytest.mark.parametrize(
+    ("code", "raised", "words"),
+    [
+        (KafkaError.MSG_SIZE_TOO_LARGE, KafkaException, "MSG_SIZE_TOO_LARGE"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, NewnormalError, "KAFKA_NOT_ALLOWED"),
+    ],
+)
+def test_what_kafka_refuses_for_good_is_aborted_and_raised(
+    broker: Broker, code: int, raised: type[Exception], words: str
+) -> None:
+    broker.before["produce"] = KafkaError(code, "no")
+    with pytest.raises(raised, match=words):
         TransactionalWriter("nowhere", "job").write(0, batch(b"a"))
     assert broker.calls == [*CONNECT, "begin", "produce", "abort"]
     assert (broker.messages, broker.offset) == ([], NONE_YET)

@@ -22,6 +22,6 @@ def test_without_an_engine_each_command_says_so_and_what_to_do(
 
 
 def test_an_unknown_profile_is_refused_with_the_names_that_there_are(run: Run) -> None:
-    code, _, shown = run("stack", "up", "--profile", "cluster")
+    code, _, shown = run("stack", "up", "--profile", "swarm")
     assert code == 2
-    assert "USAGE_INVALID" in shown and "dashboards or load" in shown
+    assert "USAGE_INVALID" in shown and "dashboards or gateway or load or cluster" in shown
