@@ -97,6 +97,7 @@ def code(answer: Any) -> str:
         ("/api/v2/write", b'cpu,host=a v="x"', {}, (400, "TEXT_FIELD")),
         ("/api/v2/write", b"\xff\xfe", {}, (400, "FORMAT_UNKNOWN")),
         ("/api/v2/write", gzip.compress(LINE)[:-2], {"Content-Encoding": "gzip"}, (400, "GATEWAY_ENCODING")),
+        ("/api/v2/write", gzip.compress(b"") * 65, {"Content-Encoding": "gzip"}, (400, "GATEWAY_ENCODING")),
         ("/api/v2/write?precision=d", LINE, {}, (400, "GATEWAY_PRECISION")),
         ("/api/v2/write", LINE + b" 1795220820", {}, (400, "GATEWAY_PRECISION")),
         ("/api/v2/write?precision=s", LINE + b" %d" % int(NS), {}, (400, "GATEWAY_PRECISION")),
