@@ -15,7 +15,7 @@ from pipelines.contracts import topics
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
 from pipelines.jobs.normalize.labels import LabelRule
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
-from pipelines.jobs.normalize.remote_write import Wrong, named
+from pipelines.jobs.normalize.remote_write import Wrong, histograms, named
 from pipelines.jobs.normalize.remote_write_protocol import is_remote_write, read
 
 _SECOND = {"": False, "prometheus.writerequest": False, "io.prometheus.write.v2.request": True}
@@ -39,7 +39,7 @@ class RemoteWrite(Protocol):
 
     def take(self, body: Body) -> Taken:
         second = _is_second(body)
-        wrong, dropped, samples, histograms, real = Wrong(), [], 0, 0, False
+        wrong, dropped, samples, native, real = Wrong(), [], 0, 0, False
         try:
             request = read(body.data, second)
             for at, (series, given) in enumerate(named(request, self._rule)):
@@ -48,16 +48,16 @@ class RemoteWrite(Protocol):
                     dropped.append(at)
                     continue
                 samples += len(given.samples)
-                histograms += len(given.histograms)
-                real = real or bool(given.histograms) or any(each.value == each.value for each in given.samples)
+                native += len(given.histograms)
+                real = real or bool(histograms(given)) or any(each.value == each.value for each in given.samples)
         except RefusedError as error:
             raise MalformedError(error.code, str(error), "a request of remote write, see docs/gateway.md") from None
         for at in reversed(dropped):
             del request.timeseries[at]
-        counted = {"Samples": samples, "Histograms": histograms, "Exemplars": 0}
+        counted = {"Samples": samples, "Histograms": native, "Exemplars": 0}
         headers = {_WRITTEN.format(name): str(count) for name, count in counted.items()}
         value = _message(body.data, request, bool(dropped)) if real else None
-        return Taken(topics.RAW_AGENTS, value, samples + histograms, _reply(wrong, headers))
+        return Taken(topics.RAW_AGENTS, value, samples + native, _reply(wrong, headers))
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         headers = {_WRITTEN.format(name): "0" for name in ("Samples", "Histograms", "Exemplars")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -58,8 +58,8 @@ class RemoteWriteDecoder(Decoder):
 
     A series that no label gives a machine, or that has no usable name, is left out, and its message is a dead letter
     beside the samples of the others. A counter is told by the metadata of 2.0, else by the end of its name. Of a native
-    histogram count and sum are used. NaN is no value: Prometheus so says that a series has ended. Labels of counters
-    are not folded, as a request holds any part of the series, and sums of parts would be mixed up.
+    histogram count and sum are used. NaN, also as the sum of a histogram, is no value: Prometheus so says that a series
+    has ended. Labels of counters are not folded, as a request holds any part of the series, and sums of parts would be mixed up.
 
     Args:
         labels: Which labels name the machine and the series.
@@ -92,8 +92,7 @@ class RemoteWriteDecoder(Decoder):
         request = read(value)
         usable = [given for series, given in named(request, self.labels) if not series.wrong]
         places = [(given, at) for given in usable for at, each in enumerate(given.samples) if each.value == each.value]
-        histograms = any(given.histograms for given in usable)
-        if histograms or not divisible(self, value, len(places)):
+        if any(histograms(given) for given in usable) or not divisible(self, value, len(places)):
             return None
         kept = type(request)()
         if isinstance(request, Request):
@@ -101,7 +100,7 @@ class RemoteWriteDecoder(Decoder):
         for given, at in (places[each] for each in sorted(records)):
             series = kept.timeseries.add()
             series.CopyFrom(given)
-            del series.samples[:]
+            del series.samples[:], series.histograms[:]
             series.samples.add().CopyFrom(given.samples[at])
         return bytes(kept.SerializeToString())
 
@@ -141,6 +140,11 @@ def named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
         if len(refs) < 2 or len(refs) % 2 or max(refs) >= len(symbols):
             raise RefusedError(FIELD_INVALID, "labels_refs are no pairs, or name symbols that are not there")
         yield _of_pairs(rule, itemgetter(*refs)(symbols), given.metadata.type), given
+
+
+def histograms(given: Any) -> Sequence[Any]:
+    """The native histograms of a series that hold something. One whose sum is NaN says that the series has ended."""
+    return [each for each in given.histograms if each.sum == each.sum] if given.histograms else ()
 
 
 def _of_texts(rule: LabelRule, texts: tuple[str, ...], kind: int) -> Series:
@@ -197,9 +201,7 @@ class _Columns:
             self._times.append(sample.timestamp)
             self._values.append(sample.value)
             self._codes.append(code)
-        if not given.histograms:
-            return
-        for histogram in given.histograms:
+        for histogram in histograms(given):
             self._append(row, histogram.timestamp, float(histogram.count_int or histogram.count_float), code + 1)
             self._append(row, histogram.timestamp, histogram.sum, code + 2)
 

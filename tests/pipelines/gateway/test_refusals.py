@@ -25,7 +25,7 @@ from pipelines.gateway.limits import InFlight, Rate
 from pipelines.gateway.writer import Writer
 from tests.pipelines.normalize.examples_times import NS, T0
 from tests.pipelines.normalize.otlp_requests import attributes, gauge, metrics
-from tests.pipelines.normalize.remote_writes import Second, field, request, series
+from tests.pipelines.normalize.remote_writes import STALE, Second, field, histogram, request, series
 
 TOKEN = "a-token-of-24-characters"
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
@@ -160,6 +160,24 @@ def test_without_kafka_nothing_is_acknowledged_and_the_sender_is_told_to_come_ag
     answer = gateway.post(path, content=body, headers=headers)
     assert (answer.status_code, code(answer), int(answer.headers["retry-after"]) > 0) == (503, "GATEWAY_KAFKA", True)
     assert answer.headers.get("x-prometheus-remote-write-samples-written", "0") == "0"
+
+
+UP = {"__name__": "up", "instance": "a"}
+NOTHING: list[tuple[str, bytes, dict[str, str]]] = [
+    ("/api/v1/write", snappy(b""), PROTOBUF),
+    ("/api/v1/write", snappy(request(metadata=b"\x08\x01")), PROTOBUF),
+    ("/api/v1/write", snappy(request(series(UP, (STALE, T0)))), PROTOBUF),
+    ("/api/v1/write", snappy(request(series(UP, histograms=[histogram(0, STALE, T0)]))), PROTOBUF),
+]
+"""Requests in which there is nothing to write."""
+
+
+@pytest.mark.parametrize(("path", "body", "headers"), NOTHING)
+def test_a_request_with_nothing_to_write_is_taken_also_without_kafka(
+    path: str, body: bytes, headers: dict[str, str], gateway: TestClient
+) -> None:
+    answer = gateway.post(path, content=body, headers=headers)
+    assert answer.status_code == (204 if "write" in path else 200), answer.text
 
 
 def test_without_kafka_its_health_says_so(gateway: TestClient) -> None:

@@ -47,6 +47,17 @@ def test_a_series_that_ended_has_no_value() -> None:
     assert refusals("remote-write", request(series(LOAD, (STALE, T0)))) == [(0, "MESSAGE_EMPTY")]
 
 
+def test_a_native_histogram_that_ended_has_neither_count_nor_sum() -> None:
+    name = {"__name__": "latency", "instance": "a"}
+    ended, good = series(name, histograms=[histogram(0, STALE, T0)]), series(LOAD, (1, T0), (2, T0))
+    assert refusals("remote-write", request(ended)) == [(0, "MESSAGE_EMPTY")]
+    assert refusals("remote-write", Second().add(name, histograms=[histogram(0, STALE, T0)]).bytes()) == [
+        (0, "MESSAGE_EMPTY")
+    ]
+    part = decoder("remote-write").only(request(ended, good), [1])
+    assert [value for *_, value, _ in samples("remote-write", part)] == [2.0]
+
+
 def test_a_series_without_a_machine_keeps_no_other_from_being_used_and_is_told() -> None:
     rule = {"__name__": "job:up:sum", "job": "node"}
     found = decoded(decoder("remote-write"), request(series(rule, (1, T0), (2, T0)), series(LOAD, (0.5, T0))))
