@@ -6,6 +6,7 @@ the unit of timestamps by their magnitude, so that the parameter ``precision`` i
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 import numpy as np
@@ -31,6 +32,7 @@ _NANOSECONDS = {
 _EARLIEST, _LATEST = 10**11, 4_102_444_800_000
 """Times before 1973 and after 2100, epoch milliseconds, are times in another unit."""
 
+_COMMENTS = re.compile(rb"(?:\s++|#[^\n]*+)*+")
 LOGS = "logs"
 """The bucket (or, in version 1, the database) of measurements that are log lines."""
 _WORDS = {
@@ -62,12 +64,12 @@ class Influx(Protocol):
         topic = topics.LOGS_AGENTS if logs else topics.RAW_AGENTS
         record = Log if logs else Telemetry
         name, decoder = self._decoders[record]
+        if _only_comments(body.data):
+            return Taken(topic, None, 0, Reply(HTTPStatus.NO_CONTENT))
         decoded = decoder.decode(body.message())
         if not decoded.records.num_rows:
-            _, code, why = decoded.refused[0] if decoded.refused else (0, MESSAGE_EMPTY, "")
-            if code != MESSAGE_EMPTY:
-                raise MalformedError(code, why)
-            return Taken(topic, None, 0, Reply(HTTPStatus.NO_CONTENT))
+            nothing = (0, MESSAGE_EMPTY, "the lines hold no value that is used")
+            raise MalformedError(*(decoded.refused[0] if decoded.refused else nothing)[1:])
         value = _timed(body.data, unit)
         form = guess(value, record)
         if form is None or form.name != name:
@@ -79,6 +81,15 @@ class Influx(Protocol):
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         told = {"code": _WORDS.get(error.status, "invalid"), "message": error.text, "error": error.text}
         return Reply(error.status, orjson.dumps(told), "application/json")
+
+
+def _only_comments(data: bytes) -> bool:
+    r"""Whether a body has no line but empty ones and comments.
+
+    >>> _only_comments(b" \n# why\r\n"), _only_comments(b"# why\n\nm v=1")
+    (True, False)
+    """
+    return _COMMENTS.fullmatch(data) is not None
 
 
 def _timed(data: bytes, unit: int) -> bytes:

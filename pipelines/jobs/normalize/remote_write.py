@@ -59,7 +59,8 @@ class RemoteWriteDecoder(Decoder):
     A series that no label gives a machine, or that has no usable name, is left out, and its message is a dead letter
     beside the samples of the others. A counter is told by the metadata of 2.0, else by the end of its name. Of a native
     histogram count and sum are used. NaN, also as the sum of a histogram, is no value: Prometheus so says that a series
-    has ended. Labels of counters are not folded, as a request holds any part of the series, and sums of parts would be mixed up.
+    has ended. Labels of counters are not folded, as a request holds any part of the series, and sums of parts would be
+    mixed up.
 
     Args:
         labels: Which labels name the machine and the series.

@@ -15,16 +15,19 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
 from engine.spec.duration import duration_ms
 from engine.spec.errors import REGISTRY, NewnormalError
 from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import load
 from pipelines.gateway.app import create_app
+from pipelines.gateway.influx import LOGS
 from pipelines.gateway.limits import InFlight, Rate
 from pipelines.gateway.writer import Writer
 from tests.pipelines.normalize.examples_times import NS, T0
-from tests.pipelines.normalize.otlp_requests import attributes, gauge, metrics
+from tests.pipelines.normalize.otlp_requests import attributes, gauge, logs, metrics
 from tests.pipelines.normalize.remote_writes import STALE, Second, field, histogram, request, series
 
 TOKEN = "a-token-of-24-characters"
@@ -95,6 +98,8 @@ def code(answer: Any) -> str:
         ("/api/v2/write", b"cpu,host=a v", {}, (400, "LINE_INVALID")),
         ("/api/v2/write", b"cpu v=1", {}, (400, "MACHINE_UNKNOWN")),
         ("/api/v2/write", b'cpu,host=a v="x"', {}, (400, "TEXT_FIELD")),
+        ("/api/v2/write?bucket=logs", LINE, {}, (400, "MESSAGE_EMPTY")),
+        ("/write?db=logs", LINE + b"\n# why", {}, (400, "MESSAGE_EMPTY")),
         ("/api/v2/write", b"\xff\xfe", {}, (400, "FORMAT_UNKNOWN")),
         ("/api/v2/write", gzip.compress(LINE)[:-2], {"Content-Encoding": "gzip"}, (400, "GATEWAY_ENCODING")),
         ("/api/v2/write", gzip.compress(b"") * 65, {"Content-Encoding": "gzip"}, (400, "GATEWAY_ENCODING")),
@@ -169,6 +174,11 @@ NOTHING: list[tuple[str, bytes, dict[str, str]]] = [
     ("/api/v1/write", snappy(request(series(UP, (STALE, T0)))), PROTOBUF),
     ("/api/v1/write", snappy(request(series(UP, histograms=[histogram(0, STALE, T0)]))), PROTOBUF),
 ]
+NOTHING += [("/write", body, {}) for body in (b"", b" \r\n\n", b"# why\n\n # so", b"#" * 9_000)]
+NOTHING += [(f"/api/v2/write?bucket={LOGS}", body, {}) for body in (b"", b"# why")]
+NOTHING += [(path, b"", PROTOBUF) for path in ("/v1/metrics", "/v1/logs")]
+FLAGGED = {"name": "load", "gauge": {"dataPoints": [{"timeUnixNano": NS, "flags": 1}]}}
+NOTHING += [("/v1/metrics", metrics(FLAGGED).SerializeToString(), PROTOBUF)]
 """Requests in which there is nothing to write."""
 
 
@@ -177,7 +187,18 @@ def test_a_request_with_nothing_to_write_is_taken_also_without_kafka(
     path: str, body: bytes, headers: dict[str, str], gateway: TestClient
 ) -> None:
     answer = gateway.post(path, content=body, headers=headers)
-    assert answer.status_code == (204 if "write" in path else 200), answer.text
+    assert (answer.status_code, answer.content) == (204 if "write" in path else 200, b"")
+
+
+def test_data_of_otlp_that_hold_nothing_are_counted_as_rejected_but_not_those_that_say_so(gateway: TestClient) -> None:
+    told = logs({"timeUnixNano": NS}, {"timeUnixNano": NS, "body": {"stringValue": " "}})
+    answer = gateway.post("/v1/logs", content=told.SerializeToString(), headers=PROTOBUF)
+    part = ExportLogsServiceResponse.FromString(answer.content).partial_success
+    assert (answer.status_code, part.rejected_log_records) == (200, 2)
+    assert part.error_message == "MESSAGE_EMPTY: 2 log records without text"
+    bare = {"name": "bare", "gauge": {"dataPoints": [{"timeUnixNano": NS}]}}
+    answer = gateway.post("/v1/metrics", content=metrics(bare, FLAGGED).SerializeToString(), headers=PROTOBUF)
+    assert ExportMetricsServiceResponse.FromString(answer.content).partial_success.rejected_data_points == 1
 
 
 def test_without_kafka_its_health_says_so(gateway: TestClient) -> None:
