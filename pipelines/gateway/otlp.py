@@ -113,19 +113,20 @@ class Otlp(Protocol):
     def take(self, body: Body) -> Taken:
         as_json = _is_json(body)
         signal = self._signal
-        if as_json != (body.data.lstrip()[:1] == b"{") and body.data:
+        data = body.data.strip() if as_json else body.data
+        if data and as_json != otlp.is_json(data):
             raise MalformedError(FORMAT_UNKNOWN, "the body is not of the type that its header says")
         try:
-            request = otlp.read(body.data, signal.request)
+            request = otlp.read(data, signal.request, as_json and bool(data))
         except RefusedError as error:
             raise MalformedError(error.code, str(error)) from None
-        records, refused = self._decoded(body.data)
+        records, refused = self._decoded(data)
         if not refused or refused[0] == MESSAGE_EMPTY:
             empty = sum(map(signal.empty, getattr(request, signal.resources)))
             reply = self._success(as_json, empty, f"{MESSAGE_EMPTY}: {empty} {signal.what} without {signal.content}")
             if refused:
                 return Taken(signal.topic, None, 0, reply)
-            value = body.data if self._recognised(body.data) else self._anew(request)
+            value = data if self._recognised(data) else self._anew(request)
             return Taken(signal.topic, value, records, reply)
         return self._divided(request, refused, as_json)
 

@@ -27,7 +27,7 @@ from pipelines.gateway.influx import LOGS
 from pipelines.gateway.limits import InFlight, Rate
 from pipelines.gateway.writer import Writer
 from tests.pipelines.normalize.examples_times import NS, T0
-from tests.pipelines.normalize.otlp_requests import attributes, gauge, logs, metrics
+from tests.pipelines.normalize.otlp_requests import attributes, both, braced, gauge, logs, metrics, record
 from tests.pipelines.normalize.remote_writes import STALE, Second, field, histogram, request, series
 
 TOKEN = "a-token-of-24-characters"
@@ -155,6 +155,9 @@ def test_a_body_without_a_length_is_bounded_too(gateway: TestClient) -> None:
         ("/api/v1/write", snappy(Second().add({"__name__": "up", "host": "a"}, (1, T0)).bytes()),
          {"Content-Type": "application/x-protobuf;proto=io.prometheus.write.v2.Request"}),
         ("/v1/metrics", metrics(gauge()).SerializeToString(), PROTOBUF),
+        ("/v1/metrics", braced(metrics(gauge())), PROTOBUF),
+        ("/v1/logs", braced(logs(record("no"))), PROTOBUF),
+        ("/v1/logs", b"\n" + both(logs(record("no")))[1], {"Content-Type": "application/json"}),
         ("/api/v2/write", LINE, {}),
         ("/write", LINE, {}),
     ],
