@@ -18,7 +18,7 @@ from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.prometheus import COUNTING
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, Refusals, RefusedError
 from pipelines.jobs.normalize.remembering import remembered
-from pipelines.jobs.normalize.remote_write_protocol import Label, Request, read
+from pipelines.jobs.normalize.remote_write_protocol import MOST, Label, Request, read
 from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, table
 
 _COUNTER, _HISTOGRAM, _SUMMARY = 1, 3, 5
@@ -50,6 +50,10 @@ class Series:
     def metric(self, suffix: str) -> str:
         """The name of the metric of a part of a native histogram, with the instance."""
         return f"{self.name}{suffix}{self.instance}"
+
+
+_MOST_LABELS = 256
+_MANY_LABELS = Series(wrong=(FIELD_INVALID, f"a series has more than {_MOST_LABELS} labels"))
 
 
 @dataclass(frozen=True)
@@ -129,15 +133,28 @@ def named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
     """The series of a request, each with its name.
 
     Raises:
-        RefusedError: ``FIELD_INVALID`` if labels cannot be read.
+        RefusedError: ``FIELD_INVALID`` if labels cannot be read, or there are more than `MOST` samples.
     """
+    samples = 0
+    for series, given in _named(request, rule):
+        samples += len(given.samples) + len(given.histograms)
+        if samples > MOST:
+            raise RefusedError(FIELD_INVALID, f"the request has more than {MOST} samples")
+        yield series, given
+
+
+def _named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
     if not isinstance(request, Request):
         for given in request.timeseries:
-            yield _of_labels(rule, tuple(given.labels)), given
+            few = len(given.labels) <= _MOST_LABELS
+            yield _of_labels(rule, tuple(given.labels)) if few else _MANY_LABELS, given
         return
     symbols = list(request.symbols)
     for given in request.timeseries:
         refs = given.labels_refs
+        if len(refs) > 2 * _MOST_LABELS:
+            yield _MANY_LABELS, given
+            continue
         if len(refs) < 2 or len(refs) % 2 or max(refs) >= len(symbols):
             raise RefusedError(FIELD_INVALID, "labels_refs are no pairs, or name symbols that are not there")
         yield _of_pairs(rule, itemgetter(*refs)(symbols), given.metadata.type), given

@@ -25,14 +25,18 @@ from pipelines.contracts.settings import load
 from pipelines.gateway.app import create_app
 from pipelines.gateway.influx import LOGS
 from pipelines.gateway.limits import InFlight, Rate
+from pipelines.gateway.protocol import Body
+from pipelines.gateway.remote_write import RemoteWrite
 from pipelines.gateway.writer import Writer
+from pipelines.jobs.normalize.labels import LABELS
 from tests.pipelines.normalize.examples_times import NS, T0
 from tests.pipelines.normalize.otlp_requests import attributes, both, braced, gauge, logs, metrics, record
 from tests.pipelines.normalize.remote_writes import STALE, Second, field, histogram, request, series
 
 TOKEN = "a-token-of-24-characters"
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
-GOOD = request(series({"__name__": "up", "instance": "a"}, (1, T0)))
+UP = {"__name__": "up", "instance": "a"}
+GOOD = request(series(UP, (1, T0)))
 LINE = b"cpu,host=a v=1"
 
 
@@ -83,6 +87,10 @@ def code(answer: Any) -> str:
         (
             "/api/v1/write", snappy(field(4, "") + field(5, field(1, b"\x01\x02") + field(2, field(1, 1.0)))),
             {"Content-Type": "application/x-protobuf;proto=io.prometheus.write.v2.Request"}, (400, "FIELD_INVALID"),
+        ),
+        (
+            "/api/v1/write", snappy(request(series({str(n): "x" for n in range(257)} | UP, (1, T0)))), PROTOBUF,
+            (400, "FIELD_INVALID"),
         ),
         ("/v1/metrics", b"\n\x7f", PROTOBUF, (400, "FORMAT_UNKNOWN")),
         ("/v1/metrics", b"{", {"Content-Type": "application/json"}, (400, "FORMAT_UNKNOWN")),
@@ -143,6 +151,16 @@ def test_what_is_too_large_as_sent_or_after_decompression_is_refused(
     assert (answer.status_code, code(answer)) == (413, "GATEWAY_TOO_LARGE")
 
 
+def test_a_request_of_very_many_series_is_refused_and_the_series_without_a_machine_are_left_out_in_one_go() -> None:
+    with client() as gateway:
+        answer = gateway.post("/api/v1/write", content=snappy(b"\n\x00" * 100_001), headers=PROTOBUF)
+        assert (answer.status_code, code(answer)) == (400, "FIELD_INVALID")
+    nobody = series({"__name__": "x"}, (1, T0))
+    taken = RemoteWrite(LABELS).take(Body(request(nobody, series(UP, (1, T0)), *[nobody] * 50_000), *PROTOBUF.values()))
+    assert (taken.value, taken.records, taken.reply.status) == (GOOD, 1, 400)
+    assert taken.reply.content.startswith(b"MACHINE_UNKNOWN: 50001 samples of the request are left out")
+
+
 def test_a_body_without_a_length_is_bounded_too(gateway: TestClient) -> None:
     parts = (LINE * 100 for _ in range(100))
     assert gateway.post("/api/v2/write", content=parts).status_code == 413
@@ -170,7 +188,6 @@ def test_without_kafka_nothing_is_acknowledged_and_the_sender_is_told_to_come_ag
     assert answer.headers.get("x-prometheus-remote-write-samples-written", "0") == "0"
 
 
-UP = {"__name__": "up", "instance": "a"}
 NOTHING: list[tuple[str, bytes, dict[str, str]]] = [
     ("/api/v1/write", snappy(b""), PROTOBUF),
     ("/api/v1/write", snappy(request(metadata=b"\x08\x01")), PROTOBUF),

@@ -12,6 +12,7 @@ import pytest
 from tests.pipelines.normalize.examples_times import NS, T0
 from tests.pipelines.normalize.formats import decoded, decoder
 from tests.pipelines.normalize.otlp_requests import attributes, both, gauge, logs, metrics, record
+from tests.pipelines.normalize.remote_writes import field, request, series
 
 LONG = 20_000
 
@@ -102,4 +103,30 @@ def test_a_long_name_of_many_samples_is_refused_before_it_is_repeated_for_each(w
         tracemalloc.stop()
     assert found.records.num_rows == 0
     assert [code for _, code, _ in found.refused][:1] in (["LINE_INVALID"], ["FIELD_INVALID"])
+    assert most < 60 * MEGABYTE
+
+
+SECOND = field(4, "") + field(4, "a")
+MANY: dict[str, bytes] = {
+    "series of 1.0": b"\n\x00" * 2_000_000,
+    "series of 2.0": SECOND + b"\x2a\x00" * 2_000_000,
+    "symbols": SECOND + b"\x22\x00" * 2_000_000,
+    "unknown fields": b"\x10\x00" * 2_000_000,
+    "samples": request(series({"__name__": "up", "instance": "a"}) + b"\x12\x00" * 100_001),
+    "labels": request(field(1, b"\n\x01a") * 100_000 + field(2, field(1, 1.0))),
+    "labels of 2.0": SECOND + field(5, field(1, b"\x01" * 1_000_000) + field(2, field(1, 1.0))),
+}
+"""Makes requests of remote write with very many small parts."""
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_very_many_small_parts_are_refused_before_they_fill_the_memory(what: str) -> None:
+    by = decoder("remote-write")
+    tracemalloc.start()
+    try:
+        found = decoded(by, MANY[what])
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [(code, "more than" in why) for _, code, why in found.refused] == [("FIELD_INVALID", True)]
     assert most < 60 * MEGABYTE
