@@ -39,6 +39,7 @@ _TYPES = {
 
 _VARINT, _LENGTH, _FIXED = 0, 2, {1: 8, 5: 4}
 """How fields are encoded: a varint; a length and so many bytes; a number of bytes."""
+_SHORT = frozenset(number << 3 | _LENGTH for number in range(1, 16))
 
 
 def _classes() -> dict[str, Any]:
@@ -101,10 +102,15 @@ def _refuse_many(value: bytes) -> None:
         count += 1
         if count > MOST:
             raise RefusedError(FIELD_INVALID, f"the request has more than {MOST} series or symbols")
-        kind = value[at] & 7
-        while value[at : at + 1] >= b"\x80":
-            at += 1
+        kind = value[at]
         at += 1
+        if kind in _SHORT and at + 1 < size and value[at + 1] < 0x80:
+            length = value[at]  # nearly all fields: a number below 16, and a length of one or two bytes
+            at += 1 + length if length < 0x80 else 2 + (length & 0x7F) + (value[at + 1] << 7)
+            continue
+        while at < size and value[at - 1] >= 0x80:
+            at += 1
+        kind &= 7
         if kind in _FIXED:
             at += _FIXED[kind]
             continue
