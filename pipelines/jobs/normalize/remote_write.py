@@ -22,7 +22,8 @@ from pipelines.jobs.normalize.remote_write_protocol import MOST, Label, Request,
 from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, table
 
 _COUNTER, _HISTOGRAM, _SUMMARY = 1, 3, 5
-_CACHED = 1 << 18
+_CACHED = 1 << 16
+"""How many series of each version are remembered; one takes about 2 kB."""
 _FROM_NAME = (0, _HISTOGRAM, _SUMMARY)
 """Types of metadata with which the end of a name tells whether a series counts; 0: no type is told."""
 
@@ -172,7 +173,7 @@ def _of_texts(rule: LabelRule, texts: tuple[str, ...], kind: int) -> Series:
     if not name or len(name) > LONGEST:
         return Series(wrong=(FIELD_INVALID, f"__name__ is missing, or longer than {LONGEST} characters"))
     by_name = name.endswith(COUNTING) if kind in _FROM_NAME else kind == _COUNTER and not name.endswith("_created")
-    machine, instance = rule.apply((pair for pair in pairs if pair[0] != "__name__"), fold=not by_name)
+    machine, instance = rule.apply_once((pair for pair in pairs if pair[0] != "__name__"), fold=not by_name)
     shown = payload_text(f"{name}{instance}".encode())[:200]
     if not machine:
         return Series(wrong=(MACHINE_UNKNOWN, f"{shown}: {NO_MACHINE}"))
