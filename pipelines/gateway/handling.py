@@ -110,8 +110,8 @@ class Handler:
                     parts.append(part)
         except TimeoutError:
             what = f"the body has not arrived within {_BODY_SECONDS:g} s"
-            error = NewnormalError("GATEWAY_SLOW", what, "body", "", "nothing was taken")
-            raise NotTakenError(HTTPStatus.REQUEST_TIMEOUT, error) from None
+            error = NewnormalError("GATEWAY_SLOW", what, "body", "the same later", "nothing was taken")
+            raise NotTakenError(HTTPStatus.SERVICE_UNAVAILABLE, error, RETRY_SECONDS) from None
         return b"".join(parts)
 
     def _reserve(self, count: int, protocol: Protocol, held: _Held) -> None:

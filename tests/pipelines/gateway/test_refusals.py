@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import zlib
@@ -22,6 +23,7 @@ from engine.spec.duration import duration_ms
 from engine.spec.errors import REGISTRY, NewnormalError
 from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import load
+from pipelines.gateway import handling
 from pipelines.gateway.app import create_app
 from pipelines.gateway.influx import LOGS
 from pipelines.gateway.limits import InFlight, Rate
@@ -294,6 +296,33 @@ def test_a_rate_is_made_up_for_in_time_and_each_sender_has_its_own() -> None:
     assert rate.wait("a") == 0
     rate.charge("a", 10)
     assert rate.wait("a") == 1
+
+
+def asked(app: Any, path: str, *parts: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer to a request that sends some parts of its body, and never ends it."""
+    rest, sent = list(parts), []
+
+    async def receive() -> dict[str, Any]:
+        if not rest:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": rest.pop(0), "more_body": True}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": [], "client": ("a", 1)}
+    asyncio.run(app(scope, receive, send))
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], headers, b"".join(each.get("body", b"") for each in sent[1:])
+
+
+def test_a_sender_whose_body_does_not_arrive_in_time_is_told_to_come_again(
+    gateway: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handling, "_BODY_SECONDS", 0.05)
+    status, headers, content = asked(gateway.app, "/write", LINE)
+    assert (status, int(headers["retry-after"]) > 0) == (503, True)
+    assert json.loads(content)["message"].startswith("GATEWAY_SLOW")
 
 
 def test_bytes_in_flight_are_bounded_and_given_back() -> None:
