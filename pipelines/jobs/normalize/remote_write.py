@@ -169,7 +169,10 @@ def histograms(given: Any) -> Sequence[Any]:
 def _of_texts(rule: LabelRule, texts: tuple[str, ...], kind: int) -> Series:
     """What a series is called, from the names and values of its labels by turns, and the type of its metadata."""
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
-    name = dict(pairs).get("__name__", "")
+    labels = dict(pairs)
+    if len(labels) < len(pairs):
+        return Series(wrong=(FIELD_INVALID, "a label is there twice"))
+    name = labels.get("__name__", "")
     if not name or len(name) > LONGEST:
         return Series(wrong=(FIELD_INVALID, f"__name__ is missing, or longer than {LONGEST} characters"))
     by_name = name.endswith(COUNTING) if kind in _FROM_NAME else kind == _COUNTER and not name.endswith("_created")
