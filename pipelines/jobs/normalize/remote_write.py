@@ -21,7 +21,7 @@ from pipelines.jobs.normalize.remembering import remembered
 from pipelines.jobs.normalize.remote_write_protocol import MOST, Label, Request, read
 from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, table
 
-_COUNTER, _HISTOGRAM, _SUMMARY = 1, 3, 5
+_COUNTER, _HISTOGRAM, _GAUGE_HISTOGRAM, _SUMMARY = 1, 3, 4, 5
 _CACHED = 1 << 16
 """How many series of each version are remembered; one takes about 2 kB."""
 _FROM_NAME = (0, _HISTOGRAM, _SUMMARY)
@@ -38,6 +38,7 @@ class Series:
         instance: The other labels, in braces.
         kind: The kind of the metric.
         plain: The name with the instance.
+        counts: The kind of the count and the sum, if it holds native histograms.
         wrong: Code and reason if the series cannot be used.
     """
 
@@ -46,6 +47,7 @@ class Series:
     instance: str = ""
     kind: str = "gauge"
     plain: str = ""
+    counts: str = "counter"
     wrong: tuple[str, str] | None = None
 
     def metric(self, suffix: str) -> str:
@@ -183,7 +185,8 @@ def _of_texts(rule: LabelRule, texts: tuple[str, ...], kind: int) -> Series:
     if len(machine) > LONGEST or len(name) + len(instance) + len("_count") > LONGEST:
         why = f"{shown}: the name of the machine or the metric is longer than {LONGEST} characters"
         return Series(wrong=(FIELD_INVALID, why))
-    return Series(machine, name, instance, "counter" if by_name else "gauge", f"{name}{instance}")
+    counts = "gauge" if kind == _GAUGE_HISTOGRAM else "counter"
+    return Series(machine, name, instance, "counter" if by_name else "gauge", f"{name}{instance}", counts)
 
 
 _of_pairs = remembered(_CACHED, lambda rule, texts, kind: sum(map(len, texts)))(_of_texts)
@@ -240,7 +243,7 @@ class _Columns:
         metrics = [
             each.metric(_SUFFIXES[part]) if part else each.plain for each, part in zip(series, parts, strict=True)
         ]
-        kinds = ["counter" if part else each.kind for each, part in zip(series, parts, strict=True)]
+        kinds = [each.counts if part else each.kind for each, part in zip(series, parts, strict=True)]
         return table(
             np.array(self.rows, np.int32),
             np.array(self._times, np.int64),

@@ -47,6 +47,14 @@ def test_a_series_that_ended_has_no_value() -> None:
     assert refusals("remote-write", request(series(LOAD, (STALE, T0)))) == [(0, "MESSAGE_EMPTY")]
 
 
+def test_count_and_sum_of_a_gauge_histogram_are_gauges() -> None:
+    name, given = {"__name__": "queued", "instance": "a"}, [histogram(12, 3.5, T0)]
+    assert samples("remote-write", Second().add(name, kind=4, histograms=given).bytes()) == [
+        (T0, "a", "queued_count", 12.0, "gauge"),
+        (T0, "a", "queued_sum", 3.5, "gauge"),
+    ]
+
+
 def test_a_native_histogram_that_ended_has_neither_count_nor_sum() -> None:
     name = {"__name__": "latency", "instance": "a"}
     ended, good = series(name, histograms=[histogram(0, STALE, T0)]), series(LOAD, (1, T0), (2, T0))
