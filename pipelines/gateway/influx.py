@@ -31,7 +31,7 @@ LOGS = "logs"
 """The bucket (or, in version 1, the database) of measurements that are log lines."""
 _WORDS = {
     400: "invalid", 401: "unauthorized", 403: "forbidden", 413: "request too large", 429: "too many requests",
-    503: "unavailable",
+    500: "internal error", 503: "unavailable",
 }  # fmt: skip
 _UNUSED = (TEXT_FIELD, MESSAGE_EMPTY)
 """A line without a number, or without text, may stand beside those that have some; the pipeline leaves it out."""

@@ -28,8 +28,8 @@ from pipelines.jobs.normalize.otlp_metrics import NO_VALUE
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
-_CODES = {400: 3, 401: 16, 403: 7, 413: 3, 415: 3, 408: 14, 429: 14, 503: 14}
-"""The code of gRPC for each status: invalid argument, unauthenticated, permission denied, unavailable."""
+_CODES = {400: 3, 401: 16, 403: 7, 413: 3, 415: 3, 429: 14, 500: 13, 503: 14}
+"""The code of gRPC for each status: invalid argument, unauthenticated, permission denied, unavailable, internal."""
 
 
 @dataclass(frozen=True)

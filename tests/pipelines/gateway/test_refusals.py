@@ -25,9 +25,10 @@ from pipelines.contracts.access_token import gateway_token
 from pipelines.contracts.settings import load
 from pipelines.gateway import handling
 from pipelines.gateway.app import create_app
-from pipelines.gateway.influx import LOGS
+from pipelines.gateway.influx import LOGS, Influx
 from pipelines.gateway.limits import InFlight, Rate
-from pipelines.gateway.protocol import Body
+from pipelines.gateway.otlp import Otlp
+from pipelines.gateway.protocol import Body, Protocol
 from pipelines.gateway.remote_write import RemoteWrite
 from pipelines.gateway.writer import Writer
 from pipelines.jobs.normalize.labels import LABELS
@@ -323,6 +324,31 @@ def test_a_sender_whose_body_does_not_arrive_in_time_is_told_to_come_again(
     status, headers, content = asked(gateway.app, "/write", LINE)
     assert (status, int(headers["retry-after"]) > 0) == (503, True)
     assert json.loads(content)["message"].startswith("GATEWAY_SLOW")
+
+
+@pytest.mark.parametrize(
+    ("path", "protocol", "body", "headers"),
+    [
+        ("/write", Influx, LINE, {}),
+        ("/api/v1/write", RemoteWrite, snappy(GOOD), PROTOBUF),
+        ("/v1/logs", Otlp, b"", PROTOBUF),
+    ],
+)
+def test_a_fault_of_the_gateways_own_is_answered_with_its_code_and_counted(
+    path: str, protocol: type[Protocol], body: bytes, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(*_: Any) -> None:
+        raise ZeroDivisionError("secret")
+
+    with client() as gateway:
+        monkeypatch.setattr(protocol, "take", fault)
+        answer = gateway.post(path, content=body, headers=headers)
+        assert (answer.status_code, code(answer)) == (500, "GATEWAY_FAILED")
+        assert (b"ZeroDivisionError" in answer.content, b"secret" in answer.content) == (True, False)
+        page = gateway.get("/metrics").text
+    assert 'newnormal_gateway_refused_total{code="GATEWAY_FAILED"' in page
+    assert 'status="500"} 1.0' in page
+    assert "newnormal_gateway_in_flight_bytes 0.0" in page
 
 
 def test_bytes_in_flight_are_bounded_and_given_back() -> None:
