@@ -306,6 +306,11 @@ gateway(
     "more bytes wait for Kafka than `gateway.max_in_flight`; the agent sends the same again later",
     "see whether Kafka is slow; `newnormal doctor`",
 )
+gateway(
+    "GATEWAY_FAILED",
+    "the gateway failed at a request (500): a fault of the gateway's own; its log names the place",
+    "report it with the line of the log; see what this agent sends",
+)
 gateway("GATEWAY_RATE", "a sender is faster than `gateway.rate`; it sends the same again later", "raise the setting")
 gateway(
     "GATEWAY_KAFKA",

@@ -11,6 +11,8 @@ from engine.spec.errors import NewnormalError
 from pipelines.gateway.protocol import MalformedError, NotTakenError
 
 _GZIP = 16 + zlib.MAX_WBITS
+_MEMBERS = 64
+"""The most members of a gzip. Each costs a copy of all that follows it; agents send one."""
 
 
 def decompressed(data: bytes, encoding: str, most: int) -> bytes:
@@ -42,6 +44,8 @@ def too_large(what: str, setting: str) -> NotTakenError:
 def _gunzip(data: bytes, most: int) -> bytes:
     parts, room = [], most
     while data:
+        if len(parts) == _MEMBERS:
+            raise MalformedError("GATEWAY_ENCODING", f"the body is gzip of more than {_MEMBERS} members")
         member = zlib.decompressobj(_GZIP)
         try:
             parts.append(member.decompress(data, room + 1))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from http import HTTPStatus
 
+import structlog
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
@@ -22,6 +24,8 @@ from pipelines.gateway.writer import RETRY_SECONDS, Writer
 
 _BODY_SECONDS = 30.0
 """Seconds in which a body must have arrived."""
+
+log = structlog.get_logger()
 
 
 @dataclass
@@ -56,17 +60,22 @@ class Handler:
         try:
             reply = await self._taken(request, protocol, content_type, held)
         except NotTakenError as error:
-            reply = protocol.refusal(error, content_type)
+            reply = self._refused(error, protocol, content_type)
             headers = {"Connection": "close"} if held.received == 0 else {}
             headers |= {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
-            self.metrics.refused(protocol.name, error.error.code)
         except ClientDisconnect:
             reply = Reply(HTTPStatus.BAD_REQUEST)
+        except Exception as error:
+            reply = self._refused(_failed(protocol, error), protocol, content_type)
         finally:
             self._in_flight.release(held.reserved)
         self.metrics.answered(protocol.name, reply.status, time.monotonic() - began, held.received)
         media_type = None if reply.status == HTTPStatus.NO_CONTENT else reply.media_type
         return Response(reply.content, reply.status, {**reply.headers, **headers}, media_type)
+
+    def _refused(self, error: NotTakenError, protocol: Protocol, content_type: str) -> Reply:
+        self.metrics.refused(protocol.name, error.error.code)
+        return protocol.refusal(error, content_type)
 
     async def _taken(self, request: Request, protocol: Protocol, content_type: str, held: _Held) -> Reply:
         self._access.check(request.headers)
@@ -110,8 +119,8 @@ class Handler:
                     parts.append(part)
         except TimeoutError:
             what = f"the body has not arrived within {_BODY_SECONDS:g} s"
-            error = NewnormalError("GATEWAY_SLOW", what, "body", "", "nothing was taken")
-            raise NotTakenError(HTTPStatus.REQUEST_TIMEOUT, error) from None
+            error = NewnormalError("GATEWAY_SLOW", what, "body", "the same later", "nothing was taken")
+            raise NotTakenError(HTTPStatus.SERVICE_UNAVAILABLE, error, RETRY_SECONDS) from None
         return b"".join(parts)
 
     def _reserve(self, count: int, protocol: Protocol, held: _Held) -> None:
@@ -124,3 +133,12 @@ class Handler:
 
 def _later(protocol: Protocol, error: NewnormalError, seconds: int) -> NotTakenError:
     return NotTakenError(protocol.later, error, seconds)
+
+
+def _failed(protocol: Protocol, error: Exception) -> NotTakenError:
+    """The answer to a request at which the gateway failed. The log has type and place, not what the sender sent."""
+    kind, place = type(error).__name__, traceback.extract_tb(error.__traceback__)[-1]
+    log.error("The gateway failed at a request", protocol=protocol.name, error=kind, at=f"{place.name}:{place.lineno}")
+    what = f"the gateway failed: {kind}"
+    told = NewnormalError("GATEWAY_FAILED", what, "gateway", "", "it is not known whether something was taken")
+    return NotTakenError(HTTPStatus.INTERNAL_SERVER_ERROR, told)

@@ -1,11 +1,14 @@
 """Influx line protocol, as clients of InfluxDB 1 (``/write``) and 2 (``/api/v2/write``) send it.
 
-Source: the API of InfluxDB: a body is taken with 204, or refused with 400 and the reason as JSON. The pipeline tells
-the unit of timestamps by their magnitude, so that the parameter ``precision`` is checked against that here.
+Source: the API of InfluxDB: a body is taken with 204, or refused with 400 and the reason as JSON. One of which only
+some lines can be used is answered with 400 too (``partial write``), and these lines are written.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 
 import numpy as np
@@ -13,30 +16,47 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
-from engine.spec.duration import iso
+from engine.spec.decoder import ROW, Decoder, Messages
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
-from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
+from pipelines.gateway.influx_times import NANOSECONDS, impossible, timed
+from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import influx_lines
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
-from pipelines.jobs.normalize.measurement import epochs_ms
-from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, Refusals
+from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TEXT_FIELD, Refusals
 from pipelines.jobs.normalize.text_lines import lines
 
-_MS = 1_000_000
-_NANOSECONDS = {
-    "": 1, "n": 1, "ns": 1, "u": 1_000, "us": 1_000, "µ": 1_000, "µs": 1_000, "ms": _MS, "s": 1_000 * _MS,
-    "m": 60_000 * _MS, "h": 3_600_000 * _MS,
-}  # fmt: skip
-_EARLIEST, _LATEST = 10**11, 4_102_444_800_000
-"""Times before 1973 and after 2100, epoch milliseconds, are times in another unit."""
-
+_COMMENTS = re.compile(rb"(?:\s++|#[^\n]*+)*+")
 LOGS = "logs"
 """The bucket (or, in version 1, the database) of measurements that are log lines."""
 _WORDS = {
     400: "invalid", 401: "unauthorized", 403: "forbidden", 413: "request too large", 429: "too many requests",
-    503: "unavailable",
+    500: "internal error", 503: "unavailable",
 }  # fmt: skip
+_UNUSED = (TEXT_FIELD, MESSAGE_EMPTY)
+"""A line without a number, or without text, may stand beside those that have some; the pipeline leaves it out."""
+
+
+@dataclass
+class _LeftOut:
+    """The lines that are left out.
+
+    Args:
+        count: How many.
+        code: The code of the first of them.
+        why: The reason of the first of them, with its number.
+    """
+
+    count: int = 0
+    code: str = ""
+    why: str = ""
+
+    def add(self, wrong: Mapping[int, tuple[str, str]]) -> None:
+        """Adds lines: code and reason by number."""
+        if wrong and not self.count:
+            number, (self.code, why) = next(iter(wrong.items()))
+            self.why = f"line {number}: {why}"
+        self.count += len(wrong)
 
 
 class Influx(Protocol):
@@ -55,66 +75,107 @@ class Influx(Protocol):
 
     def take(self, body: Body) -> Taken:
         given = body.parameters.get("precision", "")
-        unit = _NANOSECONDS.get(given)
+        unit = NANOSECONDS.get(given)
         if unit is None:
             raise MalformedError("GATEWAY_PRECISION", f"precision={given[:20]}", "ns, us, ms, s, m, h")
         logs = LOGS in (body.parameters.get("bucket"), body.parameters.get("db"))
         topic = topics.LOGS_AGENTS if logs else topics.RAW_AGENTS
         record = Log if logs else Telemetry
         name, decoder = self._decoders[record]
-        decoded = decoder.decode(body.message())
-        if not decoded.records.num_rows:
-            _, code, why = decoded.refused[0] if decoded.refused else (0, MESSAGE_EMPTY, "")
-            if code != MESSAGE_EMPTY:
-                raise MalformedError(code, why)
+        if _only_comments(body.data):
             return Taken(topic, None, 0, Reply(HTTPStatus.NO_CONTENT))
-        value = _timed(body.data, unit)
-        form = guess(value, record)
+        data, records, left_out = _usable(body.data, decoder, unit)
+        form = guess(data, record)
         if form is None or form.name != name:
             raise MalformedError(
                 FORMAT_UNKNOWN, f"the body looks like {form.name if form else 'no format'}, not like Influx"
             )
-        return Taken(topic, value, decoded.records.num_rows, Reply(HTTPStatus.NO_CONTENT))
+        return Taken(topic, data, records, _reply(left_out))
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
-        told = {"code": _WORDS.get(error.status, "invalid"), "message": error.text, "error": error.text}
-        return Reply(error.status, orjson.dumps(told), "application/json")
+        return _told(error.status, error.text)
 
 
-def _timed(data: bytes, unit: int) -> bytes:
-    """The lines, with timestamps that are read as what they mean.
-
-    Args:
-        data: The lines, which are right.
-        unit: The unit of their timestamps, nanoseconds.
+def _usable(data: bytes, decoder: Decoder, unit: int) -> tuple[bytes, int, _LeftOut]:
+    """The lines that can be used, with timestamps that say what they mean; the number of records; and what is left out.
 
     Raises:
-        NotTakenError: ``GATEWAY_PRECISION`` if a timestamp cannot be in that unit.
+        MalformedError: If no line can be used.
     """
-    found = influx_lines.fields(lines(pa.array([data], pa.binary()), Refusals(), influx_lines.WHOLE_LINE))
-    stamped = found.filter(pl.col("stamp").is_not_null())
-    stamps = stamped["stamp"].to_numpy()
-    meant = stamps.astype(np.float64) * (unit / _MS)
-    odd = (meant < _EARLIEST) | (meant > _LATEST)
-    if odd.any():
-        number, stamp = stamped["number"][int(odd.argmax())], int(stamps[odd.argmax()])
-        raise MalformedError("GATEWAY_PRECISION", f"line {number}: {stamp} is no time in that unit", _right(stamp))
-    times = stamps * (unit // _MS) if unit >= _MS else stamps // (_MS // unit)
-    if (times == epochs_ms(stamps)).all():
-        return data
-    known = found.with_columns(time=pl.col("stamp") * unit)
-    text = pl.concat_str("key", pl.lit("="), "raw").str.join(",")
-    whole = known.group_by("number", maintain_order=True).agg(
-        pl.col("head").first(), text.alias("f"), pl.col("time").first()
+    left_out = _LeftOut()
+    records, wrong = _decoded(decoder, data)
+    if wrong:
+        data = _without(data, _broken(decoder, data), left_out)
+        records, _ = _decoded(decoder, data)
+        if not records:
+            raise MalformedError(*wrong)
+    found = _fields(data)
+    if odd := impossible(found, unit):
+        coded = {number: ("GATEWAY_PRECISION", why) for number, why in odd.items()}
+        data = _without(data, coded, left_out)
+        records, _ = _decoded(decoder, data)
+        if not records:
+            number, (code, why) = next(iter(coded.items()))
+            raise MalformedError(code, f"line {number}: {why}")
+        found = _fields(data)
+    return timed(data, found, unit), records, left_out
+
+
+def _decoded(decoder: Decoder, data: bytes) -> tuple[int, tuple[str, str] | None]:
+    """How many records lines become; and code and reason if these are none."""
+    decoded = decoder.decode(as_message(data))
+    if decoded.records.num_rows:
+        return decoded.records.num_rows, None
+    nothing = (0, MESSAGE_EMPTY, "the lines hold no value that is used")
+    return 0, (decoded.refused[0] if decoded.refused else nothing)[1:]
+
+
+def _broken(decoder: Decoder, data: bytes) -> dict[int, tuple[str, str]]:
+    """The lines that cannot be used, by number: code and reason. Each is decoded as if it came alone."""
+    split = _lines(data)
+    texts, n = split["line"].to_list(), split.height
+    messages = Messages(
+        "", 0, pa.array([text.encode() for text in texts], pa.binary()), np.arange(n), np.zeros(n, np.int64)
     )
-    ends = ("" if time is None else f" {time}" for time in whole["time"])
-    return "\n".join(f"{head} {f}{end}" for head, f, end in zip(whole["head"], whole["f"], ends, strict=True)).encode()
+    decoded = decoder.decode(messages)
+    used, numbers = set(decoded.records.column(ROW).to_pylist()), split["number"].to_list()
+    return {
+        numbers[row]: (code, why.removeprefix("line 1: "))
+        for row, code, why in decoded.refused
+        if row not in used and code not in _UNUSED
+    }
 
 
-def _right(stamp: int) -> str:
-    """The precision in which a timestamp would be a time."""
-    for name in ("s", "ms", "us", "ns"):
-        time = stamp * _NANOSECONDS[name] // _MS
-        if _EARLIEST <= time <= _LATEST:
-            return f"precision={name}, if {iso(time)} is meant"
-    return "timestamps of 1973 to 2100 in the unit of the parameter precision (default: ns)"
+def _without(data: bytes, wrong: Mapping[int, tuple[str, str]], left_out: _LeftOut) -> bytes:
+    """The other lines."""
+    left_out.add(wrong)
+    return "\n".join(_lines(data).filter(~pl.col("number").is_in(list(wrong)))["line"]).encode()
+
+
+def _lines(data: bytes) -> pl.DataFrame:
+    return lines(pa.array([data], pa.binary()), Refusals(), influx_lines.WHOLE_LINE)
+
+
+def _fields(data: bytes) -> pl.DataFrame:
+    return influx_lines.fields(_lines(data))
+
+
+def _only_comments(data: bytes) -> bool:
+    r"""Whether a body has no line but empty ones and comments.
+
+    >>> _only_comments(b" \n# why\r\n"), _only_comments(b"# why\n\nm v=1")
+    (True, False)
+    """
+    return _COMMENTS.fullmatch(data) is not None
+
+
+def _reply(left_out: _LeftOut) -> Reply:
+    if not left_out.count:
+        return Reply(HTTPStatus.NO_CONTENT)
+    why = f"partial write: {left_out.count} lines left out, the first because {left_out.why}"
+    return _told(HTTPStatus.BAD_REQUEST, f"{left_out.code}: {why}; the others were written")
+
+
+def _told(status: int, text: str) -> Reply:
+    told = {"code": _WORDS.get(status, "invalid"), "message": text, "error": text}
+    return Reply(status, orjson.dumps(told), "application/json")

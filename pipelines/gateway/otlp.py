@@ -6,7 +6,7 @@ Source: the OTLP specification, OTLP/HTTP: a request of which a part is refused 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -24,11 +24,12 @@ from pipelines.contracts.records import Log, Telemetry
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
+from pipelines.jobs.normalize.otlp_metrics import NO_VALUE
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
-_CODES = {400: 3, 401: 16, 403: 7, 413: 3, 415: 3, 408: 14, 429: 14, 503: 14}
-"""The code of gRPC for each status: invalid argument, unauthenticated, permission denied, unavailable."""
+_CODES = {400: 3, 401: 16, 403: 7, 413: 3, 415: 3, 429: 14, 500: 13, 503: 14}
+"""The code of gRPC for each status: invalid argument, unauthenticated, permission denied, unavailable, internal."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class Signal:
         resources: The field of requests that holds the resources.
         rejected: The field of answers that counts what was refused.
         size: Counts the data points or log records of a resource.
+        empty: Counts those among them that hold no value or no text, but should.
         what: These, in words.
+        content: What each must hold, in words.
     """
 
     name: str
@@ -55,23 +58,42 @@ class Signal:
     resources: str
     rejected: str
     size: Callable[[Any], int]
+    empty: Callable[[Any], int]
     what: str
+    content: str
 
 
-def _points(resource: Any) -> int:
-    found = (metric for scope in resource.scope_metrics for metric in scope.metrics)
-    kinds = ((metric, metric.WhichOneof("data")) for metric in found)
-    return sum(len(getattr(metric, kind).data_points) for metric, kind in kinds if kind)
+def _points(resource: Any) -> Iterator[tuple[str, Any]]:
+    """Form and content of each data point, but for those that say themselves that there is no value."""
+    for scope in resource.scope_metrics:
+        for metric in scope.metrics:
+            form = metric.WhichOneof("data")
+            for point in getattr(metric, form).data_points if form else ():
+                if not point.flags & NO_VALUE:
+                    yield form, point
+
+
+def _valueless(resource: Any) -> int:
+    return sum(form in ("gauge", "sum") and point.WhichOneof("value") is None for form, point in _points(resource))
+
+
+def _records(resource: Any) -> Iterator[Any]:
+    return (record for scope in resource.scope_logs for record in scope.log_records)
+
+
+def _textless(resource: Any) -> int:
+    return sum(not otlp.text(record.body).strip() for record in _records(resource))
 
 
 METRICS = Signal(
     "otlp", topics.RAW_AGENTS, Telemetry, metrics.ExportMetricsServiceRequest, metrics.ExportMetricsServiceResponse,
-    "resource_metrics", "rejected_data_points", _points, "data points",
+    "resource_metrics", "rejected_data_points",
+    lambda resource: sum(1 for _ in _points(resource)), _valueless, "data points", "a value",
 )  # fmt: skip
 LOGS = Signal(
     "otlp-logs", topics.LOGS_AGENTS, Log, logs.ExportLogsServiceRequest, logs.ExportLogsServiceResponse,
     "resource_logs", "rejected_log_records",
-    lambda resource: sum(len(scope.log_records) for scope in resource.scope_logs), "log records",
+    lambda resource: sum(1 for _ in _records(resource)), _textless, "log records", "text",
 )  # fmt: skip
 
 
@@ -91,18 +113,21 @@ class Otlp(Protocol):
     def take(self, body: Body) -> Taken:
         as_json = _is_json(body)
         signal = self._signal
-        if as_json != (body.data.lstrip()[:1] == b"{") and body.data:
+        data = body.data.strip() if as_json else body.data
+        if data and as_json != otlp.is_json(data):
             raise MalformedError(FORMAT_UNKNOWN, "the body is not of the type that its header says")
         try:
-            request = otlp.read(body.data, signal.request)
+            request = otlp.read(data, signal.request, as_json and bool(data))
         except RefusedError as error:
             raise MalformedError(error.code, str(error)) from None
-        records, refused = self._decoded(body.data)
-        if not refused:
-            value = body.data if self._recognised(body.data) else self._anew(request)
-            return Taken(signal.topic, value, records, self._success(as_json))
-        if refused[0] == MESSAGE_EMPTY:
-            return Taken(signal.topic, None, 0, self._success(as_json))
+        records, refused = self._decoded(data)
+        if not refused or refused[0] == MESSAGE_EMPTY:
+            empty = sum(map(signal.empty, getattr(request, signal.resources)))
+            reply = self._success(as_json, empty, f"{MESSAGE_EMPTY}: {empty} {signal.what} without {signal.content}")
+            if refused:
+                return Taken(signal.topic, None, 0, reply)
+            value = data if self._recognised(data) else self._anew(request)
+            return Taken(signal.topic, value, records, reply)
         return self._divided(request, refused, as_json)
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
@@ -117,9 +142,8 @@ class Otlp(Protocol):
             alone = signal.request()
             getattr(alone, signal.resources).add().CopyFrom(resource)
             count, wrong = self._decoded(alone.SerializeToString())
-            if wrong:
-                lost += signal.size(resource) if wrong[0] != MESSAGE_EMPTY else 0
-            else:
+            lost += signal.size(resource) if wrong and wrong[0] != MESSAGE_EMPTY else signal.empty(resource)
+            if not wrong:
                 records += count
                 getattr(kept, signal.resources).add().CopyFrom(resource)
         if not records:

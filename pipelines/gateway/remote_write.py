@@ -6,7 +6,7 @@ when the rest is written, and not sent again; headers say how much was written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -15,8 +15,8 @@ from pipelines.contracts import topics
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken
 from pipelines.jobs.normalize.labels import LabelRule
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, RefusedError
-from pipelines.jobs.normalize.remote_write import Wrong, named
-from pipelines.jobs.normalize.remote_write_protocol import is_remote_write, read
+from pipelines.jobs.normalize.remote_write import Wrong, histograms, named
+from pipelines.jobs.normalize.remote_write_protocol import Request, is_remote_write, read
 
 _SECOND = {"": False, "prometheus.writerequest": False, "io.prometheus.write.v2.request": True}
 _TYPES = "application/x-protobuf, with proto=prometheus.WriteRequest or proto=io.prometheus.write.v2.Request"
@@ -39,25 +39,23 @@ class RemoteWrite(Protocol):
 
     def take(self, body: Body) -> Taken:
         second = _is_second(body)
-        wrong, dropped, samples, histograms, real = Wrong(), [], 0, 0, False
+        wrong, kept, samples, native, real = Wrong(), [], 0, 0, False
         try:
             request = read(body.data, second)
-            for at, (series, given) in enumerate(named(request, self._rule)):
+            for series, given in named(request, self._rule):
                 if series.wrong:
                     wrong.add(series.wrong, given)
-                    dropped.append(at)
                     continue
+                kept.append(given)
                 samples += len(given.samples)
-                histograms += len(given.histograms)
-                real = real or bool(given.histograms) or any(each.value == each.value for each in given.samples)
+                native += len(given.histograms)
+                real = real or bool(histograms(given)) or any(each.value == each.value for each in given.samples)
         except RefusedError as error:
             raise MalformedError(error.code, str(error), "a request of remote write, see docs/gateway.md") from None
-        for at in reversed(dropped):
-            del request.timeseries[at]
-        counted = {"Samples": samples, "Histograms": histograms, "Exemplars": 0}
+        counted = {"Samples": samples, "Histograms": native, "Exemplars": 0}
         headers = {_WRITTEN.format(name): str(count) for name, count in counted.items()}
-        value = _message(body.data, request, bool(dropped)) if real else None
-        return Taken(topics.RAW_AGENTS, value, samples + histograms, _reply(wrong, headers))
+        value = _message(body.data, request, kept) if real else None
+        return Taken(topics.RAW_AGENTS, value, samples + native, _reply(wrong, headers))
 
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         headers = {_WRITTEN.format(name): "0" for name in ("Samples", "Histograms", "Exemplars")}
@@ -82,12 +80,21 @@ def _is_second(body: Body) -> bool:
     return second
 
 
-def _message(data: bytes, request: Any, changed: bool) -> bytes:
-    """The message for Kafka: the body, if all of it is used and the pipeline recognises it; else the same anew."""
-    if not changed and is_remote_write(data):
+def _message(data: bytes, request: Any, kept: Sequence[Any]) -> bytes:
+    """The message for Kafka: the body, if all of it is used and the pipeline recognises it; else the same anew.
+
+    Args:
+        data: The body.
+        request: The same, parsed.
+        kept: The series that are used.
+    """
+    if len(kept) == len(request.timeseries) and is_remote_write(data):
         return data
-    request.DiscardUnknownFields()
-    again = bytes(request.SerializeToString())
+    made = type(request)(timeseries=kept)
+    if isinstance(request, Request):
+        made.symbols.extend(request.symbols)
+    made.DiscardUnknownFields()
+    again = bytes(made.SerializeToString())
     if not is_remote_write(again):
         raise MalformedError(FORMAT_UNKNOWN, "the first label has no name, or the first symbol is not empty")
     return again

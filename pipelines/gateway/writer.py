@@ -19,6 +19,10 @@ from pipelines.gateway.protocol import NotTakenError
 _MESSAGE = 16_000_000
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 5.0
+_SPARE_SECONDS = 1.0
+"""Seconds beyond the time that a message waits for Kafka after which its acknowledgement is no longer waited for."""
+_RENEW_SECONDS = 1.0
+"""Seconds after which a new producer is tried again, if it cannot be made."""
 RETRY_SECONDS = 2
 """Seconds after which a sender is asked to try again."""
 log = structlog.get_logger()
@@ -43,7 +47,7 @@ class Writer:
             "queue.buffering.max.kbytes": most // 1024 + _MESSAGE // 1024,
             "error_cb": self._on_error,
         }
-        self._bootstrap = bootstrap
+        self._bootstrap, self._patience = bootstrap, timeout_ms / 1000 + _SPARE_SECONDS
         self._fatal = threading.Event()
         self._ended = threading.Event()
         self._producers = [Producer(self._settings)]
@@ -80,7 +84,11 @@ class Writer:
             raise _not_acknowledged("its queue is full", self._bootstrap) from None
         except KafkaException as error:
             raise self._refused(error.args[0]) from None
-        if (refused := await done) is not None:
+        try:
+            refused = await asyncio.wait_for(done, self._patience)
+        except TimeoutError:  # whoever should tell is held up; the sender shall not hang with it
+            raise _not_acknowledged("it has not been heard of in time", self._bootstrap) from None
+        if refused is not None:
             raise self._refused(refused)
 
     def well(self) -> bool:
@@ -104,12 +112,21 @@ class Writer:
     def _poll(self) -> None:
         while not self._ended.is_set():
             if self._fatal.is_set():  # such a producer takes nothing more; what waits in it is given up
-                self._fatal.clear()
-                log.warning("Kafka has closed the gateway's producer; it goes on with a new one")
-                self._producers.append(Producer(self._settings))
+                self._renew()
             for producer in list(self._producers):
                 producer.poll(_POLL_SECONDS)
             self._producers[:-1] = [each for each in self._producers[:-1] if len(each)]
+
+    def _renew(self) -> None:
+        self._fatal.clear()
+        try:
+            self._producers.append(Producer(self._settings))
+        except Exception as error:  # e.g. no memory or no threads; without this thread nobody is answered any more
+            log.error("The gateway's producer is closed, and a new one cannot be made yet", error=type(error).__name__)
+            self._fatal.set()
+            self._ended.wait(_RENEW_SECONDS)
+        else:
+            log.warning("Kafka has closed the gateway's producer; it goes on with a new one")
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():

@@ -52,6 +52,10 @@ class LabelRule:
         >>> LabelRule().apply([("host", "a"), ("container", "0b6c1f2e-0f5a-4b7e-9d3c-1c2d3e4f5a6b")])
         ('a', '{container=*}')
         """
+        return _remembered(self, tuple(labels), fold)
+
+    def apply_once(self, labels: Iterable[tuple[str, str]], fold: bool = True) -> tuple[str, str]:
+        """As `apply`, but not remembered: for those who remember what they make of it."""
         return _applied(self, tuple(labels), fold)
 
     def machine_of(self, labels: Mapping[str, str]) -> str:
@@ -67,7 +71,6 @@ LABELS = LabelRule()
 """The rule of the default settings."""
 
 
-@remembered(_CACHED, lambda rule, labels, fold: characters(labels))
 def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -> tuple[str, str]:
     rest = {name: value for name, value in labels if value}
     label = next((name for name in rule.machine if name in rest), None)
@@ -85,6 +88,9 @@ def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -
             random = fold and (name in rule.folded or _RANDOM.fullmatch(value))
             inside.append(f"{name}={FOLDED if random else value}")
     return machine, f"{{{','.join(inside)}}}" if inside else ""
+
+
+_remembered = remembered(_CACHED, lambda rule, labels, fold: characters(labels))(_applied)
 
 
 def _divided(value: str) -> tuple[str, str]:

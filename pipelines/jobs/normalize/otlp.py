@@ -17,19 +17,20 @@ _ERRORS = (ValueError, TypeError, AttributeError, KeyError, OverflowError, Recur
 _DIGITS = 7
 
 
-def read(value: bytes, kind: type[Any]) -> Any:
-    """An export request, from protobuf or, if it begins with a brace, from JSON.
+def read(value: bytes, kind: type[Any], as_json: bool | None = None) -> Any:
+    """An export request, from protobuf or from JSON.
 
     Args:
         value: The message.
         kind: The type of the request.
+        as_json: Whether it is JSON; ``None``: `is_json` tells.
 
     Raises:
         RefusedError: ``FORMAT_UNKNOWN`` if the message is neither.
     """
     request = kind()
     try:
-        if value.lstrip()[:1] == b"{":
+        if is_json(value) if as_json is None else as_json:
             json_format.ParseDict(orjson.loads(value), request, ignore_unknown_fields=True)
         else:
             request.ParseFromString(value)
@@ -37,6 +38,15 @@ def read(value: bytes, kind: type[Any]) -> Any:
         what = f"no OTLP request in protobuf or JSON: {type(error).__name__} {str(error)[:200]}: "
         raise RefusedError(FORMAT_UNKNOWN, what + repr(payload_text(value)[:80])) from None
     return request
+
+
+def is_json(value: bytes) -> bool:
+    r"""Whether a message is JSON, and not protobuf whose first resource is 123 bytes long: this length is a brace.
+
+    >>> is_json(b' {"resourceLogs": []}'), is_json(b"\n{" + bytes(123)), is_json(b"\n\x02\n\x00")
+    (True, False, False)
+    """
+    return value.lstrip()[:1] == b"{" and not framed(value)
 
 
 def framed(value: bytes) -> bool:

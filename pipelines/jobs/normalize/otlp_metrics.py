@@ -27,7 +27,8 @@ _FOLDED = "process.pid"
 
 _Pairs = tuple[tuple[str, str], ...]
 _CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
-_NO_VALUE = 1
+NO_VALUE = 1
+"""The flag of a data point that says that there is no value at this time."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _points(metric: Metric) -> Iterator[tuple[str, str, _Pairs, int, float]]:
     counting = "counter" if form == "summary" or getattr(data, "aggregation_temporality", 0) == _CUMULATIVE else "count"
     name = metric.name
     for point in data.data_points:
-        if point.flags & _NO_VALUE:
+        if point.flags & NO_VALUE:
             continue
         pairs, time = otlp.labels(point.attributes), point.time_unix_nano
         if form in ("gauge", "sum"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -18,11 +18,12 @@ from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.prometheus import COUNTING
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, Refusals, RefusedError
 from pipelines.jobs.normalize.remembering import remembered
-from pipelines.jobs.normalize.remote_write_protocol import Label, Request, read
+from pipelines.jobs.normalize.remote_write_protocol import MOST, Label, Request, read
 from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, table
 
-_COUNTER, _HISTOGRAM, _SUMMARY = 1, 3, 5
-_CACHED = 1 << 18
+_COUNTER, _HISTOGRAM, _GAUGE_HISTOGRAM, _SUMMARY = 1, 3, 4, 5
+_CACHED = 1 << 16
+"""How many series of each version are remembered; one takes about 2 kB."""
 _FROM_NAME = (0, _HISTOGRAM, _SUMMARY)
 """Types of metadata with which the end of a name tells whether a series counts; 0: no type is told."""
 
@@ -37,6 +38,7 @@ class Series:
         instance: The other labels, in braces.
         kind: The kind of the metric.
         plain: The name with the instance.
+        counts: The kind of the count and the sum, if it holds native histograms.
         wrong: Code and reason if the series cannot be used.
     """
 
@@ -45,11 +47,16 @@ class Series:
     instance: str = ""
     kind: str = "gauge"
     plain: str = ""
+    counts: str = "counter"
     wrong: tuple[str, str] | None = None
 
     def metric(self, suffix: str) -> str:
         """The name of the metric of a part of a native histogram, with the instance."""
         return f"{self.name}{suffix}{self.instance}"
+
+
+_MOST_LABELS = 256
+_MANY_LABELS = Series(wrong=(FIELD_INVALID, f"a series has more than {_MOST_LABELS} labels"))
 
 
 @dataclass(frozen=True)
@@ -58,8 +65,9 @@ class RemoteWriteDecoder(Decoder):
 
     A series that no label gives a machine, or that has no usable name, is left out, and its message is a dead letter
     beside the samples of the others. A counter is told by the metadata of 2.0, else by the end of its name. Of a native
-    histogram count and sum are used. NaN is no value: Prometheus so says that a series has ended. Labels of counters
-    are not folded, as a request holds any part of the series, and sums of parts would be mixed up.
+    histogram count and sum are used. NaN, also as the sum of a histogram, is no value: Prometheus so says that a series
+    has ended. Labels of counters are not folded, as a request holds any part of the series, and sums of parts would be
+    mixed up.
 
     Args:
         labels: Which labels name the machine and the series.
@@ -92,8 +100,7 @@ class RemoteWriteDecoder(Decoder):
         request = read(value)
         usable = [given for series, given in named(request, self.labels) if not series.wrong]
         places = [(given, at) for given in usable for at, each in enumerate(given.samples) if each.value == each.value]
-        histograms = any(given.histograms for given in usable)
-        if histograms or not divisible(self, value, len(places)):
+        if any(histograms(given) for given in usable) or not divisible(self, value, len(places)):
             return None
         kept = type(request)()
         if isinstance(request, Request):
@@ -101,7 +108,7 @@ class RemoteWriteDecoder(Decoder):
         for given, at in (places[each] for each in sorted(records)):
             series = kept.timeseries.add()
             series.CopyFrom(given)
-            del series.samples[:]
+            del series.samples[:], series.histograms[:]
             series.samples.add().CopyFrom(given.samples[at])
         return bytes(kept.SerializeToString())
 
@@ -129,35 +136,57 @@ def named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
     """The series of a request, each with its name.
 
     Raises:
-        RefusedError: ``FIELD_INVALID`` if labels cannot be read.
+        RefusedError: ``FIELD_INVALID`` if labels cannot be read, or there are more than `MOST` samples.
     """
+    samples = 0
+    for series, given in _named(request, rule):
+        samples += len(given.samples) + len(given.histograms)
+        if samples > MOST:
+            raise RefusedError(FIELD_INVALID, f"the request has more than {MOST} samples")
+        yield series, given
+
+
+def _named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
     if not isinstance(request, Request):
         for given in request.timeseries:
-            yield _of_labels(rule, tuple(given.labels)), given
+            few = len(given.labels) <= _MOST_LABELS
+            yield _of_labels(rule, tuple(given.labels)) if few else _MANY_LABELS, given
         return
     symbols = list(request.symbols)
     for given in request.timeseries:
         refs = given.labels_refs
+        if len(refs) > 2 * _MOST_LABELS:
+            yield _MANY_LABELS, given
+            continue
         if len(refs) < 2 or len(refs) % 2 or max(refs) >= len(symbols):
             raise RefusedError(FIELD_INVALID, "labels_refs are no pairs, or name symbols that are not there")
         yield _of_pairs(rule, itemgetter(*refs)(symbols), given.metadata.type), given
 
 
+def histograms(given: Any) -> Sequence[Any]:
+    """The native histograms of a series that hold something. One whose sum is NaN says that the series has ended."""
+    return [each for each in given.histograms if each.sum == each.sum] if given.histograms else ()
+
+
 def _of_texts(rule: LabelRule, texts: tuple[str, ...], kind: int) -> Series:
     """What a series is called, from the names and values of its labels by turns, and the type of its metadata."""
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
-    name = dict(pairs).get("__name__", "")
+    labels = dict(pairs)
+    if len(labels) < len(pairs):
+        return Series(wrong=(FIELD_INVALID, "a label is there twice"))
+    name = labels.get("__name__", "")
     if not name or len(name) > LONGEST:
         return Series(wrong=(FIELD_INVALID, f"__name__ is missing, or longer than {LONGEST} characters"))
     by_name = name.endswith(COUNTING) if kind in _FROM_NAME else kind == _COUNTER and not name.endswith("_created")
-    machine, instance = rule.apply((pair for pair in pairs if pair[0] != "__name__"), fold=not by_name)
+    machine, instance = rule.apply_once((pair for pair in pairs if pair[0] != "__name__"), fold=not by_name)
     shown = payload_text(f"{name}{instance}".encode())[:200]
     if not machine:
         return Series(wrong=(MACHINE_UNKNOWN, f"{shown}: {NO_MACHINE}"))
     if len(machine) > LONGEST or len(name) + len(instance) + len("_count") > LONGEST:
         why = f"{shown}: the name of the machine or the metric is longer than {LONGEST} characters"
         return Series(wrong=(FIELD_INVALID, why))
-    return Series(machine, name, instance, "counter" if by_name else "gauge", f"{name}{instance}")
+    counts = "gauge" if kind == _GAUGE_HISTOGRAM else "counter"
+    return Series(machine, name, instance, "counter" if by_name else "gauge", f"{name}{instance}", counts)
 
 
 _of_pairs = remembered(_CACHED, lambda rule, texts, kind: sum(map(len, texts)))(_of_texts)
@@ -197,9 +226,7 @@ class _Columns:
             self._times.append(sample.timestamp)
             self._values.append(sample.value)
             self._codes.append(code)
-        if not given.histograms:
-            return
-        for histogram in given.histograms:
+        for histogram in histograms(given):
             self._append(row, histogram.timestamp, float(histogram.count_int or histogram.count_float), code + 1)
             self._append(row, histogram.timestamp, histogram.sum, code + 2)
 
@@ -216,7 +243,7 @@ class _Columns:
         metrics = [
             each.metric(_SUFFIXES[part]) if part else each.plain for each, part in zip(series, parts, strict=True)
         ]
-        kinds = ["counter" if part else each.kind for each, part in zip(series, parts, strict=True)]
+        kinds = [each.counts if part else each.kind for each, part in zip(series, parts, strict=True)]
         return table(
             np.array(self.rows, np.int32),
             np.array(self._times, np.int64),

@@ -40,3 +40,17 @@ def gauge(name: str = "load", value: float = 0.5) -> dict[str, Any]:
 
 def record(text: str = "no", **changed: Any) -> dict[str, Any]:
     return {"timeUnixNano": NS, "severityNumber": 17, "body": {"stringValue": text}} | changed
+
+
+def braced(request: Message) -> bytes:
+    """The request in protobuf with a longer attribute, so that its one resource has 123 bytes: this length is a brace.
+
+    Args:
+        request: A request whose one resource has fewer bytes.
+    """
+    (resource,) = next(iter(request.ListFields()))[1]
+    attribute = resource.resource.attributes[1].value
+    attribute.string_value += "x" * (ord("{") - resource.ByteSize())
+    made = request.SerializeToString()
+    assert made[:2] == b"\n{"
+    return made

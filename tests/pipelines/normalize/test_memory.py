@@ -6,12 +6,14 @@ import gc
 import json
 import tracemalloc
 from collections.abc import Callable
+from functools import reduce
 
 import pytest
 
 from tests.pipelines.normalize.examples_times import NS, T0
 from tests.pipelines.normalize.formats import decoded, decoder
 from tests.pipelines.normalize.otlp_requests import attributes, both, gauge, logs, metrics, record
+from tests.pipelines.normalize.remote_writes import Second, field, request, series
 
 LONG = 20_000
 
@@ -102,4 +104,59 @@ def test_a_long_name_of_many_samples_is_refused_before_it_is_repeated_for_each(w
         tracemalloc.stop()
     assert found.records.num_rows == 0
     assert [code for _, code, _ in found.refused][:1] in (["LINE_INVALID"], ["FIELD_INVALID"])
+    assert most < 60 * MEGABYTE
+
+
+def series_of(number: int) -> dict[str, str]:
+    """Labels as a scrape of Kubernetes adds them."""
+    told = {"__name__": "node_cpu_seconds_total", "instance": f"w-{number}:9100", "pod": f"node-exporter-{number}"}
+    told |= dict.fromkeys(("job", "namespace", "container", "service", "endpoint"), "node-exporter")
+    return told | {"cpu": "17", "mode": "idle"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "most"),
+    [
+        (lambda numbers: request(*(series(series_of(n), (1, T0)) for n in numbers)), 2_200),
+        (lambda numbers: reduce(lambda to, n: to.add(series_of(-n), (1, T0)), numbers, Second()).bytes(), 1_600),
+    ],
+)
+def test_a_series_of_remote_write_is_remembered_once(sent: Callable[[range], bytes], most: int) -> None:
+    by = decoder("remote-write")
+    decoded(by, sent(range(1, 100)))
+    new = sent(range(100, 1100))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        decoded(by, new)
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held / 1000 < most
+
+
+SECOND = field(4, "") + field(4, "a")
+MANY: dict[str, bytes] = {
+    "series of 1.0": b"\n\x00" * 2_000_000,
+    "series of 2.0": SECOND + b"\x2a\x00" * 2_000_000,
+    "symbols": SECOND + b"\x22\x00" * 2_000_000,
+    "unknown fields": b"\x10\x00" * 2_000_000,
+    "samples": request(series({"__name__": "up", "instance": "a"}) + b"\x12\x00" * 100_001),
+    "labels": request(field(1, b"\n\x01a") * 100_000 + field(2, field(1, 1.0))),
+    "labels of 2.0": SECOND + field(5, field(1, b"\x01" * 1_000_000) + field(2, field(1, 1.0))),
+}
+"""Makes requests of remote write with very many small parts."""
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_very_many_small_parts_are_refused_before_they_fill_the_memory(what: str) -> None:
+    by = decoder("remote-write")
+    tracemalloc.start()
+    try:
+        found = decoded(by, MANY[what])
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [(code, "more than" in why) for _, code, why in found.refused] == [("FIELD_INVALID", True)]
     assert most < 60 * MEGABYTE

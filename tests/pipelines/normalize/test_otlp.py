@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from pipelines.contracts.records import Log, Telemetry
+from pipelines.jobs.normalize.formats import guess
 from tests.pipelines.normalize.examples_times import NS, T0
 from tests.pipelines.normalize.formats import ARRIVED, log_lines, refusals, samples
-from tests.pipelines.normalize.otlp_requests import attributes, both, gauge, logs, metrics, record
+from tests.pipelines.normalize.otlp_requests import attributes, both, braced, gauge, logs, metrics, record
 
 CUMULATIVE, DELTA = 2, 1
 SHOP = "{service.name=shop}"
@@ -133,6 +135,14 @@ def test_log_records_are_lines_with_the_severity_of_their_number_or_text() -> No
     expected = [(T0, "a", "shop", severity, f"n{number}") for number, severity in numbers.items()]
     expected += [(T0, "a", "shop", 4, "by text"), (ARRIVED, "a", "shop", 6, "bare")]
     assert log_lines("otlp-logs", binary) == log_lines("otlp-logs-json", text) == expected
+
+
+def test_protobuf_is_not_taken_for_json_where_the_length_of_its_first_resource_is_a_brace() -> None:
+    told, lines = braced(metrics(gauge())), braced(logs(record("no")))
+    forms = [guess(told, Telemetry), guess(lines, Log)]
+    assert [form.name for form in forms if form] == ["otlp", "otlp-logs"]
+    assert [value for *_, value, _ in samples("otlp", told)] == [0.5]
+    assert [text for *_, text in log_lines("otlp-logs", lines)] == ["no"]
 
 
 def test_a_structured_body_is_a_line_of_json() -> None:

@@ -47,6 +47,32 @@ def test_a_series_that_ended_has_no_value() -> None:
     assert refusals("remote-write", request(series(LOAD, (STALE, T0)))) == [(0, "MESSAGE_EMPTY")]
 
 
+def test_count_and_sum_of_a_gauge_histogram_are_gauges() -> None:
+    name, given = {"__name__": "queued", "instance": "a"}, [histogram(12, 3.5, T0)]
+    assert samples("remote-write", Second().add(name, kind=4, histograms=given).bytes()) == [
+        (T0, "a", "queued_count", 12.0, "gauge"),
+        (T0, "a", "queued_sum", 3.5, "gauge"),
+    ]
+
+
+def test_a_native_histogram_that_ended_has_neither_count_nor_sum() -> None:
+    name = {"__name__": "latency", "instance": "a"}
+    ended, good = series(name, histograms=[histogram(0, STALE, T0)]), series(LOAD, (1, T0), (2, T0))
+    assert refusals("remote-write", request(ended)) == [(0, "MESSAGE_EMPTY")]
+    assert refusals("remote-write", Second().add(name, histograms=[histogram(0, STALE, T0)]).bytes()) == [
+        (0, "MESSAGE_EMPTY")
+    ]
+    part = decoder("remote-write").only(request(ended, good), [1])
+    assert [value for *_, value, _ in samples("remote-write", part)] == [2.0]
+
+
+def test_a_series_with_a_label_twice_is_refused_and_no_other() -> None:
+    twice = field(1, field(1, "job") + field(2, "other")) + series(LOAD, (1, T0))
+    found = decoded(decoder("remote-write"), request(twice, series(BYTES, (7, T0))))
+    assert [row["value"] for row in rows(found)] == [7.0]
+    assert [(code, "a label is there twice" in why) for _, code, why in found.refused] == [("FIELD_INVALID", True)]
+
+
 def test_a_series_without_a_machine_keeps_no_other_from_being_used_and_is_told() -> None:
     rule = {"__name__": "job:up:sum", "job": "node"}
     found = decoded(decoder("remote-write"), request(series(rule, (1, T0), (2, T0)), series(LOAD, (0.5, T0))))

@@ -1,0 +1,65 @@
+"""The timestamps of Influx line protocol. The pipeline tells their unit by their magnitude, so that it must fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from engine.spec.duration import iso
+from pipelines.jobs.normalize.measurement import epochs_ms
+
+_MS = 1_000_000
+NANOSECONDS = {
+    "": 1, "n": 1, "ns": 1, "u": 1_000, "us": 1_000, "µ": 1_000, "µs": 1_000, "ms": _MS, "s": 1_000 * _MS,
+    "m": 60_000 * _MS, "h": 3_600_000 * _MS,
+}  # fmt: skip
+"""The units that the parameter ``precision`` may name, nanoseconds."""
+_EARLIEST, _LATEST = 10**11, 4_102_444_800_000
+"""Times before 1973 and after 2100, epoch milliseconds, are times in another unit."""
+
+
+def impossible(found: pl.DataFrame, unit: int) -> dict[int, str]:
+    """The lines whose timestamps cannot be in a unit, by their number, each with the reason.
+
+    Args:
+        found: The fields of lines, see `influx_lines.fields`; all are right.
+        unit: The unit, nanoseconds.
+    """
+    stamped = found.filter(pl.col("stamp").is_not_null())
+    meant = stamped["stamp"].to_numpy().astype(np.float64) * (unit / _MS)
+    odd = stamped.filter(pl.Series((meant < _EARLIEST) | (meant > _LATEST), dtype=pl.Boolean))
+    return {number: f"{stamp} is no time in that unit; {_right(stamp)}" for number, stamp in _first(odd)}
+
+
+def timed(data: bytes, found: pl.DataFrame, unit: int) -> bytes:
+    """Lines with timestamps that are read as what they mean.
+
+    Args:
+        data: The lines.
+        found: Their fields.
+        unit: The unit of their timestamps, nanoseconds.
+    """
+    stamps = found.filter(pl.col("stamp").is_not_null())["stamp"].to_numpy()
+    times = stamps * (unit // _MS) if unit >= _MS else stamps // (_MS // unit)
+    if (times == epochs_ms(stamps)).all():
+        return data
+    known = found.with_columns(time=pl.col("stamp") * unit)
+    text = pl.concat_str("key", pl.lit("="), "raw").str.join(",")
+    whole = known.group_by("number", maintain_order=True).agg(
+        pl.col("head").first(), text.alias("f"), pl.col("time").first()
+    )
+    ends = ("" if time is None else f" {time}" for time in whole["time"])
+    return "\n".join(f"{head} {f}{end}" for head, f, end in zip(whole["head"], whole["f"], ends, strict=True)).encode()
+
+
+def _first(odd: pl.DataFrame) -> list[tuple[int, int]]:
+    return odd.unique("number", keep="first", maintain_order=True).select("number", "stamp").rows()
+
+
+def _right(stamp: int) -> str:
+    """The precision in which a timestamp would be a time."""
+    for name in ("s", "ms", "us", "ns"):
+        time = stamp * NANOSECONDS[name] // _MS
+        if _EARLIEST <= time <= _LATEST:
+            return f"accepted: precision={name}, if {iso(time)} is meant"
+    return "accepted: timestamps of 1973 to 2100 in the unit of the parameter precision (default: ns)"
