@@ -42,7 +42,8 @@ def too_large(what: str, setting: str) -> NotTakenError:
 
 
 def _gunzip(data: bytes, most: int) -> bytes:
-    parts, room = [], most
+    parts: list[bytes] = []
+    room = most
     while data:
         if len(parts) == _MEMBERS:
             raise MalformedError("GATEWAY_ENCODING", f"the body is gzip of more than {_MEMBERS} members")
