@@ -24,6 +24,7 @@ from pipelines.contracts.records import Log, Telemetry
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
+from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
 from pipelines.jobs.normalize.otlp_metrics import NO_VALUE
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
 
@@ -135,22 +136,32 @@ class Otlp(Protocol):
         return _reply(error.status, status, content_type.startswith(_JSON))
 
     def _divided(self, request: Any, refused: tuple[str, str], as_json: bool) -> Taken:
-        """The resources that can be used, if any can: the pipeline would refuse them with the others."""
+        """What can be used, if anything can: the pipeline would refuse it with the rest.
+
+        Of logs these are the log records that can be used, of metrics the resources whose data points all can be used.
+        """
         signal = self._signal
         kept, records, lost = signal.request(), 0, 0
         for resource in getattr(request, signal.resources):
-            alone = signal.request()
-            getattr(alone, signal.resources).add().CopyFrom(resource)
-            count, wrong = self._decoded(alone.SerializeToString())
-            lost += signal.size(resource) if wrong and wrong[0] != MESSAGE_EMPTY else signal.empty(resource)
+            count, wrong = self._decoded(self._alone(resource).SerializeToString())
+            if wrong and isinstance(self._decoder, OtlpLogsDecoder):
+                part, left_out = self._decoder.without_wrong(resource)
+                lost += len(left_out)
+                count, wrong = self._decoded(self._alone(part).SerializeToString())
+            else:
+                part = resource
+                lost += signal.size(resource) if wrong and wrong[0] != MESSAGE_EMPTY else signal.empty(resource)
             if not wrong:
                 records += count
-                getattr(kept, signal.resources).add().CopyFrom(resource)
+                getattr(kept, signal.resources).append(part)
         if not records:
             raise MalformedError(*refused)
         code, why = refused
         reply = self._success(as_json, lost, f"{code}: {lost} {signal.what} are left out, the first: {why}")
         return Taken(signal.topic, self._anew(kept), records, reply)
+
+    def _alone(self, resource: Any) -> Any:
+        return self._signal.request(**{self._signal.resources: [resource]})
 
     def _decoded(self, value: bytes) -> tuple[int, tuple[str, str] | None]:
         """Number of records; and code and reason if the message is refused."""

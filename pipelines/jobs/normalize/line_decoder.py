@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,18 +71,34 @@ def collect(messages: int, lines_of: Callable[[int], Iterable[Line]], format_nam
     refused: list[Refused] = []
     for row in range(messages):
         try:
-            mine = [_checked(line) for line in lines_of(row)]
-            if not mine:
-                raise RefusedError(MESSAGE_EMPTY, "the message holds no text that could be a log line")
+            mine = checked(partial(lines_of, row), format_name)
         except RefusedError as error:
             refused.append((row, error.code, str(error)))
-            continue
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            refused.append((row, FIELD_INVALID, f"not a {format_name} message: {type(error).__name__} {error}"))
             continue
         found += mine
         index += [row] * len(mine)
     return Decoded(_table(found, index), refused)
+
+
+def checked(lines_of: Callable[[], Iterable[Line]], format_name: str) -> list[Line]:
+    """The lines of a message.
+
+    Args:
+        lines_of: Its lines; what it may raise see `LineDecoder.lines`.
+        format_name: Name of the format, for reasons.
+
+    Raises:
+        RefusedError: If one of them cannot be used, or there is none.
+    """
+    try:
+        mine = [_checked(line) for line in lines_of()]
+    except RefusedError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise RefusedError(FIELD_INVALID, f"not a {format_name} message: {type(error).__name__} {error}") from None
+    if not mine:
+        raise RefusedError(MESSAGE_EMPTY, "the message holds no text that could be a log line")
+    return mine
 
 
 def _checked(line: Line) -> Line:

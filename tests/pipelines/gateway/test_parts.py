@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 
 from pipelines.gateway.influx import LOGS, Influx
+from pipelines.gateway.otlp import LOGS as LOG_RECORDS
+from pipelines.gateway.otlp import Otlp
 from pipelines.gateway.protocol import Body, MalformedError, Taken
 from pipelines.jobs.normalize.formats import Rules
 from tests.pipelines.normalize.examples_times import NS, T0
 from tests.pipelines.normalize.formats import log_lines, samples
+from tests.pipelines.normalize.otlp_requests import logs, record
 
 GOOD = f"mem,host=a used=5i,free=1.5 {NS}"
 MORE = f"cpu,host=b v=1 {NS}"
@@ -64,3 +68,17 @@ def test_what_is_right_is_written_as_it_came() -> None:
     given = (f"{GOOD}\r", "", "# why", f'cpu,host=b v=1,text="a,\\" b" {NS}')
     found = taken(*given)
     assert (found.value, found.records, found.reply.status) == ("\n".join(given).encode(), 3, 204)
+
+
+def test_a_log_record_of_otlp_that_cannot_be_used_leaves_the_others_of_its_resource() -> None:
+    told = logs(record("one"), record("x" * 70_000), record(" "), record("two"))
+    told.resource_logs.add().scope_logs.add().log_records.add().body.string_value = "nobody's"
+    found = Otlp(LOG_RECORDS, Rules()).take(Body(told.SerializeToString(), "application/x-protobuf"))
+    assert [line[1:] for line in log_lines("otlp-logs", found.value)] == [
+        ("a", "shop", 3, "one"),
+        ("a", "shop", 3, "two"),
+    ]
+    part = ExportLogsServiceResponse.FromString(found.reply.content).partial_success
+    assert (found.records, found.reply.status, part.rejected_log_records) == (2, 200, 3)
+    assert part.error_message.startswith("FIELD_INVALID: 3 log records are left out, the first: ")
+    assert "longer than 65536" in part.error_message
