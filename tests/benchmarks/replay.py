@@ -51,12 +51,7 @@ def run(records: int, keys: int, chain_records: int) -> dict[str, Any]:
         asked = load(state_dir=Path(folder) / "servers", **{"console.port": 0})
         with embedded(asked) as servers:
             found = servers.settings(asked)
-            given = {
-                "STATE_DIR": str(Path(folder) / "jobs"),
-                "KAFKA__BOOTSTRAP": found.kafka.bootstrap or "",
-                "ELASTICSEARCH__URL": found.elasticsearch.url or "",
-                "CONSOLE__PORT": "0",
-            }
+            given = jobs_on(found, Path(folder) / "jobs")
             figures = {"records": records, "keys": keys} | _extractor(found, given, records, keys)
             return figures | {"chain_records": chain_records} | _chain(found, given, chain_records, keys)
 
@@ -112,10 +107,29 @@ def _topic(settings: Settings) -> str:
     return name
 
 
+def jobs_on(servers: Settings, state: Path) -> dict[str, str]:
+    """The settings of jobs on some servers, with a state directory of their own; see `variables`."""
+    return {
+        "STATE_DIR": str(state),
+        "KAFKA__BOOTSTRAP": servers.kafka.bootstrap or "",
+        "ELASTICSEARCH__URL": servers.elasticsearch.url or "",
+        "CONSOLE__PORT": "0",
+    }
+
+
+def variables(given: dict[str, str]) -> dict[str, str]:
+    """Settings as variables of the environment.
+
+    >>> variables({"DETECTOR__EMIT": "all"})
+    {'NEWNORMAL_DETECTOR__EMIT': 'all'}
+    """
+    return {f"NEWNORMAL_{name}": value for name, value in given.items()}
+
+
 def command(given: dict[str, str], *words: str) -> None:
     """Runs a command of `newnormal` to its end, with settings as variables of the environment."""
     began = time.monotonic()
-    environment = os.environ | {f"NEWNORMAL_{name}": value for name, value in given.items()}
+    environment = os.environ | variables(given)
     command = [sys.executable, "-m", "pipelines.cli.main", *words]
     made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     say(f"newnormal {' '.join(words)}: {time.monotonic() - began:.0f} s")

@@ -31,6 +31,7 @@ from engine.spark.checkpoint_offsets import last_committed
 from pipelines.contracts import topics
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
+from tests.benchmarks.replay import jobs_on, variables
 
 SIZE, SAMPLES, ROWS = 10_000, 2, 16_384
 JOBS = ("extractor", "detector")
@@ -123,14 +124,9 @@ def run(series: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="newnormal-savepoints-") as folder:
         asked = load(state_dir=Path(folder) / "servers", **{"console.port": 0})
         with embedded(asked) as servers:
-            given = {
-                "STATE_DIR": str(Path(folder) / "jobs"),
-                "KAFKA__BOOTSTRAP": servers.settings(asked).kafka.bootstrap or "",
-                "ELASTICSEARCH__URL": servers.settings(asked).elasticsearch.url or "",
-                "CONSOLE__PORT": "0",
-                "DETECTOR__EMIT": "all",  # verdicts are counted to see how far the detector is
-            }
-            environment = os.environ | {f"NEWNORMAL_{name}": value for name, value in given.items()}
+            given = jobs_on(servers.settings(asked), Path(folder) / "jobs")
+            given["DETECTOR__EMIT"] = "all"  # verdicts are counted to see how far the detector is
+            environment = os.environ | variables(given)
             settings = load(state_dir=given["STATE_DIR"], **{"kafka.bootstrap": given["KAFKA__BOOTSTRAP"]})
             wanted = {settings.topic(name): config for name, config in topics.configs().items()}
             ensure_topics(settings.kafka.bootstrap or "", wanted, settings.kafka.partitions)

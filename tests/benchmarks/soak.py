@@ -33,6 +33,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Features
 from pipelines.contracts.settings import Settings, load
 from tests.benchmarks.queries import say
+from tests.benchmarks.replay import jobs_on, variables
 from tests.benchmarks.savepoints import SIZE, Feed
 
 WARM_SECONDS, LOOK_SECONDS = 300, 10
@@ -106,13 +107,7 @@ def run(series: int, minutes: float, out: Path | None) -> dict[str, Any]:
         asked = load(state_dir=Path(scratch) / "servers", **{"console.port": 0})
         with embedded(asked) as servers:
             found = servers.settings(asked)
-            given = {
-                "NEWNORMAL_STATE_DIR": str(Path(scratch) / "jobs"),
-                "NEWNORMAL_KAFKA__BOOTSTRAP": found.kafka.bootstrap or "",
-                "NEWNORMAL_ELASTICSEARCH__URL": found.elasticsearch.url or "",
-                "NEWNORMAL_CONSOLE__PORT": "0",
-                "NEWNORMAL_DETECTOR__EMIT": "context",
-            }
+            given = variables(jobs_on(found, Path(scratch) / "jobs") | {"DETECTOR__EMIT": "context"})
             settings = load(state_dir=Path(scratch) / "jobs", **{"kafka.bootstrap": found.kafka.bootstrap})
             wanted = {settings.topic(name): config for name, config in topics.configs().items()}
             ensure_topics(settings.kafka.bootstrap or "", wanted, settings.kafka.partitions)
