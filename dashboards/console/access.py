@@ -107,10 +107,10 @@ class Access:
         return any(peer in network for network in self._proxies)
 
 
-def has_token(authorization: str, token: str) -> bool:
-    """Whether a header ``Authorization`` holds a token."""
-    kind, _, given = authorization.partition(" ")
-    return kind.lower() == "bearer" and _same(given.strip(), token)
+def has_token(authorization: str, token: str, schemes: Collection[str] = ("bearer",)) -> bool:
+    """Whether a header ``Authorization`` holds a token, after one of some schemes (in lower case)."""
+    scheme, _, given = authorization.partition(" ")
+    return scheme.lower() in schemes and _same(given.strip(), token)
 
 
 def cookie_name(request: Request) -> str:

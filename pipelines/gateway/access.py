@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from dashboards.console.access import has_token
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
 from pipelines.gateway.protocol import NotTakenError
@@ -37,9 +37,8 @@ class Access:
             what, accepted = "the request comes from a web page", "requests of agents, without Origin"
             error = NewnormalError("GATEWAY_BROWSER", what, "Origin header", accepted, "nothing was taken")
             raise NotTakenError(HTTPStatus.FORBIDDEN, error)
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        known = scheme.lower() in _SCHEMES and hmac.compare_digest(given.strip().encode(), self._token.encode())
-        if self._needed and not (self._token and known):
+        known = bool(self._token) and has_token(headers.get("authorization", ""), self._token, _SCHEMES)
+        if self._needed and not known:
             what, accepted = "the request has no token, or another", "Authorization: Bearer TOKEN, or Token TOKEN"
             error = NewnormalError("GATEWAY_UNAUTHORIZED", what, "Authorization header", accepted, "nothing was taken")
             raise NotTakenError(HTTPStatus.UNAUTHORIZED, error)
