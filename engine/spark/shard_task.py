@@ -24,6 +24,9 @@ from engine.state.segments import Segments
 class SparkSegments(Segments):
     """Segments in Spark's map state. Each call is a round trip to the JVM, so values are read and written once.
 
+    A copy is kept of a large segment that is read, and of what is then written in its place, as the next micro-batch
+    will read it too: a table of models, for example. Most parts of a log are never read: no copy of them is kept.
+
     Args:
         state: The shard's state.
         copies: Copies of large segments, which save the round trip.
@@ -31,16 +34,21 @@ class SparkSegments(Segments):
 
     def __init__(self, state: MapState, copies: SharedMemory) -> None:
         self.state, self.copies = state, copies
+        self._read: set[str] = set()
 
     def get(self, name: str, digest: str = "") -> bytes | None:
+        self._read.add(name)
         if digest and (copy := self.copies.get(name, digest)) is not None:
             return copy
-        value = self.state.getValue((name,))
-        return bytes(value[0]) if value is not None else None
+        found = self.state.getValue((name,))
+        value = bytes(found[0]) if found is not None else None
+        if digest and value is not None:
+            self.copies.put(name, value, digest)
+        return value
 
     def put(self, name: str, value: bytes, digest: str = "") -> None:
         self.state.updateValue((name,), (value,))
-        if digest:
+        if digest and name in self._read:
             self.copies.put(name, value, digest)
 
     def remove(self, name: str) -> None:

@@ -15,18 +15,18 @@ from engine.spark import shared_memory
 from engine.spark.shared_memory import SharedMemory, folder_of
 from engine.state.segments import LARGE
 from engine.testing import TestStream
-from engine.windows import Tumbling
+from engine.windows import Session
 from tests.engine.panes import event, job
 from tests.spark.one_batch import one_batch
 
 T0 = 1_700_000_000_000
 KEYS = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(4_000)]
-"""So many that the slice of a shard is large: their digits do not compress below half."""
+"""So many that the open sessions of a shard are a large segment, which each micro-batch reads and writes."""
 BATCHES = 4
 STREAM = TestStream(T0)
 for number in range(BATCHES):
     STREAM = STREAM.add(*(event(key, T0 + 1000 * number + 1, float(2**number)) for key in KEYS))
-STREAM = STREAM.advance_watermark("10s")
+STREAM = STREAM.advance_watermark("30s")
 
 
 def _kept(folder: Path) -> list[Path]:
@@ -36,7 +36,7 @@ def _kept(folder: Path) -> list[Path]:
 @pytest.mark.spark
 @pytest.mark.parametrize("fate", ["kept", "of the batch before", "lost"])
 def test_results_do_not_depend_on_the_copies(spark: SparkSession, tmp_path: Path, fate: str) -> None:
-    counted = job(Tumbling("10s"))
+    counted = job(Session("10s"))
     folder = folder_of(counted.name)
     assert folder is not None
     batches = tmp_path / "batches"
@@ -61,7 +61,7 @@ def test_results_do_not_depend_on_the_copies(spark: SparkSession, tmp_path: Path
 
 @pytest.mark.spark
 def test_the_copy_is_what_is_read(spark: SparkSession, tmp_path: Path) -> None:
-    counted = job(Tumbling("10s"))
+    counted = job(Session("10s"))
     folder = folder_of(counted.name)
     assert folder is not None
     batches = tmp_path / "batches"
