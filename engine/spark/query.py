@@ -22,8 +22,10 @@ from engine.kafka.offsets import Offsets
 from engine.runtime import map_side as mapside
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS, Stats
+from engine.spark import shared_memory
 from engine.spark.bundles import OUTPUT, unbundled
 from engine.spark.stateful import ShardProcessor
+from engine.spark.workers import is_local
 from engine.spec.duration import DurationField
 from engine.spec.job import Job
 from engine.state import initial
@@ -132,8 +134,9 @@ def operated(rows: DataFrame, job: Job, shards: int, checkpoint: Path | None = N
     """
     rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
     inputs = _by_partition(rows, job, shards) if job.direct(shards) else _blobs(rows, job, shards)
+    memory = shared_memory.folder_of(job.name) if is_local(rows.sparkSession) else None
     return inputs.groupBy("slot").transformWithStateInPandas(
-        ShardProcessor(job, shards, checkpoint), OUTPUT, "update", "None"
+        ShardProcessor(job, shards, checkpoint, memory), OUTPUT, "update", "None"
     )
 
 

@@ -15,30 +15,49 @@ from engine.runtime.intake import KAFKA, read
 from engine.runtime.map_side import joined
 from engine.runtime.shard import ShardOperator, Stats
 from engine.spark.bundles import bundled
+from engine.spark.shared_memory import SharedMemory
 from engine.spec.job import Job
 from engine.state import initial
 from engine.state.segments import Segments
 
 
 class SparkSegments(Segments):
-    """Segments in Spark's map state. Each call is a round trip to the JVM, so values are read and written once."""
+    """Segments in Spark's map state. Each call is a round trip to the JVM, so values are read and written once.
 
-    def __init__(self, state: MapState) -> None:
-        self.state = state
+    A copy is kept of a large segment that is read, and of what is then written in its place, as the next micro-batch
+    will read it too: a table of models, for example. Most parts of a log are never read: no copy of them is kept.
 
-    def get(self, name: str) -> bytes | None:
-        value = self.state.getValue((name,))
-        return bytes(value[0]) if value is not None else None
+    Args:
+        state: The shard's state.
+        copies: Copies of large segments, which save the round trip.
+    """
 
-    def put(self, name: str, value: bytes) -> None:
+    def __init__(self, state: MapState, copies: SharedMemory) -> None:
+        self.state, self.copies = state, copies
+        self._read: set[str] = set()
+
+    def get(self, name: str, digest: str = "") -> bytes | None:
+        self._read.add(name)
+        if digest and (copy := self.copies.get(name, digest)) is not None:
+            return copy
+        found = self.state.getValue((name,))
+        value = bytes(found[0]) if found is not None else None
+        if digest and value is not None:
+            self.copies.put(name, value, digest)
+        return value
+
+    def put(self, name: str, value: bytes, digest: str = "") -> None:
         self.state.updateValue((name,), (value,))
+        if digest and name in self._read:
+            self.copies.put(name, value, digest)
 
     def remove(self, name: str) -> None:
         self.state.removeKey((name,))
+        self.copies.remove(name)
 
 
 def processed(
-    job: Job, shards: int, checkpoint: Path | None, state: MapState, rows: Iterator[pd.DataFrame]
+    job: Job, shards: int, checkpoint: Path | None, memory: Path | None, state: MapState, rows: Iterator[pd.DataFrame]
 ) -> pd.DataFrame:
     """Processes the rows of one shard; returns its bundled messages.
 
@@ -46,6 +65,7 @@ def processed(
         job: The job.
         shards: Number of shards.
         checkpoint: The checkpoint, if it has an initial state; otherwise ``None``.
+        memory: Folder for copies of large segments, see `engine.spark.shared_memory`; ``None``: there are none.
         state: The shard's state.
         rows: Kafka rows, or blobs of the map side, with the number of the shard.
     """
@@ -59,7 +79,7 @@ def processed(
     else:
         intake = joined(zip(frame["kind"], frame["value"], strict=True))
     decoded = time.perf_counter()
-    segments = SparkSegments(state)
+    segments = SparkSegments(state, SharedMemory(memory, shard))
     if checkpoint:
         initial.take_over(segments, checkpoint, shard)
     messages = list(ShardOperator(job, shard, shards).run(intake, segments))

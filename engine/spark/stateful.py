@@ -32,11 +32,12 @@ class ShardProcessor(StatefulProcessor):
         job: The job.
         shards: Number of shards.
         checkpoint: The checkpoint, if it has an initial state (`engine.state.initial`); otherwise ``None``.
+        memory: Folder for copies of large segments, see `engine.spark.shared_memory`; ``None``: there are none.
     """
 
-    def __init__(self, job: Job, shards: int, checkpoint: Path | None = None) -> None:
+    def __init__(self, job: Job, shards: int, checkpoint: Path | None = None, memory: Path | None = None) -> None:
         self.packed = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
-        self.shards, self.checkpoint = shards, checkpoint
+        self.shards, self.checkpoint, self.memory = shards, checkpoint, memory
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark once for each task, and once before the first task of a query."""
@@ -51,7 +52,7 @@ class ShardProcessor(StatefulProcessor):
         """Called by Spark for each shard in each micro-batch."""
         from engine.spark.shard_task import processed  # noqa: PLC0415  see the module's docstring
 
-        yield processed(pickle.loads(self.packed), self.shards, self.checkpoint, self.segments, rows)
+        yield processed(pickle.loads(self.packed), self.shards, self.checkpoint, self.memory, self.segments, rows)
 
     def close(self) -> None:
         """Called by Spark at the end; there is nothing to close."""

@@ -10,6 +10,7 @@ import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -18,18 +19,31 @@ import polars as pl
 Tables = dict[str, pl.DataFrame]
 NOTES = "notes"
 """Name of the segment with sizes and notes, which each shard has after its first micro-batch."""
+LARGE = 65_536
+"""Segments of this many bytes or more have a digest. Smaller ones are read through the store just as fast."""
 
 
 class Segments(ABC):
     """Interface of a store for the segments of one shard."""
 
     @abstractmethod
-    def get(self, name: str) -> bytes | None:
-        """The value of a segment, or ``None`` if it does not exist."""
+    def get(self, name: str, digest: str = "") -> bytes | None:
+        """The value of a segment, or ``None`` if it does not exist.
+
+        Args:
+            name: The name of the segment.
+            digest: What was given when it was written, so that the store may hand out a copy that it has elsewhere.
+        """
 
     @abstractmethod
-    def put(self, name: str, value: bytes) -> None:
-        """Writes a segment."""
+    def put(self, name: str, value: bytes, digest: str = "") -> None:
+        """Writes a segment.
+
+        Args:
+            name: The name of the segment.
+            value: Its content.
+            digest: A text that no other content has; empty if the content is small.
+        """
 
     @abstractmethod
     def remove(self, name: str) -> None:
@@ -42,10 +56,10 @@ class DictSegments(Segments):
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, digest: str = "") -> bytes | None:
         return self.values.get(name)
 
-    def put(self, name: str, value: bytes) -> None:
+    def put(self, name: str, value: bytes, digest: str = "") -> None:
         self.values[name] = value
 
     def remove(self, name: str) -> None:
@@ -53,7 +67,7 @@ class DictSegments(Segments):
 
 
 class ShardState(Segments):
-    """The segments of a shard, and one further segment with their sizes and with *notes*, which are small JSON values.
+    """The segments of a shard, and one more with their sizes and digests and with *notes*, which are small JSON values.
 
     Each segment costs a round trip to Spark. So small values are notes, which are all read at once and written at once.
 
@@ -69,15 +83,20 @@ class ShardState(Segments):
         stored = orjson.loads(segments.get(NOTES) or b"{}")
         self.notes: dict[str, Any] = stored.get("notes", {})
         self.sizes: dict[str, int] = stored.get("sizes", {})
+        self.digests: dict[str, str] = stored.get("digests", {})
 
-    def get(self, name: str) -> bytes | None:
-        return self.segments.get(name) if name in self.sizes else None
+    def get(self, name: str, digest: str = "") -> bytes | None:
+        return self.segments.get(name, digest or self.digests.get(name, "")) if name in self.sizes else None
 
-    def put(self, name: str, value: bytes) -> None:
+    def put(self, name: str, value: bytes, digest: str = "") -> None:
         self.sizes[name] = len(value)
-        self.segments.put(name, value)
+        self.digests.pop(name, None)
+        if len(value) >= LARGE:
+            self.digests[name] = digest = sha256(value).hexdigest()
+        self.segments.put(name, value, digest)
 
     def remove(self, name: str) -> None:
+        self.digests.pop(name, None)
         if self.sizes.pop(name, None) is not None:
             self.segments.remove(name)
 
@@ -87,7 +106,7 @@ class ShardState(Segments):
 
     def save(self) -> int:
         """Stores the notes; returns the size of all segments in bytes."""
-        notes = orjson.dumps({"notes": self.notes, "sizes": self.sizes})
+        notes = orjson.dumps({"notes": self.notes, "sizes": self.sizes, "digests": self.digests})
         self.segments.put(NOTES, notes)
         return sum(self.sizes.values()) + len(notes)
 
@@ -97,11 +116,11 @@ class _Scope(ShardState):
         self.whole, self.prefix = whole, f"{name}:"
         self.notes = whole.notes.setdefault(f"scope {name}", {})
 
-    def get(self, name: str) -> bytes | None:
-        return self.whole.get(self.prefix + name)
+    def get(self, name: str, digest: str = "") -> bytes | None:
+        return self.whole.get(self.prefix + name, digest)
 
-    def put(self, name: str, value: bytes) -> None:
-        self.whole.put(self.prefix + name, value)
+    def put(self, name: str, value: bytes, digest: str = "") -> None:
+        self.whole.put(self.prefix + name, value, digest)
 
     def remove(self, name: str) -> None:
         self.whole.remove(self.prefix + name)

@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from engine.kafka.continuation import identity
-from engine.runtime.messages import Message
 from engine.spark.checkpoint_state import shard_states
-from engine.spark.query import collected, operated
 from engine.state import initial
 from engine.testing import TestStream, run
-from engine.testing.encoding import kafka_rows
-from engine.testing.scripted_stream import Batch
-from engine.testing.written import Row, Written
 from engine.windows import Tumbling
 from tests.engine.panes import event, job
+from tests.spark.one_batch import SHARDS, one_batch
 
 pytestmark = pytest.mark.spark
 T0 = 1_700_000_000_000
@@ -32,31 +26,7 @@ STREAM = (
     .add(event("b", T0 + 5000, 16.0))
     .advance_watermark("10s")
 )
-SHARDS = 2
 IDENTITY = "a5f1f0a4-8d0e-4f5c-9f0e-2c0b3a3b0f57"
-
-
-def _run(spark: SparkSession, folder: Path, batch: Batch, checkpoint: Path, begun: bool) -> list[Row]:
-    """Runs a query over one more micro-batch until it has read it; returns what it wrote."""
-    tasks = kafka_rows(JOB, batch.entries, len(list(folder.glob("*"))) * 100)
-    pq.write_table(pa.concat_tables(tasks), folder / f"{len(list(folder.glob('*'))):04}.parquet")
-    made: list[Message] = []
-
-    def write(frame: DataFrame, _number: int) -> None:
-        made.extend(message for some in collected(frame) for message in some)
-
-    schema = "value binary, topic string, partition int, offset bigint, arrived bigint"
-    rows = spark.readStream.schema(schema).parquet(str(folder))
-    query = (
-        operated(rows, JOB, SHARDS, checkpoint if begun else None)
-        .writeStream.option("checkpointLocation", str(checkpoint))
-        .outputMode("update")
-        .trigger(availableNow=True)
-        .foreachBatch(write)
-        .start()
-    )
-    query.awaitTermination()
-    return Written.of(JOB, made).rows
 
 
 def test_a_checkpoint_with_an_initial_state_goes_on_with_it_and_takes_it_over_once(
@@ -66,12 +36,12 @@ def test_a_checkpoint_with_an_initial_state_goes_on_with_it_and_takes_it_over_on
     before.mkdir()
     after.mkdir()
     first, second = tmp_path / "first", tmp_path / "second"
-    rows = [row for batch in STREAM.batches[:3] for row in _run(spark, before, batch, first, begun=False)]
+    rows = [row for batch in STREAM.batches[:3] for row in one_batch(spark, JOB, before, batch, first, begun=False)]
     initial.write(second, shard_states(spark, first, SHARDS), {("t", 0): 7})
     # a savepoint is restored with an identity, by which the ledger knows the checkpoint
     (second / "metadata").write_text(json.dumps({"id": IDENTITY}))
     # each micro-batch is a new start of the query: the second one must not take the initial state over again
-    rows += [row for batch in STREAM.batches[3:] for row in _run(spark, after, batch, second, begun=True)]
+    rows += [row for batch in STREAM.batches[3:] for row in one_batch(spark, JOB, after, batch, second, begun=True)]
     wanted = {row["key"]: row["sum"] for row in run(JOB, STREAM, "reference").rows}
     assert wanted == {"a": 9.0, "b": 18.0, "c": 4.0}
     assert {row["key"]: row["sum"] for row in rows} == wanted

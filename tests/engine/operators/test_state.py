@@ -28,11 +28,11 @@ class Counted(DictSegments):
         self.reads: list[str] = []
         self.written = 0
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, digest: str = "") -> bytes | None:
         self.reads.append(name)
         return super().get(name)
 
-    def put(self, name: str, value: bytes) -> None:
+    def put(self, name: str, value: bytes, digest: str = "") -> None:
         self.written += len(value)
         super().put(name, value)
 

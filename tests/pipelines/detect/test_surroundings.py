@@ -255,6 +255,6 @@ class Reads(DictSegments):
         super().__init__()
         self.names: list[str] = []
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, digest: str = "") -> bytes | None:
         self.names.append(name)
         return super().get(name)
