@@ -59,7 +59,8 @@ def plan(
 ) -> None:
     """Say how large a cluster must be: partitions, shards, cores, memory, disk, nodes of Elasticsearch.
 
-    It also says what makes each need larger, and which settings follow. Nothing is asked and nothing is started. docs/scaling.md says how to read the plan.
+    It also says what makes each need larger, and which settings follow. Nothing is asked and nothing is started.
+    docs/scaling.md says how to read the plan.
 
     Example: [bold]newnormal plan --events 1e6 --series 1e6 --window 10s --retention 7d[/bold]
     """

@@ -56,10 +56,11 @@ def sources(plan: Plan, known: Coefficients) -> Table:
 def layout(plan: Plan) -> str:
     """The numbers to decide, in a sentence."""
     copies = f"{plan.index_replicas} replica{'s' * (plan.index_replicas != 1)}"
+    brokers, nodes = "s" * (plan.load.replication != 1), "s" * (plan.nodes != 1)
     return (
-        f"{plan.partitions:,} partitions, {plan.shards:,} shards; {plan.pipeline_cores:,} cores for Spark and Kafka, of which "
-        f"{plan.machines.utilization:.0%} are used; {plan.load.replication} Kafka broker{'s' * (plan.load.replication != 1)} "
-        f"or more; {plan.nodes:,} Elasticsearch node{'s' * (plan.nodes != 1)} with {copies}."
+        f"{plan.partitions:,} partitions, {plan.shards:,} shards; {plan.pipeline_cores:,} cores for Spark and Kafka, "
+        f"of which {plan.machines.utilization:.0%} are used; {plan.load.replication} Kafka broker{brokers} or more; "
+        f"{plan.nodes:,} Elasticsearch node{nodes} with {copies}."
     )
 
 

@@ -28,8 +28,9 @@ def soak(speed: float = 1.0) -> Plan:
 def simulated(cores: float, seconds: int, windows_before: float = 10.0) -> float:
     """Windows a second that a machine judges of the soak's load, step by step.
 
-    What is left of the cores after the cost of micro-batches goes to windows, which are fed as fast as they are judged. A micro-batch of a job begins when that before is over and takes as long as its work does, but not less than the
-    measured cycle; no more than ``windows_before`` windows of all series wait.
+    What is left of the cores after the cost of micro-batches goes to windows, which are fed as fast as they are judged.
+    A micro-batch takes as long as its work does, but not less than the measured cycle; no more than ``windows_before``
+    windows of all series wait.
     """
     one = soak()
     variable = (
