@@ -16,6 +16,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Kafka, StateDir, overrides
 from pipelines.cli.output_files import file_to_write, folder_to_write
 from pipelines.contracts.settings import load
+from pipelines.plan.coefficients import SHIPPED
 
 app = typer.Typer(help="Measure speed and accuracy; docs/benchmarks.md holds earlier figures.", no_args_is_help=True)
 _CHECKOUT = Path(__file__).parents[2]
@@ -203,6 +204,23 @@ def shard(
 ) -> None:
     """Measure one shard of the detector job without Spark: CPU time per row of decoding, operator and messages."""
     _run("shard", out, keys, windows, batch, emit, outliers)
+
+
+@app.command()
+def plan(
+    records: Annotated[
+        int, typer.Option(min=1_000_000, help="Records of each load of extractor and normalizer.")
+    ] = 4_000_000,
+    documents: Annotated[int, typer.Option(min=150_000, help="Documents that the sink stores.")] = 300_000,
+    lines: Annotated[int, typer.Option(min=10_000, help="Log lines.")] = 200_000,
+    out: Annotated[
+        Path, typer.Option(callback=file_to_write, help="File of coefficients; the default ships with the package.")
+    ] = SHIPPED,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Measure the coefficients of [bold]newnormal plan[/bold], at two numbers of series, by the other benchmarks."""
+    _run("plan", out, records, documents, lines, _answering(kafka, state_dir), state_dir)
 
 
 Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
