@@ -20,7 +20,7 @@ from pipelines.jobs.normalize.csv_layout import CSV, LONGEST_HEADER, CsvRule, La
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, LINE_INVALID, MESSAGE_EMPTY, Refusals, RefusedError
-from pipelines.jobs.normalize.samples import Coded, table
+from pipelines.jobs.normalize.samples import Coded, short, table
 
 _MISSING = ["", "-", "nan", "null", "none", "n/a", "na", "inf", "-inf", "+inf"]
 _NUMBER = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
@@ -227,11 +227,11 @@ def _names(
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     """The metric of each line for a column of numbers: a code, and the names."""
     if named is None:
-        return series, [f"{column}{each}" for each in inside]
+        return series, [short(f"{column}{each}") for each in inside]
     codes, first, second = pairs_of(named[0], series, len(inside))
     end = "" if column.lower() == _VALUE else f".{column}"
     pairs = zip(first.tolist(), second.tolist(), strict=True)
-    return codes, [f"{named[1][one]}{end}{inside[two]}" if named[1][one] else "" for one, two in pairs]
+    return codes, [short(f"{named[1][one]}{end}{inside[two]}") if named[1][one] else "" for one, two in pairs]
 
 
 def _times(

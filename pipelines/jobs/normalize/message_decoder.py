@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,9 @@ class MessageDecoder(Decoder):
         """Code and reason if a parsed message also holds something that is no sample, and must not be lost silently."""
         return None
 
-    def read(self, message: Any) -> tuple[Iterable[Sample], tuple[str, str] | None]:
-        """Both: `samples` and `left`; formats that find them in one go have them here."""
-        return list(self.samples(message)), self.left(message)
+    def read(self, message: Any) -> tuple[Iterable[Sample], Callable[[], tuple[str, str] | None]]:
+        """Both: `samples` and, called after these, `left`; formats that find them in one go have them here."""
+        return self.samples(message), lambda: self.left(message)
 
     def decode(self, messages: Messages) -> Decoded:
         rows: list[Sample] = []
@@ -56,8 +56,9 @@ class MessageDecoder(Decoder):
                 refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
                 continue
             try:
-                samples, left = self.read(parsed)
+                samples, rest = self.read(parsed)
                 found = [_checked(sample, arrived) for sample in samples]
+                left = rest()
             except RefusedError as error:
                 refused.append((row, error.code, str(error)))
                 continue

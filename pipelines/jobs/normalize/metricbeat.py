@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.samples import LONGEST, short
 
 _DEEPEST = 24
 
@@ -45,7 +46,7 @@ class MetricbeatDecoder(MessageDecoder):
     def samples(self, message: Any) -> Iterator[Sample]:
         return iter(self.read(message)[0])
 
-    def read(self, message: Any) -> tuple[list[Sample], tuple[str, str] | None]:
+    def read(self, message: Any) -> tuple[list[Sample], Callable[[], tuple[str, str] | None]]:
         time = moment(message["@timestamp"])
         numbers, others = _fields(message)
         found = self._machine(message)
@@ -56,14 +57,15 @@ class MetricbeatDecoder(MessageDecoder):
         for field, value in numbers:
             if not is_id(field):
                 kind = "counter" if self.counters.says(field) else kind_of(field)
-                samples.append((time, machine, f"{field}{inside if kind == 'gauge' else whole}", float(value), kind))
+                name = short(f"{field}{inside if kind == 'gauge' else whole}")
+                samples.append((time, machine, name, float(value), kind))
         for field, value in others:
             if _is_histogram(value):
                 samples += self._quantiles(time, field, found, value)
         if not samples:
             error = _at(message, "error.message")
             raise RefusedError(MESSAGE_EMPTY, f"the agent reports: {error[:200]}" if error else "it measures no number")
-        return samples, self._left(others)
+        return samples, lambda: self._left(others)
 
     def _machine(self, message: Any) -> list[tuple[str, str]]:
         """The labels that name the machine."""
@@ -77,7 +79,7 @@ class MetricbeatDecoder(MessageDecoder):
     def _quantiles(self, time: int, field: str, found: list[tuple[str, str]], value: Any) -> Iterator[Sample]:
         for part, label, number, kind in weighted(zip(value["values"], value["counts"], strict=True)):
             machine, inside = self.labels.apply((*found, *label), fold=kind == "gauge")
-            yield time, machine, f"{field}{part}{inside}", number, kind
+            yield time, machine, short(f"{field}{part}{inside}"), number, kind
 
     def _left(self, others: list[tuple[str, Any]]) -> tuple[str, str] | None:
         fields = (name for name, value in others if not _is_histogram(value))
@@ -115,6 +117,8 @@ def _leaves(
     elif kind is dict and not _is_histogram(value):
         if depth == _DEEPEST:
             raise ValueError(f"objects are nested deeper than {_DEEPEST}")
+        if len(name) > LONGEST:
+            raise ValueError(f"the name of a field is longer than {LONGEST} characters")
         for part, inner in value.items():
             _leaves(f"{name}.{part}", inner, numbers, texts, depth + 1)
     elif value is not None and kind is not bool and value not in ("", []):
