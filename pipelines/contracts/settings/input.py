@@ -91,7 +91,7 @@ class InputSettings(BaseModel):
         description="CSV: columns that tell one series of a metric from another; nothing: the columns of a message "
         "that hold only text",
     )
-    csv_separator: Literal["auto", ",", ";", "tab", "|"] = Field(
+    csv_separator: Literal["auto", "comma", "semicolon", "tab", "pipe"] = Field(
         "auto", description="CSV: what stands between two columns; `auto`: the one that the header has most often"
     )
-    csv_decimal: Literal[".", ","] = Field(".", description="CSV: the decimal mark of numbers")
+    csv_decimal: Literal["point", "comma"] = Field("point", description="CSV: the decimal mark of numbers")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MACHINE_UNKNOWN, RefusedError
 
-SEPARATORS = (",", ";", "\t", "|")
+_SEPARATORS = {"auto": "", "comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 LONGEST_HEADER = 16_384
 """The most characters of a header."""
 
@@ -41,7 +41,7 @@ class CsvRule:
         metric: Names of columns that may name the metric of a line.
         labels: Names of columns that tell one series from another; empty: those of a message that hold only text.
         separator: What stands between two columns; empty: the one that the header has most often.
-        decimal: The decimal mark.
+        comma: Whether the decimal mark is a comma.
     """
 
     time: tuple[str, ...]
@@ -49,14 +49,14 @@ class CsvRule:
     metric: tuple[str, ...]
     labels: frozenset[str]
     separator: str
-    decimal: str
+    comma: bool
 
     @classmethod
     def of(cls, settings: InputSettings) -> CsvRule:
         """The rule that the settings describe."""
-        separator = {"auto": "", "tab": "\t"}.get(settings.csv_separator, settings.csv_separator)
+        labels = frozenset(names(settings.csv_labels.lower()))
         columns = (names(each.lower()) for each in (settings.csv_time, settings.csv_machine, settings.csv_metric))
-        return cls(*columns, frozenset(names(settings.csv_labels.lower())), separator, settings.csv_decimal)
+        return cls(*columns, labels, _SEPARATORS[settings.csv_separator], settings.csv_decimal == "comma")
 
     def layout(self, header: tuple[str, ...]) -> Layout:
         """The places of the columns.
@@ -87,7 +87,7 @@ class CsvRule:
         >>> CSV.separates("time;host;cpu, percent")
         ';'
         """
-        return self.separator or max(SEPARATORS, key=header.count)
+        return self.separator or max(filter(None, _SEPARATORS.values()), key=header.count)
 
 
 CSV = CsvRule.of(InputSettings())

@@ -183,7 +183,7 @@ class CsvDecoder(Decoder):
 
     def _numbers(self, column: pl.Series) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """The numbers of a column, NaN where there is none; and where there is text instead."""
-        if self.rule.decimal == ",":
+        if self.rule.comma:
             column = column.str.replace(",", ".", literal=True)
         number = column.cast(pl.Float64, strict=False)
         known = column.str.contains(_NUMBER)

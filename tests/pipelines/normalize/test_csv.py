@@ -66,8 +66,10 @@ def test_text_in_a_column_of_numbers_is_a_dead_letter_beside_the_numbers() -> No
 
 
 def test_the_settings_say_what_the_columns_are() -> None:
-    assert by(text=f"zeit|knoten|kern|last\n{S}|a|0|1,5\n", csv_time="zeit", csv_machine="knoten", csv_labels="kern",
-              csv_separator="|", csv_decimal=",", counters="la*") == [("last{kern=0}", 1.5, "counter")]  # fmt: skip
+    names = {"csv_time": "zeit", "csv_machine": "knoten", "csv_labels": "kern", "counters": "la*"}
+    written = {"csv_separator": "pipe", "csv_decimal": "comma"}
+    found = by(text=f"zeit|knoten|kern|last\n{S}|a|0|1,5\n", **names, **written)
+    assert found == [("last{kern=0}", 1.5, "counter")]
     assert by(text=f"time,host,what,n\n{S},a,x,1\n", csv_metric="what") == [("x.n", 1.0, "gauge")]
 
 
