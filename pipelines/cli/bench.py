@@ -261,6 +261,16 @@ def kinds(
 
 
 @app.command()
+def decoders(
+    records: Annotated[int, typer.Option(help="Samples or log lines of each format.")] = 100_000,
+    formats: Annotated[str, typer.Option(help="Names of formats with commas between them. Default: all.")] = "",
+    out: Report = None,
+) -> None:
+    """Measure how fast each input format is decoded, in samples or log lines a second of one core's CPU time."""
+    _run("decoders", out, records, formats)
+
+
+@app.command()
 def calibration(
     series: Annotated[int, typer.Option(help="Series of each family.")] = 500,
     windows: Annotated[int, typer.Option(help="Windows of each series that are measured.")] = 2000,
