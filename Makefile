@@ -10,7 +10,7 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long test-stack browser lint format typecheck layers check services-up services-down services-status bench chaos docs wheel mutants clean
+.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long test-stack browser agents lint format typecheck layers check services-up services-down services-status bench chaos docs wheel mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -34,7 +34,7 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup ## See it work: simulated machines, faults, detections (options: ARGS="...")
 	$(BIN)/newnormal demo $(ARGS)
 
-test: check browser ## Lint, types, all tests but the slow ones (options for pytest: ARGS="...")
+test: check browser agents ## Lint, types, all tests but the slow ones (options for pytest: ARGS="...")
 	@log=$$(mktemp); trap 'rm -f '$$log EXIT; \
 	$(MAKE) --no-print-directory test-servers > $$log 2>&1 & servers=$$!; \
 	$(MAKE) --no-print-directory test-alone; alone=$$?; \
@@ -64,6 +64,12 @@ browser: # Chromium for the console's tests; they are skipped where it cannot be
 	  export DEBIAN_FRONTEND=noninteractive; echo "Installing Chromium"; \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null \
 	  || echo "Chromium could not be installed: the browser tests will be skipped"; fi
+
+agents: # Agents for tests/agents, on CI's machine only, since they start as services elsewhere; without them the tests are skipped
+	@if [ -n "$$CI" ] && ! command -v collectd >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  export DEBIAN_FRONTEND=noninteractive; echo "Installing collectd, rsyslog and the node exporter"; \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends collectd-core libyajl2 rsyslog \
+	  prometheus-node-exporter; } >/dev/null || echo "They could not be installed: tests of agents will be skipped"; fi
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .

@@ -4,8 +4,7 @@ from dashboards.console.access import Access
 from dashboards.console.actions import Actions
 from dashboards.console.app import create_app
 from dashboards.console.belief import AskView
-from dashboards.console.server import ConsoleServer, serve
 from dashboards.console.store import Store
 from dashboards.console.versions import Versions
 
-__all__ = ["Access", "Actions", "AskView", "ConsoleServer", "Store", "Versions", "create_app", "serve"]
+__all__ = ["Access", "Actions", "AskView", "Store", "Versions", "create_app"]

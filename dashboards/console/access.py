@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from dashboards.console.own_page import own_page
+from dashboards.web.tokens import has_token, same
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
 
@@ -57,7 +58,7 @@ class Access:
             return False
         if has_token(request.headers.get("authorization", ""), self._token):
             return True
-        return _same(request.cookies.get(cookie_name(request), ""), self._session())
+        return same(request.cookies.get(cookie_name(request), ""), self._session())
 
     def admits(self, request: Request) -> bool:
         """Whether the request is answered."""
@@ -85,7 +86,7 @@ class Access:
         Raises:
             NewnormalError: ``TOKEN_WRONG``.
         """
-        if not (self._token and _same(token.strip(), self._token)):
+        if not (self._token and same(token.strip(), self._token)):
             raise NewnormalError("TOKEN_WRONG", "this is not the token", "console", "the token of console.token_file")
         response.set_cookie(
             cookie_name(request),
@@ -105,12 +106,6 @@ class Access:
         except ValueError:
             return False
         return any(peer in network for network in self._proxies)
-
-
-def has_token(authorization: str, token: str, schemes: Collection[str] = ("bearer",)) -> bool:
-    """Whether a header ``Authorization`` holds a token, after one of some schemes (in lower case)."""
-    scheme, _, given = authorization.partition(" ")
-    return scheme.lower() in schemes and _same(given.strip(), token)
 
 
 def cookie_name(request: Request) -> str:
@@ -148,8 +143,3 @@ def login_routes(access: Access) -> APIRouter:
 def _over_tls(request: Request) -> bool:
     """Whether the browser speaks HTTPS, to a proxy if not to the console; `own_page` has compared the origin's host."""
     return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
-
-
-def _same(given: str, wanted: str) -> bool:
-    """Whether two texts are equal, in a time that does not tell where they differ."""
-    return hmac.compare_digest(given.encode(), wanted.encode())

@@ -15,7 +15,6 @@ from dashboards.console.access import Access, login_routes
 from dashboards.console.action_routes import action_routes
 from dashboards.console.actions import Actions
 from dashboards.console.belief import AskView
-from dashboards.console.hosts import allowed
 from dashboards.console.incident_routes import incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.search import REFUSED
@@ -24,6 +23,7 @@ from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
 from dashboards.console.version_routes import version_routes
 from dashboards.console.versions import Versions
+from dashboards.web.hosts import allowed
 from engine.spec.errors import NewnormalError
 
 PAGE = Path(__file__).parent / "page"
@@ -65,7 +65,7 @@ def create_app(
         status: The pipeline's status (`PipelineStatus.to_dict`), asked at each request; empty: no pipeline here.
         zone: IANA name of the time zone in which explanations tell instants.
         listening: The address that the console listens on.
-        hosts: Further names that it is reached by, see `dashboards.console.hosts`.
+        hosts: Further names that it is reached by, see `dashboards.web.hosts`.
         actions: Writes what operators say; ``None``: the console only shows.
         access: Decides who is answered; ``None``: who reaches a console without a token or a proxy, if any may.
         view: Asks the state view; ``None``: nobody does.

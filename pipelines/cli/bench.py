@@ -16,6 +16,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Kafka, StateDir, overrides
 from pipelines.cli.output_files import file_to_write, folder_to_write
 from pipelines.contracts.settings import load
+from pipelines.plan.coefficients import SHIPPED
 
 app = typer.Typer(help="Measure speed and accuracy; docs/benchmarks.md holds earlier figures.", no_args_is_help=True)
 _CHECKOUT = Path(__file__).parents[2]
@@ -206,6 +207,23 @@ def shard(
     _run("shard", out, keys, windows, batch, emit, outliers)
 
 
+@app.command()
+def plan(
+    records: Annotated[
+        int, typer.Option(min=1_000_000, help="Records of each load of extractor and normalizer.")
+    ] = 4_000_000,
+    documents: Annotated[int, typer.Option(min=150_000, help="Documents that the sink stores.")] = 300_000,
+    lines: Annotated[int, typer.Option(min=10_000, help="Log lines.")] = 200_000,
+    out: Annotated[
+        Path, typer.Option(callback=file_to_write, help="File of coefficients; the default ships with the package.")
+    ] = SHIPPED,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Measure the coefficients of [bold]newnormal plan[/bold], at two numbers of series, by the other benchmarks."""
+    _run("plan", out, records, documents, lines, _answering(kafka, state_dir), state_dir)
+
+
 Data = Annotated[Path, typer.Option(help="Folder of the data sets: nab/, cloud_monitoring/, asd/.")]
 Out = Annotated[
     Path, typer.Option(callback=folder_to_write, help="Folder for results: figures as JSON, plots, scores.")
@@ -241,6 +259,16 @@ def kinds(
     levels.
     """
     _run("kinds", None, out, entities, weeks, seed)
+
+
+@app.command()
+def decoders(
+    records: Annotated[int, typer.Option(help="Samples or log lines of each format.")] = 100_000,
+    formats: Annotated[str, typer.Option(help="Names of formats with commas between them. Default: all.")] = "",
+    out: Report = None,
+) -> None:
+    """Measure how fast each input format is decoded, in samples or log lines a second of one core's CPU time."""
+    _run("decoders", out, records, formats)
 
 
 @app.command()

@@ -32,6 +32,7 @@ from pipelines.cli import (
     label,
     log_output,
     notify,
+    plan,
     play,
     query,
     replay,
@@ -114,6 +115,7 @@ app.add_typer(stack.app, name="stack")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(bench.app, name="bench")
 app.command()(acls.acls)
+app.command()(plan.plan)
 app.command()(chaos.chaos)
 app.command()(docs.docs)
 

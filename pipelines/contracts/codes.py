@@ -41,6 +41,9 @@ setting("SQL_LIVE_TOPIC", "a live query reads a topic that has no record type", 
 setting("FORMAT_NAME_UNKNOWN", "no input format has this name", "use one of the names in the message")
 setting("EXAMPLE_UNKNOWN", "no example has this name", "use one of the names in the message")
 setting("SPEED_INVALID", "`--speed` is neither a number from 0 up nor `max`", "e.g. `1`, `60`, `max`")
+setting(
+    "PLAN_INVALID", "an option of `newnormal plan` cannot be used", "the message names it, and says what is accepted"
+)
 setting("BENCH_ABSENT", "the benchmarks are not installed", "run `newnormal bench` in a checkout of the repository")
 
 setting(
@@ -53,6 +56,11 @@ file = section("Files and ports")
 file("SERIES_UNREADABLE", "a file of values cannot be read, or has no time or value column", "see [input.md](input.md)")
 file("SERIES_EMPTY", "no line of a file has a time and a number", "the message names the line and what is accepted")
 file("FILE_UNUSABLE", "a file or folder is missing, or cannot be read or written", "correct its path or permissions")
+file(
+    "PLAN_COEFFICIENTS",
+    "the file of coefficients of `newnormal plan` cannot be read, or holds something else",
+    "name a file that `newnormal bench plan` wrote, or none",
+)
 file("DATA_ABSENT", "the data set of an evaluation is missing", "download it; `--data` names its folder")
 file("TRUTH_UNREADABLE", "a file of labels has wrong lines or lacks a column", "see [evaluation.md](evaluation.md)")
 file("TRUTH_ABSENT", "the series to evaluate have no labels and no ground truth", "give labels or a ground truth")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from dashboards.console.server import ConsoleServer, listening
+from dashboards.web.server import WebServer, listening
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms
 from pipelines.contracts import topics
@@ -44,7 +44,7 @@ class Gateway:
         self._pool = ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "gateway")
         self._writer = Writer(bootstrap, timeout, limits.max_in_flight)
         app = create_app(settings, self._writer, token, self._pool)
-        self._server = ConsoleServer(app, listener, timeout // 1000 + _GRACE_SECONDS)
+        self._server = WebServer(app, listener, timeout // 1000 + _GRACE_SECONDS)
         self.url = self._server.url
 
     def close(self) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import structlog
 
-from dashboards.console import Access, Actions, AskView, Store, Versions, create_app, serve
+from dashboards.console import Access, Actions, AskView, Store, Versions, create_app
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
+from dashboards.web.server import serve
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.access_token import console_token
 from pipelines.contracts.records.novelty import NEWS_KINDS

@@ -16,8 +16,9 @@ import pytest
 from elasticsearch import Elasticsearch
 from playwright.sync_api import Browser, Page, expect
 
-from dashboards.console import ConsoleServer, Store, create_app, serve
+from dashboards.console import Store, create_app
 from dashboards.status import JobStatus, PipelineStatus
+from dashboards.web.server import WebServer, serve
 from pipelines.contracts.records import Novelty
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
 
@@ -72,7 +73,7 @@ def pipeline() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def console(endpoints: Any) -> Iterator[ConsoleServer]:
+def console(endpoints: Any) -> Iterator[WebServer]:
     name = f"c{uuid.uuid4().hex[:12]}"
     documents = [SinkDocument(record.to_json()) for record in records()]
     outcome = Sink(SinkConfig(endpoints.elasticsearch_url, index=name, alias=name)).write(documents)
@@ -87,7 +88,7 @@ def console(endpoints: Any) -> Iterator[ConsoleServer]:
 
 
 @pytest.fixture
-def page(browser: Browser, console: ConsoleServer) -> Iterator[Page]:
+def page(browser: Browser, console: WebServer) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 1440, "height": 860})
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -195,7 +196,7 @@ def test_a_hostile_name_is_shown_as_text_and_does_not_run(page: Page) -> None:
     picture(page, "hostile")
 
 
-def test_a_link_opens_the_novelty_it_names(page: Page, console: ConsoleServer) -> None:
+def test_a_link_opens_the_novelty_it_names(page: Page, console: WebServer) -> None:
     page.locator("#rows tr", has_text="web-2").first.click()
     expect(page.locator("#detail h2")).to_contain_text("web-2")
     link = page.evaluate("location.href")
@@ -210,7 +211,7 @@ def test_the_header_tells_how_the_pipeline_is_doing(page: Page) -> None:
     expect(page.locator(".job .bad")).to_have_text("12 dead letters")
 
 
-def test_it_works_on_a_narrow_dark_screen(browser: Browser, console: ConsoleServer) -> None:
+def test_it_works_on_a_narrow_dark_screen(browser: Browser, console: WebServer) -> None:
     page = browser.new_page(viewport={"width": 800, "height": 1200}, color_scheme="dark")
     page.goto(console.url)
     page.locator("#rows tr", has_text="web-2").first.click()
@@ -219,7 +220,7 @@ def test_it_works_on_a_narrow_dark_screen(browser: Browser, console: ConsoleServ
     page.close()
 
 
-def test_metrics_health_and_headers(console: ConsoleServer) -> None:
+def test_metrics_health_and_headers(console: WebServer) -> None:
     text = httpx.get(f"{console.url}/metrics").text
     assert 'newnormal_job_records_in_total{job="normalizer"} 2.4e+06' in text
     assert "newnormal_latency_seconds 1.84" in text
@@ -230,7 +231,7 @@ def test_metrics_health_and_headers(console: ConsoleServer) -> None:
 
 
 def test_a_long_series_is_summarised_and_keeps_its_extremes(
-    console: ConsoleServer, monkeypatch: pytest.MonkeyPatch
+    console: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = {"entity": "web-1", "metric": "cpu.user", "start": END - WINDOWS * WINDOW, "end": END}
     whole = httpx.get(f"{console.url}/api/series", params=query).json()["series"]

@@ -11,7 +11,8 @@ import pytest
 from elasticsearch import Elasticsearch
 from playwright.sync_api import Browser, Page, expect
 
-from dashboards.console import ConsoleServer, Store, create_app, serve
+from dashboards.console import Store, create_app
+from dashboards.web.server import WebServer, serve
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident, Novelty
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
@@ -49,7 +50,7 @@ class Pipeline:
 
 
 @pytest.fixture
-def site(endpoints: Any) -> Iterator[tuple[ConsoleServer, Pipeline]]:
+def site(endpoints: Any) -> Iterator[tuple[WebServer, Pipeline]]:
     with stored_site(endpoints.elasticsearch_url) as store:
         pipeline = Pipeline(endpoints.elasticsearch_url, store)
         server = serve(create_app(store, actions=pipeline), port=0)
@@ -58,7 +59,7 @@ def site(endpoints: Any) -> Iterator[tuple[ConsoleServer, Pipeline]]:
 
 
 @pytest.fixture(params=[(1440, 860), (390, 844)], ids=["wide", "phone"])
-def page(browser: Browser, site: tuple[ConsoleServer, Pipeline], request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(browser: Browser, site: tuple[WebServer, Pipeline], request: pytest.FixtureRequest) -> Iterator[Page]:
     width, height = request.param
     page = browser.new_page(viewport={"width": width, "height": height})
     wrong: list[str] = []
@@ -76,7 +77,7 @@ def page(browser: Browser, site: tuple[ConsoleServer, Pipeline], request: pytest
 
 
 def test_a_label_waits_for_the_detector_and_then_tells_its_verdict(
-    page: Page, site: tuple[ConsoleServer, Pipeline]
+    page: Page, site: tuple[WebServer, Pipeline]
 ) -> None:
     row = page.locator(".onsets > div", has_text="vm-1 cpu")
     row.get_by_role("button", name="Expected").click()
@@ -90,7 +91,7 @@ def test_a_label_waits_for_the_detector_and_then_tells_its_verdict(
 
 
 def test_an_incident_is_acknowledged_by_keyboard_and_shows_it_when_the_job_has_answered(
-    page: Page, site: tuple[ConsoleServer, Pipeline]
+    page: Page, site: tuple[WebServer, Pipeline]
 ) -> None:
     detail = page.locator("#detail")
     detail.get_by_label("Your name").fill("ann\u202e<b>")
@@ -108,7 +109,7 @@ def test_an_incident_is_acknowledged_by_keyboard_and_shows_it_when_the_job_has_a
 
 
 def test_a_maintenance_is_for_the_chosen_machine_and_shows_that_the_detector_respects_it(
-    page: Page, site: tuple[ConsoleServer, Pipeline]
+    page: Page, site: tuple[WebServer, Pipeline]
 ) -> None:
     detail = page.locator("#detail")
     detail.get_by_label("Machine", exact=True).select_option("vm-2")

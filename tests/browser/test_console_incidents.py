@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dashboards.console import ConsoleServer, create_app, serve
+from dashboards.console import create_app
+from dashboards.web.server import WebServer, serve
 from tests.dashboards.console_documents import HOSTILE, stored_site
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
 
 
 @pytest.fixture(scope="module")
-def console(endpoints: Any) -> Iterator[ConsoleServer]:
+def console(endpoints: Any) -> Iterator[WebServer]:
     with stored_site(endpoints.elasticsearch_url) as store:
         server = serve(create_app(store), port=0)
         yield server
@@ -26,7 +27,7 @@ def console(endpoints: Any) -> Iterator[ConsoleServer]:
 
 
 @pytest.fixture(params=[(1440, 860, "light"), (1440, 860, "dark"), (390, 844, "light")], ids=["light", "dark", "phone"])
-def page(browser: Browser, console: ConsoleServer, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(browser: Browser, console: WebServer, request: pytest.FixtureRequest) -> Iterator[Page]:
     width, height, colours = request.param
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=colours)
     wrong: list[str] = []

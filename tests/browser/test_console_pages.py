@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dashboards.console import Access, ConsoleServer, Store, create_app, serve
+from dashboards.console import Access, Store, create_app
 from dashboards.status import JobStatus, PipelineStatus
+from dashboards.web.server import WebServer, serve
 from engine.spec.errors import NewnormalError
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
 from tests.browser.test_console import HOSTILE
@@ -63,7 +64,7 @@ class Versions:
 
 
 @pytest.fixture(scope="module")
-def site(endpoints: Any) -> Iterator[tuple[ConsoleServer, Store]]:
+def site(endpoints: Any) -> Iterator[tuple[WebServer, Store]]:
     with stored_site(endpoints.elasticsearch_url) as store:
         server = serve(create_app(store, status, versions=Versions()), port=0)
         yield server, store
@@ -71,7 +72,7 @@ def site(endpoints: Any) -> Iterator[tuple[ConsoleServer, Store]]:
 
 
 @pytest.fixture(params=[1440, 390])
-def page(request: Any, browser: Browser, site: tuple[ConsoleServer, Store]) -> Iterator[Page]:
+def page(request: Any, browser: Browser, site: tuple[WebServer, Store]) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": request.param, "height": 860})
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -127,7 +128,7 @@ def test_the_strip_of_machines_leads_to_a_machine_with_a_small_plot_of_each_seri
 
 
 def test_a_page_takes_new_windows_by_itself_and_keeps_its_plot_and_its_place(
-    page: Page, site: tuple[ConsoleServer, Store], endpoints: Any
+    page: Page, site: tuple[WebServer, Store], endpoints: Any
 ) -> None:
     _, store = site
     page.goto(f"{site[0].url}/#series/rack-7/cpu")
@@ -173,7 +174,7 @@ def test_the_keyboard_leads_everywhere(page: Page) -> None:
 
 
 def test_a_server_that_takes_longer_than_the_page_waits_between_questions_is_shown_all_the_same(
-    browser: Browser, site: tuple[ConsoleServer, Store]
+    browser: Browser, site: tuple[WebServer, Store]
 ) -> None:
     def slow() -> dict[str, Any]:
         time.sleep(3)  # the page asks every two seconds
@@ -188,7 +189,7 @@ def test_a_server_that_takes_longer_than_the_page_waits_between_questions_is_sho
 
 
 def test_versions_that_cannot_be_compared_say_why_and_can_be_tried_again(
-    browser: Browser, site: tuple[ConsoleServer, Store]
+    browser: Browser, site: tuple[WebServer, Store]
 ) -> None:
     page = browser.new_page()
     page.goto(f"{site[0].url}/#compare/v1/v9")
@@ -198,7 +199,7 @@ def test_versions_that_cannot_be_compared_say_why_and_can_be_tried_again(
 
 
 def test_a_console_with_a_token_asks_for_it_once_and_then_shows_what_the_address_names(
-    browser: Browser, site: tuple[ConsoleServer, Store]
+    browser: Browser, site: tuple[WebServer, Store]
 ) -> None:
     server = serve(create_app(site[1], status, access=Access("0.0.0.0", TOKEN)), port=0)
     context = browser.new_context(viewport={"width": 390, "height": 844})
@@ -221,7 +222,7 @@ def test_a_console_with_a_token_asks_for_it_once_and_then_shows_what_the_address
 
 
 def test_the_first_view_does_not_jump_and_transfers_less_than_half_a_megabyte(
-    browser: Browser, site: tuple[ConsoleServer, Store], record_property: Any
+    browser: Browser, site: tuple[WebServer, Store], record_property: Any
 ) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 860})
     page.add_init_script(SHIFTS)

@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dashboards.console import ConsoleServer, create_app, serve
+from dashboards.console import create_app
+from dashboards.web.server import WebServer, serve
 from tests.dashboards.console_documents import (
     AT,
     END,
@@ -32,7 +33,7 @@ SERIES = f"#series/{quote(MACHINE, safe='')}/cpu"
 
 
 @pytest.fixture(scope="module")
-def console(endpoints: Any) -> Iterator[ConsoleServer]:
+def console(endpoints: Any) -> Iterator[WebServer]:
     with stored_site(endpoints.elasticsearch_url, MACHINE_NOVELTIES, MACHINE_INCIDENTS) as store:
         server = serve(create_app(store, zone="Asia/Kolkata"), port=0)
         yield server
@@ -40,7 +41,7 @@ def console(endpoints: Any) -> Iterator[ConsoleServer]:
 
 
 @pytest.fixture(params=[(1440, 860, "light"), (390, 844, "dark")], ids=["wide", "phone"])
-def page(browser: Browser, console: ConsoleServer, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(browser: Browser, console: WebServer, request: pytest.FixtureRequest) -> Iterator[Page]:
     width, height, colours = request.param
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=colours)
     wrong: list[str] = []

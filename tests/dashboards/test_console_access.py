@@ -10,7 +10,8 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from dashboards.console import Access, ConsoleServer, Store, create_app, serve
+from dashboards.console import Access, Store, create_app
+from dashboards.web.server import WebServer, serve
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.access_token import console_headers, console_token
 from pipelines.contracts.settings import load
@@ -22,7 +23,7 @@ OPEN_CODE = ["/page/console.css", "/page/login.js"]
 
 
 @pytest.fixture(scope="module")
-def console() -> Iterator[ConsoleServer]:
+def console() -> Iterator[WebServer]:
     """A console with a token, on the wire."""
     server = serve(create_app(Store("http://127.0.0.1:9"), access=Access("0.0.0.0", TOKEN)), port=0)
     yield server
@@ -39,20 +40,20 @@ def console() -> Iterator[ConsoleServer]:
     ],
     ids=str,
 )  # fmt: skip
-def test_without_the_token_nothing_is_told(console: ConsoleServer, path: str, headers: dict[str, str]) -> None:
+def test_without_the_token_nothing_is_told(console: WebServer, path: str, headers: dict[str, str]) -> None:
     reply = httpx.get(console.url + path, headers=headers)
     assert (reply.status_code, reply.json()["code"]) == (401, "LOGIN_REQUIRED")
     assert reply.headers["www-authenticate"] == "Bearer"
 
 
-def test_a_program_sends_the_token_with_each_request(console: ConsoleServer) -> None:
+def test_a_program_sends_the_token_with_each_request(console: WebServer) -> None:
     for kind in ("Bearer", "bearer"):
         headers = {"Authorization": f"{kind} {TOKEN}"}
         assert httpx.get(f"{console.url}/api/status", headers=headers).status_code == 200
     assert httpx.get(f"{console.url}/metrics", headers=headers).status_code == 200
 
 
-def test_a_browser_is_asked_for_the_token_once(console: ConsoleServer) -> None:
+def test_a_browser_is_asked_for_the_token_once(console: WebServer) -> None:
     with httpx.Client(base_url=console.url) as browser:
         page = browser.get("/")
         assert (page.status_code, 'id="token"' in page.text) == (401, True)
@@ -73,7 +74,7 @@ def test_a_browser_is_asked_for_the_token_once(console: ConsoleServer) -> None:
 @pytest.mark.parametrize(
     "headers", [{}, OURS | {"Origin": "http://evil.example"}, OURS | {"Sec-Fetch-Site": "cross-site"}]
 )
-def test_a_page_of_another_site_cannot_log_a_browser_in(console: ConsoleServer, headers: dict[str, str]) -> None:
+def test_a_page_of_another_site_cannot_log_a_browser_in(console: WebServer, headers: dict[str, str]) -> None:
     reply = httpx.post(f"{console.url}/login", json={"token": TOKEN}, headers=headers)
     assert (reply.status_code, reply.json()["code"], "set-cookie" in reply.headers) == (403, "ACTION_REFUSED", False)
 
@@ -89,7 +90,7 @@ def test_a_cookie_ends_with_its_token() -> None:
     assert new.get("/api/status").status_code == 401
 
 
-def test_two_consoles_of_one_machine_do_not_log_each_other_out(console: ConsoleServer) -> None:
+def test_two_consoles_of_one_machine_do_not_log_each_other_out(console: WebServer) -> None:
     other = serve(create_app(Store("http://127.0.0.1:9"), access=Access("0.0.0.0", TOKEN[::-1])), port=0)
     try:
         with httpx.Client(headers=OURS) as browser:  # it keeps cookies by machine, whatever the port
@@ -100,12 +101,12 @@ def test_two_consoles_of_one_machine_do_not_log_each_other_out(console: ConsoleS
         other.stop()
 
 
-def test_a_port_that_is_none_is_refused_and_breaks_nothing(console: ConsoleServer) -> None:
+def test_a_port_that_is_none_is_refused_and_breaks_nothing(console: WebServer) -> None:
     headers = {"Host": "localhost:99999", "Cookie": "newnormal_console=x"}
     assert httpx.get(f"{console.url}/api/status", headers=headers).status_code in (400, 401)
 
 
-def test_the_name_check_comes_before_the_token(console: ConsoleServer) -> None:
+def test_the_name_check_comes_before_the_token(console: WebServer) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"}
     reply = httpx.get(f"{console.url}/api/status", headers=headers)
     assert (reply.status_code, reply.json()["code"]) == (400, "HOST_REFUSED")
@@ -142,7 +143,7 @@ def test_who_is_connected_decides_and_not_what_a_header_says(proxies: list[str],
         server.stop()
 
 
-def test_the_cookie_of_a_browser_that_speaks_https_to_a_proxy_goes_over_https_only(console: ConsoleServer) -> None:
+def test_the_cookie_of_a_browser_that_speaks_https_to_a_proxy_goes_over_https_only(console: WebServer) -> None:
     host = console.url.removeprefix("http://")
     for scheme, secure in (("https", True), ("http", False)):
         headers = OURS | {"Origin": f"{scheme}://{host}"}

@@ -12,7 +12,8 @@ import pytest
 from elasticsearch import Elasticsearch
 from fastapi.testclient import TestClient
 
-from dashboards.console import Access, Store, create_app, serve
+from dashboards.console import Access, Store, create_app
+from dashboards.web.server import serve
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load

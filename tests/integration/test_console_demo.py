@@ -25,7 +25,7 @@ pytestmark = [
 PAGE_BYTES, FIRST_VIEW_SECONDS = 500_000, 4.0
 """The first view takes less than a second on a quiet machine; here a pipeline runs beside it."""
 
-_BEHIND_MS, _ANSWER_MS, _NEAR_MS = 60_000, 240_000, 60_000
+_BEHIND_MS, _ANSWER_MS, _NEAR_MS, _VIEW_MS = 60_000, 240_000, 60_000, 20_000
 _NO_SERIES = ("_machine", "logs")
 
 
@@ -138,7 +138,7 @@ def _leads_to_the_plot(page: Page, demo: Demo) -> None:
     page.locator(f'#incidents > .cards .card[data-id="{identity}"]').click()
     detail = page.locator("#detail")
     _row(page).locator("a").click()
-    expect(detail.locator(".canvas[data-marked] canvas")).to_be_visible()
+    expect(detail.locator(".canvas[data-marked] canvas")).to_be_visible(timeout=_VIEW_MS)
     page.go_back()
     expect(_row(page)).to_be_visible()
 

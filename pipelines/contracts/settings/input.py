@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from pipelines.contracts.setting_types import Accepts
 
 _LABEL = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@./:-]{0,199}")
+_COLUMN = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 _FIELD = re.compile(r"[A-Za-z0-9_@*?.:-]{1,200}")
 
 
@@ -32,6 +33,7 @@ def _each(pattern: re.Pattern[str]) -> AfterValidator:
 
 
 Labels = Annotated[str, _each(_LABEL), Accepts("nothing, or names of labels with commas between them")]
+Columns = Annotated[str, _each(_COLUMN), Accepts("nothing, or names of columns with commas between them")]
 FieldGlobs = Annotated[
     str, _each(_FIELD), Accepts("nothing, or globs measurement.field of * and ? with commas between them")
 ]
@@ -61,3 +63,35 @@ class InputSettings(BaseModel):
         description="fields of Telegraf and Influx that are text which nobody needs; other text in a topic of metrics "
         "is a dead letter",
     )
+    counters: FieldGlobs = Field(
+        "",
+        description="metrics that are counters although their format does not tell it (CSV, Metricbeat and Elastic "
+        "Agent beyond their field definitions)",
+    )
+    collectd_rates: bool = Field(
+        True,
+        description="whether collectd computes rates of its counters (`StoreRates` of the plugin that writes JSON; the "
+        "default of write_kafka, not that of write_http)",
+    )
+    csv_time: Columns = Field(
+        "time,timestamp,@timestamp,_time,datetime,date,ts,epoch",
+        description="CSV: columns that may hold the time, in any case; the first one that the header has does",
+    )
+    csv_machine: Columns = Field(
+        "entity,host,host.name,hostname,machine,instance,server",
+        description="CSV: columns that may name the machine; the first one that the header has does",
+    )
+    csv_metric: Columns = Field(
+        "metric,metric.name,metric_name,measurement",
+        description="CSV: columns that may name the metric of a line (long form); without one, the name of each column "
+        "of numbers is a metric (wide form)",
+    )
+    csv_labels: Columns = Field(
+        "",
+        description="CSV: columns that tell one series of a metric from another; nothing: the columns of a message "
+        "that hold only text",
+    )
+    csv_separator: Literal["auto", "comma", "semicolon", "tab", "pipe"] = Field(
+        "auto", description="CSV: what stands between two columns; `auto`: the one that the header has most often"
+    )
+    csv_decimal: Literal["point", "comma"] = Field("point", description="CSV: the decimal mark of numbers")

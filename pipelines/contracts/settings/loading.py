@@ -18,6 +18,7 @@ from pipelines.contracts.settings.logins.elasticsearch import contradictions as 
 from pipelines.contracts.settings.logins.elasticsearch import elasticsearch_address
 from pipelines.contracts.settings.logins.kafka import contradictions as kafka_contradictions
 from pipelines.contracts.settings.logins.kafka import kafka_address
+from pipelines.contracts.settings.spark import contradictions as spark_contradictions
 from pipelines.contracts.settings.tree import Settings
 
 _MOST_SLICES = 1_000
@@ -93,6 +94,7 @@ def _contradictions(settings: Settings, given: dict[str, Any]) -> setting_errors
     for name, who in (("console", "the console"), ("view", "the state view"), ("gateway", "the gateway")):
         wrong |= access_contradictions(name, who, getattr(settings, name))
     wrong |= kafka_contradictions(kafka) | elasticsearch_contradictions(settings.elasticsearch)
+    wrong |= spark_contradictions(settings.spark)
     if mixed := _mixed(settings):
         wrong["namespace"] = (f"namespace = {settings.namespace!r}, {mixed}", "another name")
     place = setting_errors.place

@@ -90,3 +90,15 @@ class SparkSettings(BaseModel):
     def packed(self) -> Path | None:
         """The archive of packages, absolute."""
         return Path(self.packages).expanduser().resolve() if self.packages else None
+
+
+def contradictions(spark: SparkSettings) -> dict[str, tuple[str, str]]:
+    """What contradicts another setting of the section: for each setting what is wrong, and what is accepted."""
+    if spark.master:
+        return {}
+    given = {"spark.packages": spark.packages, "spark.python": spark.python, "spark.options": sorted(spark.options)}
+    return {
+        name: (f"{name} = {value!r}, which is for a cluster, but spark.master is empty", "spark.master beside it")
+        for name, value in given.items()
+        if value
+    }

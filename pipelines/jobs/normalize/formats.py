@@ -15,10 +15,14 @@ from pipelines.contracts.records import Log, Telemetry
 from pipelines.contracts.settings.input import InputSettings, names
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.collectd import CollectdDecoder
+from pipelines.jobs.normalize.counters import COUNTERS, CounterRule
+from pipelines.jobs.normalize.csv_layout import CSV, CsvRule, looks_like_csv
+from pipelines.jobs.normalize.csv_lines import CsvDecoder
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder, TelegrafLogDecoder
+from pipelines.jobs.normalize.metricbeat import MetricbeatDecoder
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
 from pipelines.jobs.normalize.otlp_metrics import OtlpMetricsDecoder, is_metrics
 from pipelines.jobs.normalize.plain_lines import GraphiteDecoder, PutvalDecoder
@@ -30,6 +34,7 @@ from pipelines.jobs.normalize.rsyslog import RsyslogDecoder
 from pipelines.jobs.normalize.shipped_logs import ShippedLogsDecoder
 from pipelines.jobs.normalize.syslog import SyslogDecoder
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
+from pipelines.jobs.normalize.vector import VectorDecoder
 
 
 @dataclass(frozen=True)
@@ -39,15 +44,22 @@ class Rules:
     Args:
         labels: Which labels name the machine and the series.
         text: Which fields of text are left out.
+        counters: Which metrics are counters although their format does not tell it.
+        csv: Which columns of CSV are what.
+        collectd_rates: Whether collectd has computed rates of its counters.
     """
 
     labels: LabelRule = LABELS
     text: TextRule = TEXT
+    counters: CounterRule = COUNTERS
+    csv: CsvRule = CSV
+    collectd_rates: bool = True
 
     @classmethod
     def of(cls, settings: InputSettings) -> Rules:
         """The rules that the settings describe."""
-        return cls(LabelRule.of(settings), TextRule(names(settings.text_left_out)))
+        text, counters = TextRule(names(settings.text_left_out)), CounterRule(names(settings.counters))
+        return cls(LabelRule.of(settings), text, counters, CsvRule.of(settings), settings.collectd_rates)
 
 
 RULES = Rules()
@@ -113,6 +125,12 @@ def _rsyslog(value: bytes) -> bool:
     return wanted(value) and (b'"severity"' in value or b'"program"' in value)
 
 
+def _vector(value: bytes) -> bool:
+    wanted = _has(b'"name"', b'"kind"')
+    return wanted(value) and _VECTOR.search(value) is not None
+
+
+_VECTOR = re.compile(rb'"(?:counter|gauge|set|distribution|aggregated_histogram|aggregated_summary)"\s*:\s*\{')
 _SHIPPED = re.compile(rb'"(?:message|log|msg|MESSAGE)"\s*:\s*"')
 _PRIORITY = re.compile(rb"<[0-9]{1,3}>")
 
@@ -162,12 +180,18 @@ FORMATS = (
         _has(b'"host.name"', b'"message"', b'"@timestamp"'), (topics.LOGS_JSON,),
     ),
     Format(
+        "metricbeat", Telemetry, "Metricbeat and Elastic Agent (ECS): JSON of metricsets",
+        lambda rules: MetricbeatDecoder(rules.labels, rules.text, rules.counters),
+        _has(b'"@timestamp"', b'"metricset"'), ("*metricbeat*",),
+    ),
+    Format(
         "telegraf", Telemetry, "Telegraf, `data_format = \"json\"`",
         lambda rules: TelegrafDecoder(rules.labels, rules.text),
         _has(b'"fields"', b'"tags"', b'"timestamp"'), (topics.RAW_TELEGRAF, "*telegraf*json*"),
     ),
     Format(
-        "collectd", Telemetry, "collectd write_kafka, `Format JSON`", lambda rules: CollectdDecoder(),
+        "collectd", Telemetry, "collectd write_kafka, `Format JSON`",
+        lambda rules: CollectdDecoder(rules.collectd_rates),
         _has(b'"dstypes"', b'"dsnames"', start=b"["), (topics.RAW_COLLECTD,),
     ),
     Format(
@@ -178,6 +202,9 @@ FORMATS = (
         "prometheus-adapter", Telemetry, "prometheus-kafka-adapter, JSON",
         lambda rules: PrometheusAdapterDecoder(rules.labels),
         _has(b'"labels"', b'"__name__"', b'"value"'),
+    ),
+    Format(
+        "vector", Telemetry, "Vector: JSON of metrics", lambda rules: VectorDecoder(rules.labels), _vector,
     ),
     Format(
         "prometheus", Telemetry, "Prometheus exposition text, OpenMetrics",
@@ -195,6 +222,11 @@ FORMATS = (
     Format(
         "graphite", Telemetry, "Graphite lines", lambda rules: GraphiteDecoder(rules.labels),
         _matches(rb"[^\s{}<>\"']+\s+[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?\s+-?[0-9.]+$"), ("*graphite*",),
+    ),
+    Format(
+        "csv", Telemetry, "CSV with a header",
+        lambda rules: CsvDecoder(rules.csv, rules.labels, rules.text, rules.counters),
+        looks_like_csv, ("*.csv", "*.tsv"), a_line=False,
     ),
     Format(
         "syslog", Log, "syslog, RFC 5424 and RFC 3164", lambda rules: SyslogDecoder(),

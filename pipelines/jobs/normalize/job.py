@@ -24,7 +24,7 @@ def normalizer(settings: Settings) -> Job:
     formats: dict[str, Decoder] = {
         settings.reads(topics.RAW_JSON): JsonDecoder(Telemetry),
         settings.reads(topics.RAW_TELEGRAF): TelegrafDecoder(rules.labels, rules.text),
-        settings.reads(topics.RAW_COLLECTD): CollectdDecoder(),
+        settings.reads(topics.RAW_COLLECTD): CollectdDecoder(rules.collectd_rates),
         settings.reads(topics.RAW_AGENTS): AnyFormatDecoder(Telemetry, rules),
     }
     clock = watermark(settings, *formats)

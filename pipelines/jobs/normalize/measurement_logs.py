@@ -17,6 +17,7 @@ from pipelines.jobs.normalize.telegraf import measurements, time_of
 
 _PROGRAMS = ("appname", "program", "container_name", "source", "service", "path")
 _LEVELS = ("severity_code", "severity", "level", "Level", "LevelText")
+_ABOUT = frozenset((*_PROGRAMS, *_LEVELS))
 
 
 @dataclass(frozen=True)
@@ -57,17 +58,20 @@ class InfluxLogDecoder(Decoder):
         refusals = Refusals()
         found = usable_fields(messages, refusals)
         times, columns = times_of(found, messages).tolist(), ("row", "number", "head", "key", "raw", "value", "text")
-        lines: dict[int, dict[int, tuple[int, str, dict[str, Any]]]] = {}
-        for time, (row, number, head, key, raw, value, text) in zip(
-            times, found.select(columns).iter_rows(), strict=True
-        ):
-            fields = lines.setdefault(row, {}).setdefault(number, (time, head, {}))[2]
+        lines: dict[int, list[tuple[int, str, dict[str, Any]]]] = {}
+        fields: dict[str, Any] = {}
+        last = (-1, -1)
+        told = zip(times, *(found[column].to_list() for column in columns), strict=True)
+        for time, row, number, head, key, raw, value, text in told:
+            if (row, number) != last:
+                last, fields = (row, number), {}
+                lines.setdefault(row, []).append((time, head, fields))
             fields[influx_lines.unescaped(key)] = influx_lines.quoted(raw) if text else value
 
         def lines_of(row: int) -> Iterator[Line]:
             if row in refusals.whole:
                 raise RefusedError(*refusals.whole[row])
-            for time, head, fields in lines[row].values():
+            for time, head, fields in lines[row]:
                 name, tags = influx_lines.head(head) or ("", ())
                 yield from line_of(self.labels, name, dict(tags), fields, time)
 
@@ -79,7 +83,7 @@ def line_of(
 ) -> Iterator[Line]:
     """The log line that the text of a measurement makes; none if it has no text."""
     texts = {field: value for field, value in fields.items() if isinstance(value, str) and value.strip()}
-    text, _ = text_of({field: value for field, value in texts.items() if field not in (*_LEVELS, *_PROGRAMS)})
+    text, _ = text_of({field: value for field, value in texts.items() if field not in _ABOUT})
     if not text.strip():
         return
     machine = labels.machine_of(tags)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
 from pipelines.jobs.normalize.refusals import RefusedError
 
-Sample = tuple[int, str, str, float, str]
-"""(event time in epoch milliseconds, machine, metric, value, kind of metric)"""
+Sample = tuple[int | None, str, str, float, str]
+"""(event time in epoch milliseconds or nothing for the arrival, machine, metric, value, kind of metric)"""
 
 _LONGEST = 512
 
@@ -39,19 +39,26 @@ class MessageDecoder(Decoder):
         """Code and reason if a parsed message also holds something that is no sample, and must not be lost silently."""
         return None
 
+    def read(self, message: Any) -> tuple[Iterable[Sample], Callable[[], tuple[str, str] | None]]:
+        """Both: `samples` and, called after these, `left`; formats that find them in one go have them here."""
+        return self.samples(message), lambda: self.left(message)
+
     def decode(self, messages: Messages) -> Decoded:
         rows: list[Sample] = []
         index: list[int] = []
         refused: list[tuple[int, str, str]] = []
-        for row, value in enumerate(messages.values.to_pylist()):
+        for row, (value, arrived) in enumerate(
+            zip(messages.values.to_pylist(), messages.arrived.tolist(), strict=True)
+        ):
             try:
                 parsed = orjson.loads(value or b"")
             except ValueError as error:
                 refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
                 continue
             try:
-                found = [_checked(sample) for sample in self.samples(parsed)]
-                left = self.left(parsed)
+                samples, rest = self.read(parsed)
+                found = [_checked(sample, arrived) for sample in samples]
+                left = rest()
             except RefusedError as error:
                 refused.append((row, error.code, str(error)))
                 continue
@@ -65,8 +72,10 @@ class MessageDecoder(Decoder):
         return Decoded(_table(rows, index), refused)
 
 
-def _checked(sample: Sample) -> Sample:
-    time, entity, metric, value, _ = sample
+def _checked(sample: Sample, arrived: int) -> Sample:
+    time, entity, metric, value, kind = sample
+    if time is None:
+        time, sample = arrived, (arrived, entity, metric, value, kind)
     if not (entity and isinstance(entity, str) and len(entity) <= _LONGEST and 0 < len(metric) <= _LONGEST):
         raise ValueError(f"host or metric is empty, not a text, or longer than {_LONGEST} characters")
     if abs(time) > 2**53:

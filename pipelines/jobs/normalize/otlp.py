@@ -35,9 +35,35 @@ def read(value: bytes, kind: type[Any], as_json: bool | None = None) -> Any:
         else:
             request.ParseFromString(value)
     except (DecodeError, *_ERRORS) as error:
-        what = f"no OTLP request in protobuf or JSON: {type(error).__name__} {str(error)[:200]}: "
-        raise RefusedError(FORMAT_UNKNOWN, what + repr(payload_text(value)[:80])) from None
+        raise _refused(error, value) from None
     return request
+
+
+def tree(value: bytes) -> Any:
+    """A message in JSON, parsed; ``None`` if it is none, which `read` explains."""
+    if not is_json(value):
+        return None
+    try:
+        return orjson.loads(value)
+    except ValueError:
+        return None
+
+
+def of_tree(part: Any, kind: type[Any]) -> Any:
+    """A part of a message in JSON, parsed, as protobuf.
+
+    Raises:
+        RefusedError: ``FORMAT_UNKNOWN`` if it does not have the type.
+    """
+    try:
+        return json_format.ParseDict(part, kind(), ignore_unknown_fields=True)
+    except _ERRORS as error:
+        raise _refused(error, orjson.dumps(part)) from None
+
+
+def _refused(error: Exception, value: bytes) -> RefusedError:
+    what = f"no OTLP request in protobuf or JSON: {type(error).__name__} {str(error)[:200]}: "
+    return RefusedError(FORMAT_UNKNOWN, what + repr(payload_text(value)[:80]))
 
 
 def is_json(value: bytes) -> bool:

@@ -10,10 +10,11 @@ from typing import Any
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
-from pipelines.jobs.normalize import otlp
+from pipelines.jobs.normalize import otlp, otlp_json
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder, checked
 from pipelines.jobs.normalize.measurement import severity_of
+from pipelines.jobs.normalize.otlp_json import Pairs, Record
 from pipelines.jobs.normalize.refusals import RefusedError
 
 _SEVERITIES = ((21, 2), (17, 3), (13, 4), (9, 6), (1, 7))
@@ -31,14 +32,18 @@ class OtlpLogsDecoder(LineDecoder):
     labels: LabelRule = LABELS
 
     def parsed(self, value: bytes) -> Any:
-        return otlp.read(value, ExportLogsServiceRequest)
+        """The resources of a request: for each its attributes and its records."""
+        tree = otlp.tree(value)
+        usual = None if tree is None else otlp_json.logs(tree)
+        if usual is None:
+            request = otlp.read(value, ExportLogsServiceRequest)
+            return ((otlp.labels(each.resource.attributes), _records(each)) for each in request.resource_logs)
+        return usual
 
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
-        for resource in message.resource_logs:
-            common = otlp.labels(resource.resource.attributes)
-            for scope in resource.scope_logs:
-                for record in scope.log_records:
-                    yield from self._line(common, record, arrived)
+        for common, records in message:
+            for record in records:
+                yield from self._line(common, record, arrived)
 
     def without_wrong(self, resource: Any) -> tuple[Any, list[tuple[str, str]]]:
         """A resource with the log records that can be used alone; and code and reason of each of the others.
@@ -52,7 +57,7 @@ class OtlpLogsDecoder(LineDecoder):
             usable = []
             for record in scope.log_records:
                 try:
-                    checked(partial(self._line, common, record, 0), "OtlpLogs")
+                    checked(partial(self._line, common, _plain(record), 0), "OtlpLogs")
                     usable.append(record)
                 except RefusedError as error:
                     wrong.append((error.code, str(error)))
@@ -60,15 +65,26 @@ class OtlpLogsDecoder(LineDecoder):
                 kept.scope_logs.add(scope=scope.scope, log_records=usable)
         return kept, wrong
 
-    def _line(self, common: tuple[tuple[str, str], ...], record: Any, arrived: int) -> Iterator[Line]:
+    def _line(self, common: Pairs, record: Record, arrived: int) -> Iterator[Line]:
         """The line that a record becomes; none if it has no text."""
-        text = otlp.text(record.body).strip()
+        own, text, nanoseconds, number, level = record
+        text = text.strip()
         if not text:
             return
-        attributes = dict((*otlp.labels(record.attributes), *common))
+        attributes = dict((*own, *common))
         machine = self.labels.machine_of(attributes)
         program = attributes.get("service.name") or attributes.get("process.executable.name", "")
-        nanoseconds, number = record.time_unix_nano or record.observed_time_unix_nano, record.severity_number
         by_number = next((severity for least, severity in _SEVERITIES if number >= least), None)
-        severity = severity_of(record.severity_text) if by_number is None else by_number
+        severity = severity_of(level) if by_number is None else by_number
         yield nanoseconds // 1_000_000 if nanoseconds else arrived, machine, program, severity, text
+
+
+def _records(resource: ResourceLogs) -> Iterator[Record]:
+    return (_plain(record) for scope in resource.scope_logs for record in scope.log_records)
+
+
+def _plain(record: Any) -> Record:
+    """What is needed of a record in protobuf."""
+    nanoseconds = record.time_unix_nano or record.observed_time_unix_nano
+    pairs = otlp.labels(record.attributes)
+    return pairs, otlp.text(record.body), nanoseconds, record.severity_number, record.severity_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric, ResourceMetrics
 
 from engine.formats.json_decoder import FIELD_INVALID
 from engine.spec.decoder import Decoded, Decoder, Messages
-from pipelines.jobs.normalize import otlp
+from pipelines.jobs.normalize import otlp, otlp_json
 from pipelines.jobs.normalize.labels import FOLDED, LABELS, LabelRule
+from pipelines.jobs.normalize.otlp_json import NO_VALUE, Point
 from pipelines.jobs.normalize.refusals import MESSAGE_EMPTY, Refusals, RefusedError
 from pipelines.jobs.normalize.remembering import LONGEST_REMEMBERED, characters
 from pipelines.jobs.normalize.samples import LONGEST, LONGEST_LABELS, Coded, short, table
@@ -27,8 +28,6 @@ _FOLDED = "process.pid"
 
 _Pairs = tuple[tuple[str, str], ...]
 _CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
-NO_VALUE = 1
-"""The flag of a data point that says that there is no value at this time."""
 
 
 @dataclass(frozen=True)
@@ -51,39 +50,89 @@ class OtlpMetricsDecoder(Decoder):
         rows: list[int] = []
         times: list[int] = []
         values: list[float] = []
-        entities: dict[str, int] = {}
-        metrics: dict[str, int] = {}
-        kinds: dict[str, int] = {}
-        codes: list[tuple[int, int, int]] = []
+        codes: list[int] = []
+        found = _SeriesFound(self.labels)
         for row, value in enumerate(messages.values.to_pylist()):
             arrived, held = int(messages.arrived[row]), len(rows)
             try:
-                request = otlp.read(value or b"", ExportMetricsServiceRequest)
-                for resource, size, metric in _metrics(request, self.labels):
-                    for part, kind, pairs, time, number in _points(metric):
-                        long = size + sum(map(len, chain.from_iterable(pairs))) > LONGEST_REMEMBERED
-                        machine, name = (_series if long else _remembered)(self.labels, part, resource, pairs)
+                for resource, size, points in _metrics(_resources(value or b""), self.labels):
+                    known = found.known.setdefault(resource, {})
+                    for part, kind, pairs, time, number in points:
+                        code = known.get((part, kind, pairs))
+                        codes.append(found.add(resource, size, part, kind, pairs) if code is None else code)
                         rows.append(row)
                         times.append(time // 1_000_000 if time else arrived)
                         values.append(number)
-                        entity = entities.setdefault(machine, len(entities))
-                        named = metrics.setdefault(name, len(metrics))
-                        codes.append((entity, named, kinds.setdefault(kind, len(kinds))))
             except RefusedError as error:
                 refusals.add(row, error.code, str(error))
                 continue
             if len(rows) == held:
                 refusals.add(row, MESSAGE_EMPTY, "the request holds no data point with a value")
-        coded = np.array(codes, np.int64).reshape(-1, 3)
+        series = np.array(codes, np.int64)
+        entity, metric, kinds = (np.array(each, np.int64)[series] for each in found.codes)
         return table(
             np.array(rows, np.int32),
             np.array(times, np.int64),
-            Coded(coded[:, 0], list(entities)),
-            Coded(coded[:, 1], list(metrics)),
+            Coded(entity, list(found.entities)),
+            Coded(metric, list(found.metrics)),
             np.array(values, np.float64),
-            Coded(coded[:, 2], list(kinds)),
+            Coded(kinds, list(found.kinds)),
             refusals,
         )
+
+
+class _SeriesFound:
+    """The series of some messages, each with a number.
+
+    Attributes:
+        known: Their numbers, by resource, and by name, kind and attributes.
+        codes: The numbers of the machine, metric and kind of each.
+    """
+
+    def __init__(self, rule: LabelRule) -> None:
+        self._rule = rule
+        self.known: dict[_Pairs, dict[tuple[str, str, _Pairs], int]] = {}
+        self.codes: tuple[list[int], list[int], list[int]] = ([], [], [])
+        self.entities: dict[str, int] = {}
+        self.metrics: dict[str, int] = {}
+        self.kinds: dict[str, int] = {}
+
+    def add(self, resource: _Pairs, size: int, part: str, kind: str, pairs: _Pairs) -> int:
+        """Gives a series its number."""
+        long = size + sum(map(len, chain.from_iterable(pairs))) > LONGEST_REMEMBERED
+        machine, name = (_series if long else _remembered)(self._rule, part, resource, pairs)
+        number = len(self.codes[0])
+        self.codes[0].append(self.entities.setdefault(machine, len(self.entities)))
+        self.codes[1].append(self.metrics.setdefault(name, len(self.metrics)))
+        self.codes[2].append(self.kinds.setdefault(kind, len(self.kinds)))
+        self.known[resource][part, kind, pairs] = number
+        return number
+
+
+_Resource = tuple[_Pairs, Iterable[tuple[str, Iterable[Point]]]]
+
+
+def _resources(value: bytes) -> Iterable[_Resource]:
+    """The attributes of each resource of a request, and its metrics: name and data points.
+
+    Raises:
+        RefusedError: If the message is no request.
+    """
+    tree = otlp.tree(value)
+    usual = None if tree is None else otlp_json.metrics(tree)
+    if usual is None:
+        request = otlp.read(value, ExportMetricsServiceRequest)
+        return ((otlp.labels(each.resource.attributes), _of_scopes(each)) for each in request.resource_metrics)
+    return ((common, [(name, _parsed(points)) for name, points in metrics]) for common, metrics in usual)
+
+
+def _of_scopes(resource: ResourceMetrics) -> Iterator[tuple[str, Iterable[Point]]]:
+    return ((metric.name, _points(metric)) for scope in resource.scope_metrics for metric in scope.metrics)
+
+
+def _parsed(points: list[Point] | dict[str, Any]) -> Iterable[Point]:
+    """The data points of a metric that is neither gauge nor sum, which are read by protobuf's own reader."""
+    return points if isinstance(points, list) else _points(otlp.of_tree(points, Metric))
 
 
 def is_metrics(value: bytes) -> bool:
@@ -96,21 +145,19 @@ def is_metrics(value: bytes) -> bool:
     return any(metric.name for scope in scopes for metric in scope.metrics)
 
 
-def _metrics(request: ExportMetricsServiceRequest, rule: LabelRule) -> Iterator[tuple[_Pairs, int, Metric]]:
+def _metrics(resources: Iterable[_Resource], rule: LabelRule) -> Iterator[tuple[_Pairs, int, Iterable[Point]]]:
     """The metrics, each with the attributes of its resource that may be needed, and the number of characters in these.
 
     Raises:
         RefusedError: If the name of a metric, or the attributes, are too long.
     """
-    for resource in request.resource_metrics:
-        given = otlp.labels(resource.resource.attributes)
+    for given, metrics in resources:
         pairs = tuple((key, value) for key, value in given if key in rule.machine or _distinguishes(key))
         size = characters(_short(pairs))
-        for scope in resource.scope_metrics:
-            for metric in scope.metrics:
-                if len(metric.name) > LONGEST:
-                    raise RefusedError(FIELD_INVALID, f"the name of a metric is longer than {LONGEST} characters")
-                yield pairs, size, metric
+        for name, points in metrics:
+            if len(name) > LONGEST:
+                raise RefusedError(FIELD_INVALID, f"the name of a metric is longer than {LONGEST} characters")
+            yield pairs, size, points
 
 
 def _short(pairs: _Pairs) -> _Pairs:
@@ -124,7 +171,7 @@ def _short(pairs: _Pairs) -> _Pairs:
     return pairs
 
 
-def _points(metric: Metric) -> Iterator[tuple[str, str, _Pairs, int, float]]:
+def _points(metric: Metric) -> Iterator[Point]:
     """Name, kind, attributes, time in nanoseconds and value of each sample.
 
     Raises:

@@ -29,6 +29,7 @@ _NAMES = {
     **dict.fromkeys(("disk_octets", "disk_ops", "disk_time", "disk_merged"), ("read", "write")),
 }  # fmt: skip
 _SECONDS = 10**11
+_NO_VALUE = ("U", "nan")
 
 
 class PlainLineDecoder(Decoder):
@@ -102,8 +103,9 @@ class GraphiteDecoder(PlainLineDecoder):
 class PutvalDecoder(PlainLineDecoder):
     """Decodes lines such as ``PUTVAL "a/cpu-0/cpu-idle" interval=10.000 1795220820.013:97.5``.
 
-    The metrics have the same names as from collectd's JSON. The commands do not say what is a counter: with StoreRates,
-    which is the default, collectd writes rates, so that all are gauges. ``U`` is no value, ``N`` the arrival.
+    The metrics have the same names as from collectd's JSON. The commands do not say what is a counter: with StoreRates
+    collectd writes rates, so that all are gauges. ``U``, and ``nan`` as write_http writes it, are no value; ``N`` is
+    the arrival.
 
     >>> list(PutvalDecoder().samples('PUTVAL "a/cpu-0/cpu-idle" interval=10 1795220820:97.5'))
     [('a', 'cpu.cpu.idle{instance=0}', 1795220820.0, 97.5)]
@@ -118,7 +120,7 @@ class PutvalDecoder(PlainLineDecoder):
             time = None if stamp in ("N", "n") else _number(stamp)
             machine, metrics = _identifier(command[1] or command[2], len(values))
             for metric, value in zip(metrics, values, strict=True):
-                yield machine, metric, time, math.nan if value == "U" else _number(value)
+                yield machine, metric, time, math.nan if value in _NO_VALUE else _number(value)
 
 
 def _number(text: str) -> float:

@@ -10,6 +10,7 @@ from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
 from pipelines.jobs.normalize.measurement import severity_of
+from pipelines.jobs.normalize.remembering import remembered
 
 _TIMES = ("@timestamp", "timestamp", "date", "time", "ts")
 _TEXTS = ("message", "log", "msg", "MESSAGE", "event.original")
@@ -55,28 +56,41 @@ class ShippedLogsDecoder(LineDecoder):
 
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for each in message if isinstance(message, list) else [message]:
-            flat = dict(_flat(each, "", 0))
-            text = _first(flat, _TEXTS)
+            flat: dict[str, Any] = {}
+            _flatten(each, "", 0, flat)
+            texts, times, programs, levels, machines, others = _places(self.labels, tuple(flat))
+            text = _first(flat, texts)
             if isinstance(text, str) and text.strip():
-                given = _first(flat, _TIMES)
+                given = _first(flat, times)
                 time = arrived if given is None else moment(given)
-                machine = self.labels.machine_of({name: each for name, each in flat.items() if isinstance(each, str)})
-                machine = machine or _first(flat, _MACHINES) or ""
-                program, level = _first(flat, _PROGRAMS) or "", _first(flat, _LEVELS)
+                machine = self.labels.machine_of({name: flat[name] for name in machines if isinstance(flat[name], str)})
+                machine = machine or _first(flat, others) or ""
+                program, level = _first(flat, programs) or "", _first(flat, levels)
                 yield time, machine, str(program), severity_of(_number(level)), text.strip()
 
 
-def _flat(tree: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """The fields of a tree of objects, by their dotted names."""
+def _flatten(tree: Mapping[str, Any], prefix: str, depth: int, flat: dict[str, Any]) -> None:
+    """Adds the fields of a tree of objects to ``flat``, by their dotted names."""
     for name, value in tree.items():
-        if isinstance(value, dict) and depth < _DEEPEST:
-            yield from _flat(value, f"{prefix}{name}.", depth + 1)
+        if type(value) is dict and depth < _DEEPEST:
+            _flatten(value, f"{prefix}{name}.", depth + 1, flat)
         else:
-            yield f"{prefix}{name}", value
+            flat[prefix + name] = value
+
+
+@remembered(1 << 10, lambda rule, names: sum(map(len, names)))
+def _places(rule: LabelRule, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Which of a message's fields may hold text, time, program, level and machine."""
+    there = frozenset(names)
+    wanted = (_TEXTS, _TIMES, _PROGRAMS, _LEVELS, rule.machine, _MACHINES)
+    return tuple(tuple(name for name in some if name in there) for some in wanted)
 
 
 def _first(flat: Mapping[str, Any], names: Iterable[str]) -> Any:
-    return next((flat[name] for name in names if flat.get(name) not in (None, "")), None)
+    for name in names:
+        if flat[name] not in (None, ""):
+            return flat[name]
+    return None
 
 
 def _number(level: Any) -> Any:

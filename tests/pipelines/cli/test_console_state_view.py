@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.console import serve
+from dashboards.web.server import serve
 from deploy.embedded.endpoints import Endpoints
 from engine.spec.errors import NewnormalError
 from pipelines.cli.state_view import state_view

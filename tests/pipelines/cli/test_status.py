@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.console import Store, create_app, serve
+from dashboards.console import Store, create_app
+from dashboards.web.server import serve
 from engine.runtime.shard import Stats
 from engine.spark.query import BatchReport
 from pipelines.contracts.settings import load

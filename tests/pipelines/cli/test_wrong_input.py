@@ -82,6 +82,8 @@ RIGHT = {
     "machines": ["vm-1", "vm-2"],
     "on": ["host-1"],
     "file": ["site.csv"],
+    "events": ["1e3"],
+    "series": ["1e3"],
 }
 """A right value of each parameter that some command cannot do without, by its name."""
 

@@ -209,6 +209,14 @@ def test_all_wrong_settings_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -
     assert "NEWNORMAL_KAFKA_BOOTSTRAP" in caught.value.what and "no multiple of engine.shards" in caught.value.what
 
 
+@pytest.mark.parametrize("name", ["packages", "python", "options"])
+def test_a_setting_for_a_cluster_is_refused_where_there_is_none(name: str) -> None:
+    given = {f"spark.{name}": {"spark.cores.max": "2"} if name == "options" else "a"}
+    with pytest.raises(NewnormalError, match=f"spark.{name} = .*spark.master is empty"):
+        load(**given)
+    load(**given, **{"spark.master": "spark://a:7077"})
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [

@@ -87,6 +87,37 @@ GOOD: dict[str, list[bytes]] = {
         b'[{"date":1795220820.013,"host":"a","log":"no"},{"date":1795220821,"host":"a","log":"yes"}]',
         b'{"host":"a","message":"no","source_type":"syslog","severity":"warning","timestamp":"2026-11-21T00:27:00Z"}',
     ],
+    "metricbeat": [
+        json.dumps(
+            {
+                "@timestamp": "2026-11-21T00:27:00.013Z", "metricset": {"name": "network", "period": 10000},
+                "agent": {"type": "metricbeat", "version": "8.19.0"}, "host": {"name": "a", "os": {"type": "linux"}},
+                "event": {"dataset": "system.network", "module": "system", "duration": 115000},
+                "system": {"network": {"name": "eth0", "in": {"bytes": 5, "packets": 1}, "up": True}},
+            }
+        ).encode(),
+        b'{"@timestamp":"2026-11-21T00:27:00Z","metricset":{"name":"collector"},"host":{"name":"a"},'
+        b'"prometheus":{"labels":{"job":"x"},"took":{"histogram":{"values":[1.5,3],"counts":[2,1]}}}}',
+    ],
+    "vector": [
+        json.dumps(
+            {
+                "name": "requests", "namespace": "web", "tags": {"host": "a", "code": "200"}, "kind": "incremental",
+                "timestamp": "2026-11-21T00:27:00.013Z", "counter": {"value": 5.0},
+            }
+        ).encode(),
+        b'{"metric":{"name":"took","tags":{"host":["a",null]},"kind":"absolute","aggregated_histogram":'
+        b'{"buckets":[{"upper_limit":1.0,"count":2},{"upper_limit":"inf","count":1}],"count":3,"sum":4.5}}}',
+        b'{"name":"took","tags":{"host":"a"},"kind":"incremental","distribution":'
+        b'{"samples":[{"value":1.0,"rate":3},{"value":2.0,"rate":1}],"statistic":"summary"}}',
+        b'{"name":"users","tags":{"host":"a"},"kind":"absolute","set":{"values":["x","y"]}}',
+        b'{"name":"took","tags":{"host":"a"},"kind":"absolute","aggregated_summary":'
+        b'{"quantiles":[{"quantile":0.5,"value":2.0}],"count":3,"sum":4.5}}',
+    ],
+    "csv": [
+        b"time,host,interface,cpu,mem\r\n1795220820,a,eth0,0.5,17\r\n1795220820.5,b:80,eth1,,18\r\n",
+        b'timestamp;host;metric;value\n2026-11-21T00:27:00Z;a;"x;""y""";1e3\n2026-11-21T00:27:01Z;a;z;-1\n',
+    ],
     "otlp": [_METRICS[0]],
     "otlp-json": [_METRICS[1]],
     "otlp-logs": [_LOGS[0]],

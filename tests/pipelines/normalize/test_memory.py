@@ -26,6 +26,13 @@ LONG_TEXT: dict[str, Callable[[str], bytes]] = {
     "prometheus-adapter": lambda text: json.dumps(
         {"timestamp": "2026-11-21T00:27:00Z", "value": "1", "name": "m", "labels": {"host": "a", "dc": text}}
     ).encode(),
+    "metricbeat": lambda text: json.dumps(
+        {"@timestamp": T0, "metricset": {}, "host": {"name": "a"}, "fields": {"x": text}, "m": {"v": 1}}
+    ).encode(),
+    "vector": lambda text: json.dumps(
+        {"name": "m", "kind": "absolute", "tags": {"host": "a", "dc": text}, "gauge": {"value": 1}}
+    ).encode(),
+    "csv": lambda text: f"time,host,dc,v\n{T0},a,{text},1\n".encode(),
     "graphite": lambda text: f"m;host=a;dc={text} 1 -1".encode(),
     "otlp": lambda text: both(metrics(gauge(), resource=attributes(host__name="a", dc=text)))[0],
     "telegraf": lambda text: json.dumps(
@@ -82,6 +89,38 @@ MULTIPLIED: dict[str, tuple[str, bytes]] = {
     "attributes": ("otlp", many_points("m", 5_000, shard="x" * 10_000)),
     "buckets": ("otlp", many_buckets("x" * MEGABYTE, 300)),
     "a plugin": ("putval", f"PUTVAL a/{'p' * MEGABYTE}/t interval=10 1795220820{':1' * 300}".encode()),
+    "Telegraf's tags": (
+        "telegraf",
+        json.dumps(
+            {"name": "m", "fields": dict.fromkeys(map(str, range(300)), 1), "tags": {"host": "a", "t": "x" * MEGABYTE}}
+            | {"timestamp": T0}
+        ).encode(),
+    ),
+    "a field of Metricbeat": (
+        "metricbeat",
+        json.dumps(
+            {"@timestamp": T0, "metricset": {}, "host": {"name": "a"}}
+            | {"m" * MEGABYTE: dict.fromkeys(map(str, range(300)), 1)}
+        ).encode(),
+    ),
+    "a name in Metricbeat": (
+        "metricbeat",
+        json.dumps(
+            {"@timestamp": T0, "metricset": {}, "host": {"name": "a"}}
+            | {"m": {"name": "x" * MEGABYTE} | dict.fromkeys(map(str, range(300)), 1)}
+        ).encode(),
+    ),
+    "a tag of Vector": (
+        "vector",
+        json.dumps(
+            {"name": "m", "kind": "absolute", "tags": {"host": "a", "t": "x" * MEGABYTE}}
+            | {"aggregated_summary": {"quantiles": [{"quantile": n / 300, "value": 1} for n in range(300)], "count": 1}}
+        ).encode(),
+    ),
+    "a label of CSV": (
+        "csv",
+        f"time,host,label,{','.join(f'c{n}' for n in range(300))}\n{T0},a,{'x' * 100_000}{',1' * 300}\n".encode(),
+    ),
     "Telegraf's text": (
         "telegraf",
         json.dumps(

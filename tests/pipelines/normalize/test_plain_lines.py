@@ -43,5 +43,10 @@ def test_a_broken_line_refuses_its_message(form: str, line: bytes) -> None:
     assert refusals(form, line) == [(0, "LINE_INVALID")]
 
 
+def test_a_rate_that_write_http_does_not_know_yet_is_no_sample() -> None:
+    found = samples("putval", b"PUTVAL a/interface-lo/if_octets interval=1.000 1795220820:nan:2.5\r\n")
+    assert [(metric, value) for _, _, metric, value, _ in found] == [("interface.if_octets.tx{instance=lo}", 2.5)]
+
+
 def test_a_value_that_is_unknown_is_no_sample() -> None:
     assert refusals("putval", b"PUTVAL a/b/c interval=10 1795220820:U") == [(0, "MESSAGE_EMPTY")]

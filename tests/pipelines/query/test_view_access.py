@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from dashboards.console.server import ConsoleServer, address, listening
+from dashboards.web.server import WebServer, address, listening
 from deploy.embedded.endpoints import Endpoints
 from engine.columns.partitioning import crc32
 from engine.spec.errors import NewnormalError
@@ -38,7 +38,7 @@ def test_only_who_shows_the_token_is_answered_also_by_the_part_that_has_the_mach
     servers = []
     for view, listener in zip(views, listeners, strict=True):
         view.read_all()
-        servers.append(ConsoleServer(create_app(view, peers=urls, token=TOKEN, reached="0.0.0.0"), listener))
+        servers.append(WebServer(create_app(view, peers=urls, token=TOKEN, reached="0.0.0.0"), listener))
     try:
         for path in ("/counts", "/health", "/openapi.json", "/state/h0/cpu", "/nowhere"):
             for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Cookie": TOKEN}):

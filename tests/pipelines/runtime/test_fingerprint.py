@@ -42,7 +42,6 @@ OTHER: dict[str, object] = {
     "notify.timezone": "Asia/Kolkata", "notify.breakthrough": "major", "notify.console": "http://b:1",
     "input.machine": "host", "input.left_out": "dc", "input.folded": "id", "input.text_left_out": "a.*",
     "spark.master": "spark://b:7077", "spark.driver_host": "b", "spark.checkpoints": "elsewhere",
-    "spark.packages": "elsewhere.tar", "spark.python": "python3", "spark.options": {"spark.cores.max": "2"},
     "incidents.quiet": "7m", "incidents.reopen": "2h", "incidents.longest": "2d",
 }  # fmt: skip
 """Another value of each setting."""
@@ -59,7 +58,11 @@ TLS = {**KAFKA, "kafka.security_protocol": "SSL"}
 MUTUAL = {**TLS, "kafka.ssl_certificate_file": "ca.pem", "kafka.ssl_key_file": "key.pem"}
 USER = {**HTTPS, "elasticsearch.user": "me", "elasticsearch.password": "word of mine"}
 KEY = {**HTTPS, "elasticsearch.api_key": "word of mine"}
-LOGINS: dict[str, dict[str, object]] = {
+CLUSTER = {"spark.master": "spark://a:7077"}
+TOGETHER: dict[str, dict[str, object]] = {
+    "spark.packages": {**CLUSTER, "spark.packages": "elsewhere.tar"},
+    "spark.python": {**CLUSTER, "spark.python": "python3"},
+    "spark.options": {**CLUSTER, "spark.options": {"spark.cores.max": "2"}},
     "kafka.security_protocol": TLS, "kafka.sasl_mechanism": {**SCRAM, "kafka.sasl_mechanism": "PLAIN"},
     "kafka.sasl_username": SCRAM, "kafka.sasl_password": SCRAM,
     "kafka.sasl_password_file": {**SCRAM, "kafka.sasl_password": None, "kafka.sasl_password_file": "word"},
@@ -82,7 +85,7 @@ LOGINS: dict[str, dict[str, object]] = {
         **HTTPS, "elasticsearch.certificate_file": "ca.pem", "elasticsearch.key_file": "key.pem"
     },
 }  # fmt: skip
-"""Settings of logins, each with those without which it is refused."""
+"""Settings that are refused without others, each with those."""
 FILES = {
     "word": "word of mine\n", "ca.pem": "-----BEGIN CERTIFICATE-----\n", "key.pem": "-----BEGIN PRIVATE KEY-----\n"
 }  # fmt: skip
@@ -118,7 +121,7 @@ def begun(checkpoints: Path, settings: Settings) -> None:
 @pytest.mark.usefixtures("files")
 def test_a_changed_setting_is_refused_exactly_where_state_depends_on_it(tmp_path: Path, name: str, job: str) -> None:
     begun(tmp_path, load())
-    settings = load(**LOGINS.get(name) or {name: OTHER[name]})
+    settings = load(**TOGETHER.get(name) or {name: OTHER[name]})
     if job not in FIXED.get(name, ()):
         check(settings, tmp_path, [job])
         return

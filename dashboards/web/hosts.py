@@ -1,4 +1,4 @@
-"""The host names to which the console answers; others are refused as a protection against DNS rebinding."""
+"""The host names to which a web server answers; others are refused as a protection against DNS rebinding."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _HEADER = re.compile(r"[\w.:\[\]-]{1,300}", re.ASCII)
 def allowed(header: str, listening: str = "127.0.0.1", more: Collection[str] = ()) -> bool:
     """Whether a request with this Host header is answered.
 
-    A console that listens everywhere answers to every IP address, since a browser that sends an address as the host was
+    A server that listens everywhere answers to every IP address, since a browser that sends an address as the host was
     not led here by a name.
 
     Args:
         header: The Host header, with or without a port.
-        listening: The address that the console listens on.
+        listening: The address that the server listens on.
         more: Further names; ``*``: any.
 
     >>> allowed("LOCALHOST:8880"), allowed("[::1]:8880"), allowed("evil.example:8880"), allowed("192.0.2.1")

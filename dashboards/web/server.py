@@ -1,4 +1,4 @@
-"""Runs the console in a thread of this process."""
+"""Serves a web application in a thread of this process."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class _Uvicorn(uvicorn.Server):
         self.ready.set()
 
 
-class ConsoleServer:
-    """A console, or another application, that is being served; `stop` ends it.
+class WebServer:
+    """A web application that is being served; `stop` ends it.
 
     Args:
         app: The application.
@@ -42,7 +42,7 @@ class ConsoleServer:
         )
         self._uvicorn = _Uvicorn(config)
         self._listener = listener
-        self._thread = threading.Thread(target=self._run, name="console", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="web", daemon=True)
         self._thread.start()
         self._uvicorn.ready.wait()
 
@@ -63,13 +63,13 @@ class ConsoleServer:
             self._uvicorn.ready.set()
 
 
-def serve(app: FastAPI, host: str = "127.0.0.1", port: int = 8880) -> ConsoleServer:
+def serve(app: FastAPI, host: str = "127.0.0.1", port: int = 8880) -> WebServer:
     """Serves the app at ``port``, or the next free one when it is taken; returns when it answers.
 
     Raises:
         NewnormalError: ``PORT_TAKEN`` if none of the next ports is free or the address is not ours.
     """
-    return ConsoleServer(app, listening(host, port))
+    return WebServer(app, listening(host, port))
 
 
 def address(listener: socket.socket) -> str:

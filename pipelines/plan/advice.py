@@ -1,0 +1,92 @@
+"""What a plan says in words: its bottlenecks, and the settings that follow from it as TOML."""
+
+from __future__ import annotations
+
+from dashboards.quantities import size
+from pipelines.plan.coefficients import Coefficients
+from pipelines.plan.layout import MOST
+from pipelines.plan.needs import JOBS, KEYED, Plan, documents
+
+
+def bottlenecks(plan: Plan, known: Coefficients) -> list[str]:
+    """Sentences on what limits the plan; the first says what needs most of the cores."""
+    use = plan.machines.utilization
+    jobs = sorted((plan[name] for name in JOBS), key=lambda need: -need.cores)
+    all_cores = plan.total("cores")
+    said = [f"The {jobs[0].part} needs most CPU time: {jobs[0].cores:,.2f} of {all_cores:,.2f} busy cores."]
+    disk = max(plan.needs, key=lambda need: need.disk)
+    said.append(f"Most of the disk is for {disk.part}: {size(disk.disk)} of {size(plan.total('disk'))}.")
+    for name in KEYED:
+        if (needed := plan[name].cores / use) > plan.shards:
+            said.append(
+                f"The {name} needs {needed:,.1f} cores, but can use {plan.shards:,} at most: one for each shard. "
+                + _more_shards(plan)
+            )
+    if (most := max(need.cores for need in jobs) / use) > plan.partitions:
+        said.append(f"A job needs {most:,.1f} cores, more than there are partitions ({plan.partitions:,}): give more.")
+    for name, rate in plan.output.items():
+        if rate > known["driver.output"]:
+            said.append(
+                f"The {name} writes {size(rate)} a second through the driver; one producer writes some "
+                f"{size(known['driver.output'])} (decision 0019): divide the site into several pipelines"
+                + (', or set detector.emit = "context".' if name == "detector" and plan.load.emit == "all" else ".")
+            )
+    if plan["incidents"].cores > use:
+        said.append(
+            f"The incidents job groups {plan.episodes:,.0f} novelties a second in one shard, which needs "
+            f"{plan['incidents'].cores:,.1f} cores and can use one: raise detector.threshold, or divide the site."
+        )
+    if plan.load.emit == "all":
+        said.append(
+            f'With detector.emit = "all" Elasticsearch stores {documents(plan.load, known):,.0f} documents a second; '
+            '"context" stores those around incidents only.'
+        )
+    if plan.nodes == 1:
+        said.append("One Elasticsearch node suffices for the load, but its indices have no replica then.")
+    if plan.load.replication == 1:
+        said.append("Each message is on one Kafka broker only; kafka.replication = 3 survives the loss of one.")
+    return said
+
+
+def _more_shards(plan: Plan) -> str:
+    if plan.partitions < MOST:
+        return f"Plan more partitions than {plan.partitions:,}."
+    return f"{MOST:,} is the most; divide the site into several pipelines."
+
+
+def settings(plan: Plan) -> str:
+    """The settings that follow from the plan, as TOML for newnormal.toml."""
+    load = plan.load
+    return "\n".join(
+        [
+            "[kafka]",
+            f"partitions = {plan.partitions}",
+            f"replication = {load.replication}",
+            f'retention = "{_duration(load.retention_ms)}"',
+            "",
+            "[engine]",
+            f"shards = {plan.shards}",
+            f"cores = {min(1_024, plan.pipeline_cores)}",
+            "",
+            "[window]",
+            f'size = "{_duration(load.window_ms)}"',
+            "",
+            "[detector]",
+            f'emit = "{load.emit}"',
+            "",
+            "[retention]",
+            f'indices = "{_duration(load.index_retention_ms)}"',
+        ]
+    )
+
+
+def _duration(ms: int) -> str:
+    """A duration as a setting has it, in the largest unit that it is a multiple of.
+
+    >>> _duration(604_800_000), _duration(90_000), _duration(250)
+    ('7d', '90s', '250ms')
+    """
+    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)):
+        if ms % length == 0:
+            return f"{ms // length}{unit}"
+    return f"{ms}ms"

@@ -1,0 +1,297 @@
+"""What a load needs, part by part: cores, memory and disk, and which coefficients these are from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from engine.runtime.shard import ROWS_A_MESSAGE
+from pipelines.contracts import topics
+from pipelines.plan.coefficients import Coefficients
+from pipelines.plan.layout import fitted
+from pipelines.plan.load import Load
+
+KEYED = ("extractor", "templates", "detector", "log_detector")
+"""Jobs whose state is divided into `engine.shards`."""
+JOBS = ("normalizer", "log_normalizer", *KEYED, "incidents", "sink")
+"""Jobs that always run; the archive is not planned."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one part of a cluster needs.
+
+    Args:
+        part: A job, ``kafka:<topic>``, ``elasticsearch``, ``checkpoints``, or another part.
+        cores: Cores that are busy all the time.
+        memory: Bytes.
+        disk: Bytes, with all replicas.
+        driven_by: What makes it larger, in words.
+        coefficients: Names of the coefficients that it is made of.
+    """
+
+    part: str
+    cores: float = 0.0
+    memory: float = 0.0
+    disk: float = 0.0
+    driven_by: str = ""
+    coefficients: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Machines:
+    """How machines are to be used, and how large those of Elasticsearch are.
+
+    Args:
+        utilization: Share of the cores that the load may use; the rest is for catching up after an outage.
+        node_cores: Cores of an Elasticsearch node.
+        node_disk: Bytes of disk of an Elasticsearch node.
+        partitions: Partitions of each topic, if they are given.
+        index_replicas: Copies of each index beside the first; ``None``: as the sink does, one if there are several
+            nodes.
+    """
+
+    utilization: float = 0.6
+    node_cores: int = 8
+    node_disk: float = 2e12
+    partitions: int | None = None
+    index_replicas: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A planned cluster.
+
+    Args:
+        load: What it is planned for.
+        machines: How its machines are used.
+        needs: The needs of each part.
+        partitions: Partitions of each topic.
+        shards: Shards of each job's state.
+        nodes: Nodes of Elasticsearch.
+        index_replicas: Copies of each index beside the first.
+        output: Bytes a second that each job writes through the driver, by job.
+        episodes: Episodes of novelty a second, which the one shard of the incidents job groups.
+    """
+
+    load: Load
+    machines: Machines
+    needs: tuple[Need, ...]
+    partitions: int
+    shards: int
+    nodes: int
+    index_replicas: int
+    output: dict[str, float]
+    episodes: float
+
+    def total(self, what: str, prefix: str = "") -> float:
+        """The sum of ``cores``, ``memory`` or ``disk`` over all parts whose names begin with a prefix."""
+        return sum((float(getattr(need, what)) for need in self.needs if need.part.startswith(prefix)), 0.0)
+
+    def __getitem__(self, part: str) -> Need:
+        """The need of a part."""
+        return next(need for need in self.needs if need.part == part)
+
+    @property
+    def pipeline_cores(self) -> int:
+        """Cores for Spark and Kafka, with the reserve."""
+        busy = sum(need.cores for need in self.needs if need.part != "elasticsearch")
+        return max(2, math.ceil(busy / self.machines.utilization))
+
+
+def plan(load: Load, known: Coefficients, machines: Machines | None = None) -> Plan:
+    """Plans a cluster for a load.
+
+    Args:
+        load: What arrives and what is kept.
+        known: What each sample, window, document and series costs.
+        machines: How machines are used.
+    """
+    machines = machines or Machines()
+    jobs = _jobs(load, known)
+    cores = {need.part: need.cores / machines.utilization for need in jobs}
+    keyed = max(cores[name] for name in KEYED)
+    partitions, shards = fitted(keyed, max(cores.values()), machines.partitions)
+    bytes_a_second = _bytes_a_second(load, known, partitions)
+    nodes, replicas = _elasticsearch_nodes(load, known, machines)
+    needs = (
+        *jobs,
+        *_processes(known, cores),
+        *_kafka(load, known, bytes_a_second),
+        _elasticsearch(load, known, nodes, replicas),
+        *_stored_state(load, known),
+    )
+    output = {
+        "normalizer": bytes_a_second[topics.TELEMETRY],
+        "extractor": bytes_a_second[topics.FEATURES],
+        "detector": bytes_a_second[topics.NOVELTIES],
+    }
+    episodes = load.verdicts * known["stored.novel"]
+    return Plan(load, machines, needs, partitions, shards, nodes, replicas, output, episodes)
+
+
+def documents(load: Load, known: Coefficients) -> float:
+    """Verdicts a second that are written to Kafka and Elasticsearch."""
+    if load.emit == "all":
+        return load.verdicts
+    return load.verdicts * (known[f"stored.{load.emit}"] if load.stored is None else load.stored)
+
+
+def slices(load: Load) -> float:
+    """Windows of a series that the extractor holds: the open one, and those that late samples may still change."""
+    return 1 + min(load.lateness_ms / load.window_ms, load.lateness_ms / 1_000 * load.events / max(1.0, load.series))
+
+
+def state(load: Load, known: Coefficients) -> dict[str, float]:
+    """Bytes of state by part: ``extractor``, ``detector`` and ``context``, the verdicts that are kept for a while."""
+    kept_ms = load.context_before * load.window_ms + load.lateness_ms + load.window_ms
+    context = load.verdicts * kept_ms / 1_000 * known["context.state"] if load.emit == "context" else 0.0
+    return {
+        "extractor": load.series * slices(load) * known["extractor.state"],
+        "detector": load.series * known["detector.state"],
+        "context": context,
+    }
+
+
+def _jobs(load: Load, known: Coefficients) -> tuple[Need, ...]:
+    us, copies = 1e-6, known["state.copies"]
+    fixed = known["batch.overhead"] / known["batch.cycle"]
+    held, written = state(load, known), documents(load, known)
+    each = ("batch.overhead", "batch.cycle")
+    windowing = load.events * known["extractor.sample"] + load.windows * known["extractor.window"]
+    judging = f"detector.{load.emit}"
+    log_lines = "log lines a second"
+    return (
+        Need(
+            "normalizer", fixed + load.events * known["normalizer.sample"] * us,
+            driven_by="samples a second", coefficients=("normalizer.sample", *each),
+        ),
+        Need(
+            "extractor", fixed + windowing * us, copies * held["extractor"],
+            driven_by="samples and windows a second; memory: series × window.allowed_lateness / window.size",
+            coefficients=("extractor.sample", "extractor.window", "extractor.state", "state.copies", *each),
+        ),
+        Need(
+            "detector", fixed + load.windows * known[judging] * us, copies * (held["detector"] + held["context"]),
+            driven_by="windows a second, detector.emit; memory: series, and verdicts that `context` keeps",
+            coefficients=(judging, "detector.state", "context.state", "state.copies", *each),
+        ),
+        Need(
+            "log_normalizer", fixed + load.lines * known["log_normalizer.line"] * us,
+            driven_by=log_lines, coefficients=("log_normalizer.line", *each),
+        ),
+        Need(
+            "templates", fixed + load.lines * known["templates.line"] * us,
+            driven_by=log_lines, coefficients=("templates.line", *each),
+        ),
+        Need(
+            "log_detector", fixed + load.lines * known["log_detector.line"] * us,
+            driven_by=log_lines, coefficients=("log_detector.line", *each),
+        ),
+        Need(
+            "incidents", fixed + load.verdicts * known["stored.novel"] * known["incidents.episode"] * us,
+            driven_by="novelties a second; one shard, whatever engine.shards is",
+            coefficients=("incidents.episode", "stored.novel", *each),
+        ),
+        Need(
+            "sink", fixed + written * known["sink.document"] * us,
+            driven_by="documents a second: detector.emit", coefficients=("sink.document", *each),
+        ),
+    )  # fmt: skip
+
+
+def _processes(known: Coefficients, cores: dict[str, float]) -> tuple[Need, ...]:
+    """The memory of processes that hold no keys: it does not depend on the number of series."""
+    workers = max(1.0, sum(cores.values()) / 2)
+    return (
+        Need("spark driver", memory=known["driver.memory"] + known["jvm.memory"],
+             driven_by="always", coefficients=("driver.memory", "jvm.memory")),
+        Need("python workers", memory=workers * known["workers.memory"],
+             driven_by="cores", coefficients=("workers.memory",)),
+    )  # fmt: skip
+
+
+def _bytes_a_second(load: Load, known: Coefficients, partitions: int) -> dict[str, float]:
+    """Bytes a second of each topic, without replicas."""
+
+    def columnar(rate: float, name: str, exponent: str) -> float:
+        rows = rate * known["batch.cycle"] / 1_000 / partitions
+        size = known[name] * (min(max(rows, 1.0), ROWS_A_MESSAGE) / 1_000) ** known[exponent]
+        return rate * size
+
+    return {
+        topics.RAW_JSON: load.events * known["telemetry_json.sample"],
+        topics.TELEMETRY: columnar(load.events, "telemetry.sample", "telemetry.exponent"),
+        topics.FEATURES: columnar(load.windows, "features.window", "features.exponent"),
+        topics.NOVELTIES: documents(load, known) * known["novelties.verdict"],
+        topics.LOGS_JSON: load.lines * known["logs_json.line"],
+        topics.LOGS: load.lines * known["logs.line"],
+    }
+
+
+def _kafka(load: Load, known: Coefficients, rates: dict[str, float]) -> tuple[Need, ...]:
+    names = {
+        topics.RAW_JSON: ("telemetry_json.sample",),
+        topics.TELEMETRY: ("telemetry.sample", "telemetry.exponent"),
+        topics.FEATURES: ("features.window", "features.exponent"),
+        topics.NOVELTIES: ("novelties.verdict", f"stored.{load.emit}")
+        if load.emit != "all"
+        else ("novelties.verdict",),
+        topics.LOGS_JSON: ("logs_json.line",),
+        topics.LOGS: ("logs.line",),
+    }
+    seconds, driven = load.retention_ms / 1_000, "its messages × kafka.retention × kafka.replication"
+    kept = [
+        Need(f"kafka:{topic}", disk=rate * seconds * load.replication, driven_by=driven, coefficients=names[topic])
+        for topic, rate in rates.items()
+    ]
+    segment = int(topics.config(topics.FEATURES, load.retention_ms)["segment.ms"]) / 1_000
+    return (
+        *kept,
+        Need("open segments", disk=sum(rates.values()) * segment * load.replication,
+             driven_by="Kafka deletes whole segments, of a seventh of kafka.retention, at most a day"),
+        Need("compacted topics", disk=load.judged_series * known["detector_state.series"] * load.replication,
+             driven_by="series: detector.state is kept for ever", coefficients=("detector_state.series",)),
+        Need("kafka brokers", memory=load.replication * known["kafka.memory"],
+             driven_by="brokers: at least kafka.replication; their CPU time is in that of the jobs",
+             coefficients=("kafka.memory",)),
+    )  # fmt: skip
+
+
+def _elasticsearch_nodes(load: Load, known: Coefficients, machines: Machines) -> tuple[int, int]:
+    """Nodes and replicas: the sink asks for a replica where there are several nodes."""
+
+    def nodes(replicas: int) -> int:
+        need = _elasticsearch(load, known, 0, replicas)
+        by_disk = need.disk / (machines.node_disk * 0.8)  # Elasticsearch gives a node no shards beyond 85 %
+        by_cores = need.cores / (machines.node_cores * machines.utilization)
+        return max(1, replicas + 1, math.ceil(by_disk), math.ceil(by_cores))
+
+    if machines.index_replicas is not None:
+        return nodes(machines.index_replicas), machines.index_replicas
+    alone = nodes(0)
+    return (alone, 0) if alone == 1 else (nodes(1), 1)
+
+
+def _elasticsearch(load: Load, known: Coefficients, nodes: int, replicas: int) -> Need:
+    rate, copies = documents(load, known), 1 + replicas
+    return Need(
+        "elasticsearch",
+        rate * known["elasticsearch.document"] * 1e-6 * copies,
+        nodes * known["elasticsearch.memory"],
+        rate * load.index_retention_ms / 1_000 * known["elasticsearch.bytes"] * copies,
+        "documents a second: detector.emit; disk: retention.indices, replicas",
+        ("elasticsearch.document", "elasticsearch.bytes", "elasticsearch.memory"),
+    )
+
+
+def _stored_state(load: Load, known: Coefficients) -> tuple[Need, ...]:
+    held = state(load, known)
+    versions, parts = known["checkpoint.versions"], ("detector.state", "extractor.state", "context.state")
+    return (
+        Need("checkpoints", disk=versions * held["detector"] + held["extractor"] + held["context"],
+             driven_by="series: the models of all are written with each window; logs of state are written once",
+             coefficients=("checkpoint.versions", *parts)),
+        Need("spark local", disk=known["local.copies"] * sum(held.values()),
+             driven_by="series: RocksDB of the machines that compute", coefficients=("local.copies", *parts)),
+    )  # fmt: skip
