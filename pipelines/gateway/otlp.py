@@ -24,8 +24,8 @@ from pipelines.contracts.records import Log, Telemetry
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
+from pipelines.jobs.normalize.otlp_json import NO_VALUE
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
-from pipelines.jobs.normalize.otlp_metrics import NO_VALUE
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"

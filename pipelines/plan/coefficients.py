@@ -126,4 +126,5 @@ def of(tree: Mapping[str, Any]) -> Coefficients:
         values[name] = Coefficient(value, str(tree["coefficients"][name]["source"]))
     if not values["batch.cycle"].value or not values["driver.output"].value:
         raise ValueError("batch.cycle and driver.output must be above 0")
-    return Coefficients(*(str(tree[name]) for name in ("machine", "date", "command", "source")), values)
+    machine, date, command, source = (str(tree[name]) for name in ("machine", "date", "command", "source"))
+    return Coefficients(machine, date, command, source, values)

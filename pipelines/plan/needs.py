@@ -216,8 +216,7 @@ def _bytes_a_second(load: Load, known: Coefficients, partitions: int) -> dict[st
 
     def columnar(rate: float, name: str, exponent: str) -> float:
         rows = rate * known["batch.cycle"] / 1_000 / partitions
-        size = known[name] * (min(max(rows, 1.0), ROWS_A_MESSAGE) / 1_000) ** known[exponent]
-        return rate * size
+        return rate * known[name] * float((min(max(rows, 1.0), ROWS_A_MESSAGE) / 1_000) ** known[exponent])
 
     return {
         topics.RAW_JSON: load.events * known["telemetry_json.sample"],

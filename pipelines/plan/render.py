@@ -24,7 +24,7 @@ def table(plan: Plan, prices: Prices) -> Table:
     shown.add_column("driven by")
     for need in (need for need in plan.needs if need.cores or need.memory or need.disk):
         shown.add_row(*_cells(need, plan, prices), cell(need.driven_by))
-    total = Need("all", *(plan.total(what) for what in ("cores", "memory", "disk")))
+    total = Need("all", plan.total("cores"), plan.total("memory"), plan.total("disk"))
     shown.add_section()
     shown.add_row(*_cells(total, plan, prices), "")
     return shown

@@ -81,6 +81,7 @@ def demo(pipeline: Pipeline) -> Demo:
 
 
 def test_an_operator_finds_an_injected_incident_labels_it_and_silences_its_machine(demo: Demo) -> None:
+    expect.set_options(timeout=_VIEW_MS)  # the pipeline beside the browser keeps both cores busy
     with chromium() as browser:
         if folder := os.environ.get("NEWNORMAL_SCREENSHOTS"):
             _photographs(demo.address, browser, Path(folder))
@@ -138,7 +139,7 @@ def _leads_to_the_plot(page: Page, demo: Demo) -> None:
     page.locator(f'#incidents > .cards .card[data-id="{identity}"]').click()
     detail = page.locator("#detail")
     _row(page).locator("a").click()
-    expect(detail.locator(".canvas[data-marked] canvas")).to_be_visible(timeout=_VIEW_MS)
+    expect(detail.locator(".canvas[data-marked] canvas")).to_be_visible()
     page.go_back()
     expect(_row(page)).to_be_visible()
 

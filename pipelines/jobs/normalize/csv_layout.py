@@ -55,8 +55,10 @@ class CsvRule:
     def of(cls, settings: InputSettings) -> CsvRule:
         """The rule that the settings describe."""
         labels = frozenset(names(settings.csv_labels.lower()))
-        columns = (names(each.lower()) for each in (settings.csv_time, settings.csv_machine, settings.csv_metric))
-        return cls(*columns, labels, _SEPARATORS[settings.csv_separator], settings.csv_decimal == "comma")
+        time, machine, metric = (
+            names(each.lower()) for each in (settings.csv_time, settings.csv_machine, settings.csv_metric)
+        )
+        return cls(time, machine, metric, labels, _SEPARATORS[settings.csv_separator], settings.csv_decimal == "comma")
 
     def layout(self, header: tuple[str, ...]) -> Layout:
         """The places of the columns.
