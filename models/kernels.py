@@ -67,7 +67,7 @@ def _keep() -> None:
             )
     if made not in (None, chosen) and not any(chosen.iterdir()):
         shutil.copytree(made, chosen, dirs_exist_ok=True)
-    os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(chosen)
+    os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(chosen)  # type: ignore[attr-defined]
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
@@ -79,7 +79,7 @@ def kernel(formula: _Function) -> _Function:
 
     Division by zero gives an infinity or NaN, as in NumPy. No rounding is traded for speed.
     """
-    compiled: _Function = numba.njit(cache=True, error_model="numpy", nogil=True)(formula)
+    compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(formula)
     return compiled
 
 

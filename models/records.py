@@ -21,7 +21,7 @@ Table = NDArray[np.void]
 """Records, shape (n,)."""
 
 
-class _Fields(np.record):
+class _Fields(np.record):  # type: ignore[misc]  # it can be inherited from, whatever the stubs say
     """A record whose fields come before methods of its kind, of which one is called ``mean``: as kernels see it."""
 
     def __getattribute__(self, name: str) -> Any:

@@ -19,7 +19,7 @@ def _symbol(name: str, arguments: int, typed: str | None = None) -> Callable[...
         arguments: How many floats it takes.
         typed: Its name in `scipy.special.cython_special`, where that differs.
     """
-    if numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         plain: Callable[..., float] = getattr(scipy.special, name)
         return plain
     symbol = f"newnormal_{name}"

@@ -112,7 +112,7 @@ def learn_hour(config: DetectorConfig, hour: Record, step: Step, lesson: Lesson,
     error = lesson.value - known.mean
     _learn_bin(hour, hours.first + circle, 1 - hours.share, forget, lesson, error)
     _learn_bin(hour, hours.second + circle, hours.share, forget, lesson, error)
-    counted = lesson.weight if known.count > 0.5 else 0.0
+    counted = lesson.weight if known.observations > 0.5 else 0.0
     hour.pool_count = hour.pool_count * (1 - POOL_FORGET) + counted
     hour.pool_squares = hour.pool_squares * (1 - POOL_FORGET) + counted * (error * error)
 

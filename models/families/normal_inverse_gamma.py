@@ -29,7 +29,7 @@ class Known(NamedTuple):
     """Sufficient statistics of a series.
 
     Args:
-        count: Effective observations (weights, faded).
+        observations: How many, in effect (weights, faded).
         mean: Their mean.
         squares: Their sum of squared deviations from the mean.
 
@@ -37,7 +37,7 @@ class Known(NamedTuple):
     M. West, J. Harrison, Bayesian Forecasting and Dynamic Models (1997), chapter 10.
     """
 
-    count: float
+    observations: float
     mean: float
     squares: float
 
@@ -47,9 +47,9 @@ def learn(known: Known, value: float, weight: float, forget: float) -> Known:
     """The statistics after one more value: the old ones fade by ``forget``, the value counts ``weight``.
 
     >>> learn(learn(Known(0.0, 0.0, 0.0), 2.0, 1.0, 0.0), 4.0, 1.0, 0.0)
-    Known(count=2.0, mean=3.0, squares=2.0)
+    Known(observations=2.0, mean=3.0, squares=2.0)
     """
-    faded = known.count * (1 - forget)
+    faded = known.observations * (1 - forget)
     count = faded + weight
     gain = weight / max(count, 1e-12)
     delta = value - known.mean
@@ -70,10 +70,10 @@ def predictive(known: Known, prior: Prior, floor: float, unit: float) -> Student
     >>> t.location, t.dof, round(t.scale**2, 4)  # by hand: κ = 3, a = 2, b = 1 + 1 + 3 = 5; 5/2 · 4/3
     (2.0, 4.0, 3.3333)
     """
-    strength = prior.strength + known.count
+    strength = prior.strength + known.observations
     off = known.mean - prior.mean
-    share = known.count / max(strength, 1e-12)
-    shape = prior.shape + 0.5 * known.count
+    share = known.observations / max(strength, 1e-12)
+    shape = prior.shape + 0.5 * known.observations
     rate = prior.shape * prior.variance + 0.5 * known.squares + 0.5 * prior.strength * share * (off * off)
     scale = math.sqrt(rate / shape * (1 + 1 / max(strength, 0.5)))
     return StudentT(prior.mean + share * off, max(scale, floor), 2 * shape, unit)
