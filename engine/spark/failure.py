@@ -6,10 +6,14 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from engine.spec.errors import NewnormalError
+
 _SLOW_START = ("Python worker failed to connect back", "Timed out while waiting for the Python worker to connect back")
 _NO_PROGRAM = "Cannot run program"
 _LONGEST = 300
 _PYTHON = "Traceback (most recent call last)"
+_OURS = f"{NewnormalError.__module__}.{NewnormalError.__name__}: "
+_ACCEPTED = "  accepted: "
 
 
 def reason(query: StreamingQuery) -> str:
@@ -51,6 +55,9 @@ def _stated(texts: list[str]) -> str:
     >>> _stated(["StreamingQueryException: x", "PythonException: \n  Traceback (most recent call last):\n"
     ...          "  File \"a.py\", line 1\nValueError: no such key\n"])
     'ValueError: no such key'
+    >>> _stated(["PythonException: Traceback (most recent call last):\n  File \"a.py\", line 1\n"
+    ...          "engine.spec.errors.NewnormalError: KAFKA_NOT_ALLOWED: not you\n  where: here\n  accepted: an ACL\n"])
+    'KAFKA_NOT_ALLOWED: not you; accepted: an ACL'
     >>> _stated(["IOException: Cannot run program \"/no/python\": error=2", "IOException: error=2, No such file"])
     'IOException: Cannot run program "/no/python": error=2'
     """
@@ -70,7 +77,14 @@ def _first_line(text: str) -> str:
 
 
 def _last_words(text: str) -> str:
-    """The line with the error in the last Python traceback of a text: its first line that is not indented."""
+    """The line with the error in the last Python traceback of a text: its first line that is not indented.
+
+    To an error of ours belongs what would be accepted, which tells what to do.
+    """
     lines = text[text.rindex(_PYTHON) :].splitlines()[1:]
     named = [line for line in lines if line and not line[0].isspace()]
-    return (named or ["stopped"])[0].strip()[:_LONGEST]
+    said = (named or ["stopped"])[0].strip()
+    if not said.startswith(_OURS):
+        return said[:_LONGEST]
+    wanted = [line.removeprefix(_ACCEPTED).strip() for line in lines if line.startswith(_ACCEPTED)]
+    return "; accepted: ".join([said.removeprefix(_OURS)[:_LONGEST], *wanted[:1]])
