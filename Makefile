@@ -10,7 +10,7 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long test-stack browser agents lint format typecheck layers check services-up services-down services-status bench chaos docs wheel mutants clean
+.PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long test-stack browser agents lint format typecheck layers check services-up services-down services-status bench chaos docs wheel audit mutants clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -108,6 +108,9 @@ docs: setup ## Write the generated pages of docs/ and the picture in the README 
 wheel: setup ## Build dist/newnormal-VERSION-py3-none-any.whl, which pipx or uv installs (docs/install.md)
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls -1 dist/*.whl
+
+audit: setup ## Ask a public database for known vulnerabilities of the pinned packages; say so where it cannot be reached
+	$(BIN)/python -m tests.security.audit
 
 mutants: setup ## Try 200 small changes of the code: do the fast tests notice them? (hours; goes on where it was; ARGS="--count 50")
 	$(BIN)/python -m tests.mutants.run $(ARGS)

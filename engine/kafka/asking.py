@@ -15,11 +15,16 @@ from engine.spec.errors import NewnormalError
 _SLICE_SECONDS = 1.0
 _CERTAIN = 3
 """A broker that ends during a handshake looks like one that refuses TLS; so the error must have come so many times."""
+_NO_TOKEN = "OAUTHBEARER token"
 _OF_TLS = ("SSL routines", "PLAINTEXT broker listener", "SSL listener")
 """Parts of errors of connections, by which librdkafka tells that one side does not use TLS or refuses a certificate."""
 _TLS_WANTED = (
     "a valid certificate of an authority in kafka.ssl_ca_file, for the host in kafka.bootstrap; if the broker asks for "
     "one of ours, kafka.ssl_certificate_file; the kafka.security_protocol of that port"
+)
+_LOGIN_WANTED = "a user, a password and a mechanism that the broker knows (kafka.sasl_*)"
+_TOKEN_WANTED = (
+    "a client and a secret that kafka.oauth_token_url knows (kafka.oauth_*), and a broker that takes its tokens"
 )
 _FORBIDDEN = frozenset(
     {
@@ -41,7 +46,7 @@ class _Errors:
         """Takes an error from librdkafka."""
         said = _reason(error.str())
         if error.code() == KafkaError._AUTHENTICATION:
-            self.login = said
+            self.login = error.str() if _NO_TOKEN in error.str() else said
         elif error.code() == KafkaError._SSL or any(sign in said for sign in _OF_TLS):
             self.encryption = [*self.encryption[-_CERTAIN:], said]
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
@@ -78,7 +83,8 @@ class AskingClient(AdminClient):
         where = "kafka.bootstrap"
         if self._errors.login:
             what = f"{self.bootstrap} refuses the login: {self._errors.login}"
-            accepted = "a user, a password and a mechanism that the broker knows (kafka.sasl_*)"
+            token = kafka_options(self.bootstrap).get("sasl.mechanism") == "OAUTHBEARER"
+            accepted = _TOKEN_WANTED if token else _LOGIN_WANTED
             return NewnormalError("KAFKA_LOGIN_REFUSED", what, where, accepted, now)
         if len(self._errors.encryption) >= _CERTAIN:
             found = certificate_problem(self.bootstrap, kafka_options(self.bootstrap))

@@ -6,10 +6,15 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from engine.spec.errors import NewnormalError
+
 _SLOW_START = ("Python worker failed to connect back", "Timed out while waiting for the Python worker to connect back")
 _NO_PROGRAM = "Cannot run program"
 _LONGEST = 300
 _PYTHON = "Traceback (most recent call last)"
+_OURS = f"{NewnormalError.__module__}.{NewnormalError.__name__}: "
+_ACCEPTED = "  accepted: "
+_OF_JVM, _CAUSE = "py4j.protocol.Py4JJavaError: ", "Caused by: "
 
 
 def reason(query: StreamingQuery) -> str:
@@ -51,17 +56,26 @@ def _stated(texts: list[str]) -> str:
     >>> _stated(["StreamingQueryException: x", "PythonException: \n  Traceback (most recent call last):\n"
     ...          "  File \"a.py\", line 1\nValueError: no such key\n"])
     'ValueError: no such key'
+    >>> _stated(["PythonException: Traceback (most recent call last):\n  File \"a.py\", line 1\n"
+    ...          "engine.spec.errors.NewnormalError: KAFKA_NOT_ALLOWED: not you\n  where: here\n  accepted: an ACL\n"])
+    'KAFKA_NOT_ALLOWED: not you; accepted: an ACL'
+    >>> _stated(["PythonException: Traceback (most recent call last):\n  File \"a.py\", line 1\n"
+    ...          "py4j.protocol.Py4JJavaError: An error occurred while calling o1.getResult.\n: SparkException: x\n"
+    ...          "\tat A.b\nCaused by: SparkException: aborted\nCaused by: TimeoutException: silence\n\t... 1 more\n"])
+    'TimeoutException: silence'
     >>> _stated(["IOException: Cannot run program \"/no/python\": error=2", "IOException: error=2, No such file"])
     'IOException: Cannot run program "/no/python": error=2'
     """
     for text in reversed(texts):
         if _PYTHON in text:
             return _last_words(text)
-    causes = [first for text in texts if (first := _first_line(text))]
-    if not causes:
-        return "stopped"
+    return _most_telling([first for text in texts if (first := _first_line(text))])
+
+
+def _most_telling(causes: list[str]) -> str:
+    """The cause to show of several, of which the last one is the root."""
     telling = [cause for cause in causes if slow_start(cause) or _NO_PROGRAM in cause]
-    return min(telling, key=len, default=causes[-1])[:_LONGEST]
+    return min(telling, key=len, default=causes[-1] if causes else "stopped")[:_LONGEST]
 
 
 def _first_line(text: str) -> str:
@@ -70,7 +84,18 @@ def _first_line(text: str) -> str:
 
 
 def _last_words(text: str) -> str:
-    """The line with the error in the last Python traceback of a text: its first line that is not indented."""
+    """The line with the error in the last Python traceback of a text: its first line that is not indented.
+
+    To an error of ours belongs what would be accepted, which tells what to do. An error of the JVM that came through
+    Python has causes of its own.
+    """
     lines = text[text.rindex(_PYTHON) :].splitlines()[1:]
     named = [line for line in lines if line and not line[0].isspace()]
-    return (named or ["stopped"])[0].strip()[:_LONGEST]
+    said = (named or ["stopped"])[0].strip()
+    if said.startswith(_OF_JVM):
+        causes = [line.removeprefix(_CAUSE).strip() for line in lines if line.startswith(_CAUSE)]
+        return _most_telling(causes or [said])
+    if not said.startswith(_OURS):
+        return said[:_LONGEST]
+    wanted = [line.removeprefix(_ACCEPTED).strip() for line in lines if line.startswith(_ACCEPTED)]
+    return "; accepted: ".join([said.removeprefix(_OURS)[:_LONGEST], *wanted[:1]])

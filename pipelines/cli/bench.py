@@ -48,6 +48,19 @@ def replay(
 
 
 @app.command()
+def cluster(
+    records: Annotated[int, typer.Option(help="Records of the load.")] = 4_000_000,
+    keys: Annotated[int, typer.Option(help="Series that the records are spread over.")] = 10_000,
+    turns: Annotated[int, typer.Option(min=1, help="How often each is measured, in turn.")] = 2,
+    out: Report = None,
+    kafka: Kafka = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Measure normalizer and extractor on two Spark workers of one core, beside a local Spark with two cores."""
+    _run("cluster", out, records, keys, turns, _answering(kafka, state_dir), state_dir)
+
+
+@app.command()
 def checkpoints(
     records: Annotated[int, typer.Option(help="Records of each run.")] = 6_000_000,
     keys: Annotated[int, typer.Option(help="Series that the records are spread over.")] = 100_000,

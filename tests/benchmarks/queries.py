@@ -22,8 +22,9 @@ from rich.console import Console
 from deploy.artifacts import spark_jars
 from deploy.java import java_home
 from engine.kafka.admin import ensure_topics
+from engine.spark.cluster import Cluster
 from engine.spark.query import BatchReport, Runtime, start
-from engine.spark.session import end, spark_session
+from engine.spark.session import StartingSpark, end
 from engine.spec.job import Job
 from pipelines import jobs
 from pipelines.contracts import topics
@@ -36,11 +37,17 @@ Begin = Callable[[str, Path, int], StreamingQuery]
 
 
 @contextmanager
-def session(settings: Settings, preload: Sequence[str] = ()) -> Iterator[SparkSession]:
-    """A Spark session; ``preload``: modules for the Python workers, besides those of our jobs."""
+def session(settings: Settings, preload: Sequence[str] = (), cluster: Cluster | None = None) -> Iterator[SparkSession]:
+    """A Spark session with two cores of this machine, or on a cluster.
+
+    Args:
+        settings: Its state directory.
+        preload: Modules for the Python workers, besides those of our jobs.
+        cluster: The cluster; ``None``: a local session.
+    """
     work = settings.state / "bench" / "spark"
-    log, modules = work / "spark.log", (*jobs.MODULES, *preload)
-    spark = spark_session(spark_jars(), java_home(), 2, work, log=log, preload=modules)
+    starting = StartingSpark(spark_jars(), java_home(), work, log=work / "spark.log", cluster=cluster)
+    spark = starting.session(2, (*jobs.MODULES, *preload))
     try:
         yield spark
     finally:

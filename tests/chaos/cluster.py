@@ -62,11 +62,20 @@ class StandaloneCluster:
                 found += [each for each in psutil.Process(process.pid).children() if _is_executor(each)]
         return found
 
-    def kill_executor(self) -> int:
-        """Kills an executor with SIGKILL; its worker starts another. Returns the killed process's id."""
-        victim = self.executors()[0]
+    def kill_executor(self, worker: int | None = None) -> int:
+        """Kills an executor, of one worker or of any, with SIGKILL; its worker starts another. Returns its id."""
+        victim = self.executors(worker)[0]
         victim.send_signal(signal.SIGKILL)
         return int(victim.pid)
+
+    def loaded(self) -> set[str]:
+        """The files that the Python workers of the executors have mapped: interpreters and compiled modules."""
+        found = set[str]()
+        for executor in self.executors():
+            for process in executor.children(recursive=True):
+                with suppress(psutil.Error):
+                    found |= {each.path for each in process.memory_maps()}
+        return found
 
     def kill_worker(self, worker: int) -> None:
         """Kills a worker with SIGKILL; its executors notice and end."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
 
+from engine.address import kafka_options
+
 HOSTS, METRICS = 10, 3
 STEP, WINDOW = 2_000, 10_000
 """Milliseconds between samples of a series, and of a window of the default settings."""
@@ -30,7 +32,7 @@ class Feed:
     """Sends samples in order of event time, faster than the clock but never ahead of it; waits while Kafka is away.
 
     Args:
-        bootstrap: Kafka's address.
+        bootstrap: Kafka's address, with its login if it wants one.
         topic: Where to.
         begin: Event time of the first sample, a multiple of a window.
         speed: Seconds of event time a second.
@@ -47,7 +49,7 @@ class Feed:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._producer = Producer(
             {
-                "bootstrap.servers": self.bootstrap,
+                **kafka_options(self.bootstrap),
                 "enable.idempotence": True,
                 "message.timeout.ms": 0,
                 "queue.buffering.max.messages": 1_000_000,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -10,17 +12,23 @@ from pathlib import Path
 import pytest
 
 from engine.kafka.admin import ensure_topics
-from pipelines.contracts import topics
+from engine.spec.duration import duration_ms
+from pipelines.chaos.load import Load
+from pipelines.chaos.scenario import Scenario
+from pipelines.chaos.verifier.verify import Site, Written, verify
+from pipelines.contracts.version_names import FIRST
+from pipelines.versions.registry import Registry
+from pipelines.versions.version import Version
 from tests.chaos.cluster import StandaloneCluster, standalone
-from tests.chaos.feed import HOSTS, METRICS, WINDOW, Feed
-from tests.chaos.verify import verify
-from tests.chaos.watching import results, stored
+from tests.chaos.faults import Servers
+from tests.chaos.watching import results
 from tests.integration.conftest import Pipeline, pipeline
 from tests.integration.own_jobs import Row, examples, feed, hour_ago, pass_time, read, some_words
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 __all__ = ["pipeline"]
 
+LATENESS = "3m"
 SECONDS = 900.0
 """The longest wait for anything; what happens takes a fraction of it, on a machine that does nothing else."""
 
@@ -44,9 +52,9 @@ def on_cluster(pipeline: Pipeline, cluster: StandaloneCluster) -> Pipeline:
     return pipeline
 
 
-def kill_one(cluster: StandaloneCluster, running: Pipeline) -> None:
+def kill_one(cluster: StandaloneCluster, running: Pipeline, worker: int | None = None) -> None:
     """Kills an executor, and waits until another is there in its place."""
-    victim, count = cluster.kill_executor(), len(cluster.executors())
+    count, victim = len(cluster.executors()), cluster.kill_executor(worker)
     running.wait("another executor", lambda: _others(cluster, victim) >= count, SECONDS)
 
 
@@ -98,29 +106,65 @@ def test_the_word_count_survives_kills_of_executors(
 
 
 @pytest.mark.long
-def test_the_chain_survives_kills_of_executors_and_of_a_worker(
-    on_cluster: Pipeline, cluster: StandaloneCluster
+def test_the_whole_chain_survives_kills_of_executors_and_of_a_worker_that_have_no_packages_of_ours(
+    abused: tuple[Pipeline, Servers], cluster: StandaloneCluster, tmp_path: Path
 ) -> None:
-    settings = on_cluster.settings
-    begin = (int(time.time() * 1000) - 3 * 3_600_000) // WINDOW * WINDOW
-    load = Feed(settings.kafka.bootstrap or "", settings.topic(topics.RAW_JSON), begin)
-    load.start()
-    on_cluster.start("normalizer", "extractor", "detector", "sink")
-    on_cluster.wait("the first documents", lambda: len(on_cluster.documents()) > HOSTS * METRICS, SECONDS)
+    running, _ = abused
+    settings, packed, local = running.settings, tmp_path / "newnormal.tar", dict(running.environment)
+    bootstrap, window = settings.kafka.bootstrap or "", duration_ms(settings.window.size)
+    running.command("cluster", "pack", str(packed))
+    local |= {"NEWNORMAL_WINDOW__ALLOWED_LATENESS": LATENESS, "NEWNORMAL_ENGINE__MAX_MESSAGES": "2000"}
+    local["NEWNORMAL_SPARK__CHECKPOINTS"] = str(tmp_path / "shared")
+    running.environment = local | {
+        "NEWNORMAL_SPARK__MASTER": cluster.url,
+        "NEWNORMAL_SPARK__PACKAGES": str(packed),
+        "NEWNORMAL_SPARK__PYTHON": os.path.realpath(sys.executable),
+    }
+    stored = [job for job in Version.first().jobs if job not in ("sink", "archive")]
+    Registry(settings).put(Version(name="reference", base=FIRST, jobs=tuple(stored), created=1))
+    begin = (int(time.time() * 1000) - 8 * 3_600_000) // window * window
 
     def a_result_comes() -> None:
-        before = results(on_cluster)
-        on_cluster.wait("a result", lambda: results(on_cluster) > before, SECONDS)
+        before = results(running)
+        running.wait("a result", lambda: results(running) > before, SECONDS)
 
-    kill_one(cluster, on_cluster)
-    a_result_comes()
-    cluster.kill_worker(0)
-    a_result_comes()
-    cluster.add_worker()
-    on_cluster.wait("an executor of the new worker", lambda: bool(cluster.executors(2)), SECONDS)
-    kill_one(cluster, on_cluster)
-    end = load.finish()
-    count = (end - begin) // WINDOW * HOSTS * METRICS
-    on_cluster.wait("all documents", lambda: stored(on_cluster, end) >= count, SECONDS)
-    verdicts = verify(on_cluster, begin, end)
-    assert verdicts["documents"] == count
+    with Load(bootstrap, Scenario(1, begin), speed=5.0) as load:
+        running.start()
+        running.wait("the first documents", lambda: bool(running.documents()), SECONDS)
+        modules = cluster.loaded()
+        assert any("newnormal-packages/polars" in path for path in modules), "the archive is what Python loads"
+        assert not any("site-packages/polars" in path for path in modules)
+        for worker in (0, 1, 0):
+            kill_one(cluster, running, worker)
+            a_result_comes()
+        cluster.kill_worker(0)
+        a_result_comes()
+        cluster.add_worker()
+        running.wait(
+            "an executor of the new worker", lambda: bool(cluster.executors(len(cluster.workers) - 1)), SECONDS
+        )
+        a_result_comes()
+        until = load.finish(window)
+        running.stop()
+    assert "Traceback" not in running.log.read_text()
+    running.command("run", "--until", "now", seconds=SECONDS)
+    running.environment = local
+    running.command("run", "--as", "reference", "--until", "now", seconds=SECONDS)
+    tally = verify(
+        Site(
+            bootstrap=bootstrap,
+            elasticsearch=settings.elasticsearch.url or "",
+            versions=[Written(FIRST, "", f"{settings.alias}-2*")],
+            reference=Written("reference", "-reference", None),
+            window=window,
+            out_of_orderness=duration_ms(settings.watermark.out_of_orderness),
+            lateness=duration_ms(LATENESS),
+            until=until,
+        )
+    )
+    assert not tally.findings, "\n".join(map(str, tally.findings))
+    print({wrong: tally.count(wrong) for wrong in ("lost", "doubled", "different")}, tally.compared)
+    assert tally.compared[f"windows of metrics of {FIRST}"] > 1_000
+    assert (
+        tally.compared[f"documents of {FIRST}"] == tally.compared[f"verdicts of the reference run of {FIRST}"] > 1_000
+    )

@@ -68,6 +68,12 @@ class Pipeline:
         assert done.returncode == 2, f"{command}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
         return done.stderr
 
+    def said(self, *command: str) -> str:
+        """Runs a command of `newnormal` to its end, however that is; returns all that it wrote."""
+        words = [sys.executable, "-m", "pipelines.cli.main", *command]
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=120, check=False)
+        return done.stdout + done.stderr
+
     def wait(self, what: str, done: Callable[[], bool], seconds: float = 300) -> None:
         """Waits for a condition; fails with the driver's log when it does not come, or when the driver ends."""
         deadline = time.monotonic() + seconds

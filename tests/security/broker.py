@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from deploy.artifacts import kafka_classpath
 from deploy.embedded.kafka import LOG4J, answers
 from deploy.java import java_home
-from tests.security.certificates import Authority
+from tests.security.certificates import Authority, Certificate
+from tests.security.tokens import Signer
 from tests.security.waiting import until
 
 USER, PASSWORD = "newnormal", 'hush-Kafka "7\\%" word'
@@ -49,6 +50,8 @@ ssl.truststore.type=PEM
 ssl.truststore.location={ca}
 ssl.principal.mapping.rules=RULE:^CN=([^,]*).*$/$1/
 listener.name.mutual.ssl.client.auth=required
+listener.name.sasl.ssl.keystore.type=PEM
+listener.name.sasl.ssl.keystore.location={shown}
 listener.name.expired.ssl.keystore.type=PEM
 listener.name.expired.ssl.keystore.location={old}
 listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
@@ -59,6 +62,10 @@ listener.name.expired.sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.expired.scram-sha-512.sasl.jaas.config={scram}
 listener.name.sasl.oauthbearer.sasl.jaas.config=\
 org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;
+listener.name.sasl.oauthbearer.sasl.server.callback.handler.class=\
+org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler
+sasl.oauthbearer.jwks.endpoint.url={keys}
+sasl.oauthbearer.jwt.validator.class=org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator
 log.dirs=log
 auto.create.topics.enable=false
 message.max.bytes=16777216
@@ -72,16 +79,19 @@ group.initial.rebalance.delay.ms=0
 """
 
 
-@dataclass(frozen=True)
+@dataclass
 class SecureKafka:
-    """Addresses of the listeners, and the files of the authority.
+    """A broker; use `secure_kafka`.
 
     Attributes:
-        internal: Without a login; what comes here may do everything.
-        sasl: TLS and a login.
+        internal: Address of a listener without a login; what comes there may do everything.
+        sasl: Address for TLS and a login.
         expired: The same with a certificate that has expired.
-        mutual: TLS with a client's certificate.
+        mutual: Address for TLS with a client's certificate.
         authority: Who has signed the certificates.
+        signer: Signs the tokens that the broker accepts.
+        folder: Folder of its files, in which it runs.
+        command: The command that starts it.
     """
 
     internal: str
@@ -89,6 +99,36 @@ class SecureKafka:
     expired: str
     mutual: str
     authority: Authority
+    signer: Signer
+    folder: Path
+    command: list[str]
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @property
+    def log(self) -> Path:
+        """What the broker has said."""
+        return self.folder / "broker.log"
+
+    def start(self) -> None:
+        """Starts the broker, and returns when it answers."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command, cwd=self.folder, stdout=log, stderr=log)
+
+        def ready() -> bool:
+            assert self.process and self.process.poll() is None, self.log.read_text()[-3000:]
+            return answers(self.internal)
+
+        until("the broker answers", ready, 180)
+
+    def kill(self) -> None:
+        """Ends it with SIGKILL, and with it all connections."""
+        if self.process:
+            self.process.kill()
+            self.process.wait(60)
+
+    def show(self, certificate: Certificate) -> None:
+        """The listener `sasl` shows this certificate after the next start."""
+        shutil.copyfile(certificate.both, _shown(self.folder))
 
     def scram(self, user: str, password: str) -> None:
         """Makes a user for both kinds of SCRAM."""
@@ -132,6 +172,10 @@ def _ports(names: Iterable[str]) -> dict[str, int]:
         return {name: each.getsockname()[1] for name, each in sockets.items()}
 
 
+def _shown(folder: Path) -> Path:
+    return folder / "shown.pem"
+
+
 @contextmanager
 def secure_kafka(folder: Path, more: str = "") -> Iterator[SecureKafka]:
     """Runs the broker for the length of a block; the user `USER` exists, and may do nothing yet.
@@ -140,15 +184,17 @@ def secure_kafka(folder: Path, more: str = "") -> Iterator[SecureKafka]:
         folder: Where its files are.
         more: Further lines of its properties.
     """
-    authority = Authority(folder / "authority")
+    authority, signer = Authority(folder / "authority"), Signer(folder / "authority" / "keys.json")
     server, old = authority.issue("broker"), authority.issue("old-broker", expired=True)
     ports = _ports(("internal", "sasl", "expired", "mutual", "controller"))
     escaped = PASSWORD.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
     properties = _PROPERTIES.format(
         **ports,
         server=server.both,
+        shown=_shown(folder),
         old=old.both,
         ca=authority.file,
+        keys=signer.keys.as_uri(),
         user=USER,
         password=escaped,
         scram="org.apache.kafka.common.security.scram.ScramLoginModule required;",
@@ -156,23 +202,18 @@ def secure_kafka(folder: Path, more: str = "") -> Iterator[SecureKafka]:
     (folder / "server.properties").write_text(properties + more)
     (folder / "log4j2.properties").write_text(LOG4J)
     java = [f"{java_home()}/bin/java", "-Xmx384m", "-Dlog4j2.configurationFile=log4j2.properties"]
-    java += ["-cp", kafka_classpath()]
+    java += [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={signer.keys.as_uri()}", "-cp", kafka_classpath()]
+    address = {name: f"127.0.0.1:{port}" for name, port in ports.items() if name != "controller"}
+    command = [*java, "kafka.Kafka", "server.properties"]
+    kafka = SecureKafka(**address, authority=authority, signer=signer, folder=folder, command=command)
     form = ["kafka.tools.StorageTool", "format", "--cluster-id", "newnormalAAAAAAAAAAAAA", "--config"]
-    with (folder / "broker.log").open("ab") as log:
-        some: dict[str, Any] = {"cwd": folder, "stdout": log, "stderr": log, "env": dict(os.environ)}
-        subprocess.run([*java, *form, "server.properties"], check=True, timeout=120, **some)
-        process = subprocess.Popen([*java, "kafka.Kafka", "server.properties"], **some)
-        try:
-            address = {name: f"127.0.0.1:{port}" for name, port in ports.items() if name != "controller"}
-            kafka = SecureKafka(**address, authority=authority)
-
-            def ready() -> bool:
-                assert process.poll() is None, (folder / "broker.log").read_text()[-3000:]
-                return answers(kafka.internal)
-
-            until("the broker answers", ready, 180)
-            kafka.scram(USER, PASSWORD)
-            yield kafka
-        finally:
-            process.kill()
-            process.wait(60)
+    with kafka.log.open("ab") as log:
+        made: dict[str, Any] = {"cwd": folder, "stdout": log, "stderr": log}
+        subprocess.run([*java, *form, "server.properties"], check=True, timeout=120, **made)
+    kafka.show(server)
+    try:
+        kafka.start()
+        kafka.scram(USER, PASSWORD)
+        yield kafka
+    finally:
+        kafka.kill()

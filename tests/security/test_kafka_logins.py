@@ -16,6 +16,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import load
 from tests.security.broker import PASSWORD, USER, SecureKafka
 from tests.security.certificates import Authority
+from tests.security.tokens import Provider, Signer, token_server
 
 LATEST = 30.0
 
@@ -85,6 +86,35 @@ def test_a_client_s_certificate_is_its_login_with_mutual_tls(secure: SecureKafka
         error = refusal(**wrong)
         assert (error.code, "alert" in error.what) == ("KAFKA_TLS_FAILED", True)
         assert "kafka.ssl_certificate_file" in error.accepted
+
+
+@pytest.mark.servers
+def test_a_token_is_a_login_if_the_provider_knows_the_client_and_the_broker_the_provider(
+    secure: SecureKafka, tmp_path: Path
+) -> None:
+    word = tmp_path / "secret"
+    word.write_text("hush-oauth-word\n")
+    secure.allow("robot", [("topic", "of-robot", False, each) for each in ("create", "describe")])
+    with token_server(Provider(secure.signer, "robot", "hush-oauth-word")) as provider:
+        given = {
+            "kafka.bootstrap": secure.sasl,
+            "kafka.security_protocol": "SASL_SSL",
+            "kafka.ssl_ca_file": str(secure.authority.file),
+            "kafka.sasl_mechanism": "OAUTHBEARER",
+            "kafka.oauth_token_url": provider.url,
+            "kafka.oauth_client_id": "robot",
+            "kafka.oauth_client_secret_file": str(word),
+            "kafka.oauth_scope": "kafka",
+        }
+        assert ensure_topics(brokers(**given), {"of-robot": {}}, partitions=1) == ["of-robot"]
+        assert set(provider.scopes) == {"kafka"}
+        wrong = {"kafka.oauth_client_secret_file": None, "kafka.oauth_client_secret": "hush-wrong"}
+        error = refusal(**given | wrong)
+        assert (error.code, "unknown client or wrong secret" in error.what) == ("KAFKA_LOGIN_REFUSED", True)
+        assert "hush-wrong" not in str(error) and "kafka.oauth_" in error.accepted
+        provider.signer = Signer(tmp_path / "keys.json")  # of a provider that the broker does not know
+        error = refusal(**given)
+        assert error.code == "KAFKA_LOGIN_REFUSED" and "kafka.oauth_token_url" in error.accepted
 
 
 @pytest.mark.servers
