@@ -72,6 +72,14 @@ def test_a_served_console_refuses_a_foreign_name_on_the_wire() -> None:
         server.stop()
 
 
+@pytest.mark.parametrize("path", ["/", "/page/chart.js", "/page/vendor/uPlot.iife.min.js"])
+def test_what_a_browser_loads_is_compressed(path: str) -> None:
+    console = client()
+    with console.stream("GET", path, headers={"accept-encoding": "gzip"}) as reply:
+        sent = len(b"".join(reply.iter_raw()))
+    assert sent < len(console.get(path, headers={"accept-encoding": "identity"}).content) / 2
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
