@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from models.arrays import Ints
-from models.kernels import kernel
+from models.arrays import Flags, Ints
 
 _QUARTER = 900_000
 _EARLIEST, _LATEST = -62_000_000_000_000 // _QUARTER, 253_000_000_000_000 // _QUARTER
@@ -36,11 +35,10 @@ def local_ms(time: Ints, zone: str = "UTC") -> Ints:
     return time + np.array([_offset(zone, int(q)) for q in quarters], dtype=np.int64)[index]
 
 
-@kernel
-def is_weekend(local: int) -> bool:
+def is_weekend(local: Ints) -> Flags:
     """Whether it is Saturday or Sunday; of wall clock milliseconds, as from `local_ms`.
 
-    >>> is_weekend(1784289600000), is_weekend(1784376000000)  # Friday, 2026-07-17, and Saturday
-    (False, True)
+    >>> is_weekend(np.array([1784289600000, 1784376000000]))  # Friday, 2026-07-17, and Saturday
+    array([False,  True])
     """
     return (local // 86_400_000 + 3) % 7 >= 5

@@ -14,21 +14,20 @@ STEP = 300_000
 _WARM = 30
 
 
-def run(series: int, seconds: float, windows: int = 1) -> dict[str, Any]:
-    """Values of ``series``, so many windows a call, for ``seconds``, after some to warm up; one in 1000 an outlier."""
+def run(series: int, seconds: float) -> dict[str, Any]:
+    """Steps of ``series`` values, one in a thousand of them an outlier, for ``seconds``, after some to warm up."""
     detector, rng = Detector(DetectorConfig()), np.random.default_rng(1)
-    state, rows = detector.new_state(series), np.repeat(np.arange(series), windows)
-    values = rng.normal(100, 5, (64, series * windows))
+    state, rows = detector.new_state(series), np.arange(series)
+    values = rng.normal(100, 5, (64, series))
     values[rng.random(values.shape) < 0.001] *= 3
     step, judged, spent = 0, 0, 0.0
     while spent < seconds:
-        instants = np.tile((step * windows + np.arange(windows)) * STEP, series)
+        instant = np.full(series, step * STEP)
         begun = time.perf_counter()
-        detector.step(state, rows, instants, values[step % len(values)])
-        if step * windows >= _WARM:
+        detector.step(state, rows, instant, values[step % len(values)])
+        if step >= _WARM:
             spent += time.perf_counter() - begun
-            judged += len(rows)
+            judged += series
         step += 1
     size = sum(column[:1].nbytes for column in state.values())
-    rate = round(judged / spent)
-    return {"series": series, "windows": windows, "values_per_second": rate, "bytes_per_series": size}
+    return {"series": series, "values_per_second": round(judged / spent), "bytes_per_series": size}
