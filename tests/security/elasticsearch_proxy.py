@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 from tests.security.certificates import Certificate
+from tests.security.serving import served
 
 _HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host", "authorization"})
 
@@ -108,11 +109,6 @@ def guarded_elasticsearch(target: str, certificate: Certificate, guard: Guard) -
         def handle_error(self, *_: object) -> None:
             pass  # clients that do not like the certificate
 
-    server = Server(("127.0.0.1", 0), Handler)
-    guard.url = f"https://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with served(Server(("127.0.0.1", 0), Handler)) as address:
+        guard.url = f"https://{address}"
         yield guard
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.security.audit import LOCK, audit
+from tests.security.serving import served
 
 
 @contextmanager
@@ -35,13 +35,8 @@ def database(advisories: dict[str, dict[str, Any]], asked: dict[str, str]) -> It
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1/query"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as address:
+        yield f"http://{address}/v1/query"
 
 
 def advisory(name: str) -> dict[str, Any]:

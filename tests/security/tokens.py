@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from urllib.parse import parse_qs
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
+
+from tests.security.serving import served
 
 _LIFE_SECONDS = 600
 
@@ -104,11 +105,6 @@ def token_server(provider: Provider) -> Iterator[Provider]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider.url = f"http://127.0.0.1:{server.server_address[1]}/token"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as address:
+        provider.url = f"http://{address}/token"
         yield provider
-    finally:
-        server.shutdown()
-        server.server_close()
