@@ -99,7 +99,7 @@ CSV = CsvRule.of(InputSettings())
 def looks_like_csv(value: bytes) -> bool:
     r"""Whether a message begins with a line of names and a line of as many fields, one of which is a number.
 
-    >>> looks_like_csv(b"time,host,cpu\\n1795220820,a,0.5\\n"), looks_like_csv(b"hello, world\\nbye, all")
+    >>> looks_like_csv(b"time,host,cpu\n1795220820,a,0.5\n"), looks_like_csv(b"hello, world\nbye, all")
     (True, False)
     """
     try:
