@@ -27,6 +27,8 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m deploy.java install
 	$(BIN)/python -m deploy.artifacts
 	$(BIN)/python -m deploy.class_archive
+	@echo "Compiling the models, once"
+	$(BIN)/python -m models.compiled
 	@touch $@
 
 demo: setup ## See it work: simulated machines, faults, detections (options: ARGS="...")

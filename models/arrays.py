@@ -47,25 +47,12 @@ class Rows:
         self.state[self.prefix + name][self.rows] = value
 
     def cell(self, name: str, column: Ints) -> Array:
-        """One cell of each row of a column as from `cells`: shape (n,)."""
-        flat, place = self._place(name, column)
-        return flat.take(place)  # type: ignore[return-value]
+        """One cell of each row of a column of shape (n, width): shape (n,)."""
+        return self.state[self.prefix + name][self.rows, column]  # type: ignore[return-value]
 
     def set_cell(self, name: str, column: Ints, value: Array) -> None:
         """Writes what `cell` reads."""
-        flat, place = self._place(name, column)
-        flat[place] = value
-
-    def _place(self, name: str, column: Ints) -> tuple[NDArray[np.generic], Ints]:
-        table = self.state[self.prefix + name]
-        if table.flags.c_contiguous:
-            return table.reshape(-1), self.rows * table.shape[1] + column
-        return table.T.reshape(-1), column * len(table) + self.rows
-
-
-def cells(n: int, width: int, kind: type[np.generic] = np.float64) -> NDArray[np.generic]:
-    """Zeros, shape (n, width), of which one cell a row is read at a time: the same one of most rows, so by columns."""
-    return np.zeros((n, width), kind, order="F")
+        self.state[self.prefix + name][self.rows, column] = value
 
 
 def prefixed(prefix: str, columns: Columns) -> Columns:

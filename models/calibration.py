@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from models.arrays import Array, Columns, Flags, Rows
+from models.kernels import kernel
+from models.records import Record
 
 TAIL = 0.02
 """Share of the history that lies above the adaptive quantile, if nothing else is asked for."""
@@ -91,38 +93,11 @@ class TailCalibration:
         return inside + shape * np.log1p(excess / rate), _Memo(statistic, edge, shape, rate)
 
     @cached_property
-    def _spread(self) -> float:
+    def spread(self) -> float:
         """Sampling variance of the mean excess learned, in its square, by faded excess: what fades counts in part."""
         cut = math.exp(-self.most)
         of_one = (1 - 2 * self.most * cut - cut * cut) / (1 - cut) ** 2
         return of_one * (1 + self.early) / (1 + 2 * self.early)
-
-    def rarity(self, memo: _Memo) -> Array:
-        """-ln of the chance of a statistic at least so high, as often as it says so; `evidence` is more careful.
-
-        As a gamma mixture of exponentials whose rate is as uncertain as the mean excess learned really is: of faded
-        observations the effective number is (Σ w)² / Σ w², more than the sum of weights that `evidence` counts, and an
-        excess that is cut off varies less.
-
-        Args:
-            memo: As from `evidence`.
-
-        Source: L. Kish, Survey Sampling (1965), 8.2.
-
-        >>> calibration = TailCalibration(edge=3.912, scale=1.0)
-        >>> view = Rows(calibration.new_state(1), np.array([0]), "")
-        >>> view["shape"], view["rate"] = np.array([25.0]), np.array([25.0])  # after twenty excesses with the mean 1
-        >>> evidence, memo = calibration.evidence(view, np.array([10.0]))
-        >>> evidence.round(3), calibration.rarity(memo).round(3)
-        (array([9.361]), array([9.583]))
-        """
-        mean_excess = memo.rate / memo.shape
-        learned = np.maximum(memo.shape - self.strength, 1e-9)
-        known = memo.shape * memo.shape / (self._spread * learned)
-        inside = np.minimum(memo.statistic / memo.edge, 1.0) * -np.log(self.tail)
-        excess = np.maximum(memo.statistic - memo.edge, 0.0)
-        rarity: Array = inside + known * np.log1p(excess / (mean_excess * known))
-        return rarity
 
     def learn(self, state: Rows, memo: _Memo, valid: Flags) -> None:
         """Adds the statistic to the history where it is valid."""
@@ -140,3 +115,61 @@ class TailCalibration:
         state["edge"] = np.where(valid, edge, memo.edge)
         state["shape"] = np.where(valid, shape, memo.shape)
         state["rate"] = np.where(valid, rate, memo.rate)
+
+
+@kernel
+def tail_evidence(config: TailCalibration, tail: Record, statistic: float) -> float:
+    """-ln of the chance of a statistic at least so high, at least 0; as `TailCalibration.evidence` of one series.
+
+    Args:
+        config: The constants.
+        tail: The columns of this calibration.
+        statistic: At least 0.
+    """
+    if statistic <= tail.edge:
+        return statistic / tail.edge * -math.log(config.tail)
+    return -math.log(config.tail) + tail.shape * math.log1p((statistic - tail.edge) / tail.rate)
+
+
+@kernel
+def tail_rarity(config: TailCalibration, spread: float, tail: Record, statistic: float) -> float:
+    """-ln of the chance of a statistic at least so high, as often as it says so; `tail_evidence` is more careful.
+
+    As a gamma mixture of exponentials whose rate is as uncertain as the mean excess learned really is: of faded
+    observations the effective number is (Σ w)² / Σ w², more than the sum of weights that `tail_evidence` counts, and
+    an excess that is cut off varies less.
+
+    Args:
+        config: The constants.
+        spread: Sampling variance of the mean excess, see `TailCalibration.spread`.
+        tail: The columns of this calibration.
+        statistic: At least 0.
+
+    Source: L. Kish, Survey Sampling (1965), 8.2.
+
+    >>> from models.records import constants, record_of
+    >>> config = TailCalibration(edge=3.912, scale=1.0)
+    >>> given, tail = constants(all=config).all, record_of(config.new_state(1))
+    >>> tail.shape, tail.rate = 25.0, 25.0  # after twenty excesses with the mean 1
+    >>> round(tail_evidence(given, tail, 10.0), 3), round(tail_rarity(given, config.spread, tail, 10.0), 3)
+    (9.361, 9.583)
+    """
+    if statistic <= tail.edge:
+        return statistic / tail.edge * -math.log(config.tail)
+    known = tail.shape * tail.shape / (spread * max(tail.shape - config.strength, 1e-9))
+    return -math.log(config.tail) + known * math.log1p((statistic - tail.edge) / (tail.rate / tail.shape * known))
+
+
+@kernel
+def learn_tail(config: TailCalibration, tail: Record, statistic: float) -> None:
+    """Adds the statistic to the history, as `TailCalibration.learn` of one series."""
+    tail.count += 1
+    mean_excess = tail.rate / tail.shape
+    above = statistic > tail.edge
+    pace = max(config.forget, 1 / (100 + tail.count)) * mean_excess / config.tail
+    forget = max(config.forget, config.early / (50 + tail.count))
+    keep, prior = 1 - forget, forget * config.strength
+    excess = min(statistic - tail.edge, config.most * mean_excess) / (1 - math.exp(-config.most))
+    tail.edge = max(tail.edge + pace * ((1.0 if above else 0.0) - config.tail), config.least * config.edge)
+    tail.shape = keep * tail.shape + prior + (1.0 if above else 0.0)
+    tail.rate = keep * tail.rate + prior * config.scale + (excess if above else 0.0)

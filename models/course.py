@@ -7,7 +7,8 @@ from enum import StrEnum
 import numpy as np
 
 from models.arrays import Flags, Ints
-from models.evidence.repeats import Unrest
+from models.evidence.repeats import Unrest, UnrestStep
+from models.kernels import kernel
 from models.verdicts import Kind
 
 
@@ -39,3 +40,24 @@ def by_unrest(threshold: float, unrest: Unrest, kind: Ints, told: Flags) -> tupl
     kind = np.where(accepted, Kind.NEW_NORMAL.code, kind)
     closed = told & (accepted | (over & ~goes_on))
     return kind, np.select([closed, told & goes_on], [Course.CLOSED.code, Course.OPEN.code], Course.NONE.code)
+
+
+_NORMAL, _RECOVERED, _NEW_NORMAL = Kind.NORMAL.code, Kind.RECOVERED.code, Kind.NEW_NORMAL.code
+_NONE, _OPEN, _CLOSED = Course.NONE.code, Course.OPEN.code, Course.CLOSED.code
+
+
+@kernel
+def course_of(threshold: float, unrest: UnrestStep, kind: int, told: bool) -> tuple[int, int]:
+    """`by_unrest` of one step.
+
+    >>> course_of(50.0, UnrestStep(worst=10.0, over=60.0, accepted=0.0, quiet=6.0), 0, True)  # recovered, closed
+    (6, 2)
+    """
+    goes_on, over = unrest.worst >= threshold, unrest.over >= threshold
+    if not told:
+        return kind, _NONE
+    if unrest.accepted >= threshold:
+        return _NEW_NORMAL, _CLOSED
+    if over and not goes_on:
+        return (_RECOVERED if kind == _NORMAL else kind), _CLOSED
+    return kind, (_OPEN if goes_on else _NONE)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Array, Columns, Flags, Rows
+from models.kernels import kernel
+from models.records import Record
 
 FEW = 20.0
 """Values that an expert's knowledge is worth once a new level was accepted: soon outweighed."""
@@ -57,14 +59,22 @@ class Feedback:
         keep = np.where(valid, 1 - self.forget, 1.0)
         state["true"], state["false"] = state["true"] * keep, state["false"] * keep
 
-    def learn(self, state: Rows, deviation: Array) -> None:
-        """Fades what was said, and follows the deviation from what is typical."""
-        self.fade(state, np.ones(len(deviation), np.bool_))
-        offset = state["offset"]
-        state["offset"] = offset + self.pace * (deviation - offset)
-
     def accept(self, state: Rows) -> Array:
         """How far the present level lies from what is typical, shape (n,); from now on that is typical."""
         offset = state["offset"]
         state["offset"] = np.zeros(len(offset))
         return offset
+
+
+@kernel
+def worth_of(config: Feedback, feedback: Record) -> float:
+    """What a nat of evidence of a series counts, as `Feedback.worth`."""
+    return max(2 * (1 + float(feedback.true)) / (2 + float(feedback.true) + feedback.false), config.least)
+
+
+@kernel
+def learn_feedback(config: Feedback, feedback: Record, deviation: float) -> None:
+    """Fades what was said, and follows the deviation from what is typical."""
+    keep = 1 - config.forget
+    feedback.true, feedback.false = feedback.true * keep, feedback.false * keep
+    feedback.offset += config.pace * (deviation - feedback.offset)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from models.arrays import Array, Flags, Ints, Rows
 from models.config import DetectorConfig
-from models.course import Course, by_unrest
-from models.evidence.combine import score
-from models.evidence.repeats import NEVER, Repeats, Unrest
+from models.course import Course, course_of
+from models.evidence.combine import scored
+from models.evidence.repeats import NEVER, Repeats, UnrestStep, unrest
+from models.kernels import kernel
+from models.records import Record
 from models.regimes.regimes import Decision
 from models.verdicts import Kind
 
 _STUCK = 3.5
 """Evidence of exact repeats, in nats, that keeps up an unrest."""
 
+_NORMAL, _ANOMALY, _LEARNING = Kind.NORMAL.code, Kind.ANOMALY.code, Kind.LEARNING.code
+_NONE, _OPEN, _CLOSED = Course.NONE.code, Course.OPEN.code, Course.CLOSED.code
+
 
 class Judged(NamedTuple):
-    """What is known of n values; all of shape (n,).
+    """What is known of a value.
 
     Args:
         weight: Weight of evidence.
@@ -31,73 +32,85 @@ class Judged(NamedTuple):
         valid: Whether there is a value.
     """
 
-    weight: Array
-    points: Array
-    frozen: Array
-    before: Array
-    strange: Flags
-    valid: Flags
+    weight: float
+    points: float
+    frozen: float
+    before: float
+    strange: bool
+    valid: bool
 
 
 class Told(NamedTuple):
-    """What is told of n values, as in `SeriesVerdicts`, and what is to be learned of their unrest."""
+    """What is told of a value, as in `SeriesVerdicts`, and what is to be learned of its unrest."""
 
-    kind: Ints
-    since: Ints
-    onset: Ints
-    incident: Ints
-    turned: Ints
-    unrest: Unrest
+    kind: int
+    since: int
+    onset: int
+    incident: int
+    turned: int
+    unrest: UnrestStep
 
 
-@dataclass(frozen=True)
-class Kinds:
+@kernel
+def tell(
+    config: DetectorConfig,
+    repeats: Repeats,
+    state: Record,
+    decision: Decision,
+    judged: Judged,
+    seen: float,
+    time: int,
+    same: int,
+) -> Told:
     """Brings together what regimes say and what the unrest says; changes nothing.
 
     Args:
         config: The constants.
-        repeats: The unrest.
+        repeats: Those of the unrest.
+        state: The columns of the unrest.
+        decision: What regimes say.
+        judged: What is known of the value.
+        seen: Values learned so far.
+        time: When, epoch milliseconds.
+        same: Since when the value has been the same, where that is what is told; else -1.
     """
+    told, learning = judged.valid and seen >= config.learning, seen < config.learning
+    step = _unrest(config, repeats, state, decision, judged, told)
+    accepted = step.accepted >= config.threshold
+    opened, closed = decision.inside and decision.loud, decision.loud and not decision.inside
+    kind = _ANOMALY if judged.strange else _NORMAL
+    if decision.kind >= 0:
+        kind = decision.kind
+    if learning:
+        kind = _LEARNING
+    kind, incident = course_of(config.threshold, step, kind, told and (accepted or not (opened or closed)))
+    strange = kind == _ANOMALY
+    turned = -1
+    if told and not accepted:
+        turned = decision.turned
+        if closed and not strange:
+            incident = _CLOSED
+        elif opened or strange:
+            incident = _OPEN
+    of_regime = not accepted and (opened or closed or turned >= 0)
+    unusual = decision.since if of_regime else state.onset
+    since = same
+    if same == NEVER:
+        since = time if unusual == NEVER else unusual
+    if incident == _NONE:
+        since = NEVER
+    onset = state.onset if decision.since == NEVER else decision.since
+    return Told(kind, since, onset, incident, turned, step)
 
-    config: DetectorConfig
-    repeats: Repeats
 
-    def tell(self, repeats: Rows, decision: Decision, judged: Judged, seen: Array, time: Ints, same: Ints) -> Told:
-        """Kinds, and where incidents stand.
-
-        Args:
-            repeats: The columns of the unrest.
-            decision: What regimes say.
-            judged: What is known of the values.
-            seen: Values learned so far, shape (n,).
-            time: When, epoch milliseconds, shape (n,).
-            same: Since when the value has been the same, where that is what is told; else -1; shape (n,).
-        """
-        told = judged.valid & (seen >= self.config.learning)
-        unrest = self._unrest(repeats, decision, judged, told)
-        accepted = unrest.accepted >= self.config.threshold
-        kind = np.where(judged.strange, Kind.ANOMALY.code, Kind.NORMAL.code)
-        kind = np.where(decision.kind >= 0, decision.kind, kind)
-        kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
-        outside = told & (accepted | ~(decision.open | decision.closed))
-        kind, incident = by_unrest(self.config.threshold, unrest, kind, outside)
-        strange = kind == Kind.ANOMALY.code
-        goes_on = told & ~accepted & (decision.open | strange)
-        over = told & ~accepted & decision.closed & ~strange
-        incident = np.select([over, goes_on], [Course.CLOSED.code, Course.OPEN.code], incident)
-        turned = np.where(told & ~accepted, decision.turned, -1)
-        of_regime = ~accepted & (decision.open | decision.closed | (turned >= 0))
-        unusual = np.where(of_regime, decision.since, repeats["onset"].astype(np.int64))
-        since = np.where(same == NEVER, np.where(unusual == NEVER, time, unusual), same)
-        since = np.where(incident == Course.NONE.code, NEVER, since)
-        unusual = np.where(decision.since == NEVER, repeats["onset"].astype(np.int64), decision.since)
-        unrest = unrest._replace(begun=same)
-        return Told(kind, since, unusual, incident, turned, unrest)
-
-    def _unrest(self, repeats: Rows, decision: Decision, judged: Judged, told: Flags) -> Unrest:
-        """What becomes of anomalies outside of the incidents of regimes: they are over when all is quiet again."""
-        runs = judged.before >= _STUCK
-        busy = (judged.weight >= self.config.notable) | (judged.frozen >= _STUCK)
-        loose = np.where(decision.inside | decision.explained, 0.0, judged.points)
-        loudest = np.maximum(loose, score(judged.frozen, self.config.frozen_half))
-        return self.repeats.unrest(repeats, busy, np.where(told, loudest, 0.0), decision.closed | (runs & ~busy))
+@kernel
+def _unrest(
+    config: DetectorConfig, repeats: Repeats, state: Record, decision: Decision, judged: Judged, told: bool
+) -> UnrestStep:
+    """What becomes of anomalies outside of the incidents of regimes: they are over when all is quiet again."""
+    runs = judged.before >= _STUCK
+    busy = judged.weight >= config.notable or judged.frozen >= _STUCK
+    loose = 0.0 if decision.inside or decision.explained else judged.points
+    loudest = max(loose, scored(judged.frozen, config.frozen_half))
+    ends = (decision.loud and not decision.inside) or (runs and not busy)
+    return unrest(repeats, state, busy, loudest if told else 0.0, ends)

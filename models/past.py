@@ -6,111 +6,85 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows
+from models.arrays import Columns
 from models.evidence.repeats import NEVER
+from models.kernels import kernel
+from models.records import Record
 
 
 class Lived(NamedTuple):
-    """The past of n series up to and with a value each.
+    """The past of a series up to and with a value.
 
     Args:
-        extent: When the first value came, and the lowest and the highest of the values before this one, shape (n, 3).
-        first: Whether this is the first one, shape (n,).
-        run: Values in a row, this one included, above what was typical, as a negative number below it, shape (n,).
-        run_since: When the first of them came, shape (n,).
-        ordinary: Whether all of them lay within their bands, shape (n,).
-        same: Whether the value is exactly the one before, shape (n,).
-        same_since: When the first of the values in a row came that were exactly this one, shape (n,).
+        run: Values in a row, this one included, above what was typical, as a negative number below it.
+        run_since: When the first of them came.
+        ordinary: Whether all of them lay within their bands.
+        same: Whether the value is exactly the one before.
+        same_since: When the first of the values in a row came that were exactly this one.
     """
 
-    extent: Array
-    first: Flags
-    run: Array
-    run_since: Array
-    ordinary: Flags
-    same: Flags
-    same_since: Ints
+    run: float
+    run_since: float
+    ordinary: bool
+    same: bool
+    same_since: int
 
 
-class Past:
-    """Keeps it, in few columns: ``extent`` and ``run`` as in `Lived`, and ``same_since``; holds nothing itself.
+def new_state(n: int) -> Columns:
+    """The columns for n series of which nothing is known: ``same_since``, and in few columns what changes together.
 
-    >>> past, row = Past(), np.array([0])
-    >>> state, before = past.new_state(1), np.array([-1])
-    >>> for minute, value in enumerate([5.0, 4.0, 3.0]):
-    ...     time, given = np.array([minute * 60_000]), np.array([value])
-    ...     view = Rows(state, row, "")
-    ...     lived = past.read(view, time, before, given, (given * 0, given * 0 + 4.5, given * 0 + 9), given < 0)
-    ...     past.learn(view, lived, time, given)
+    ``extent``: when the first value came, and the lowest and the highest so far; ``run``: the first three of `Lived`.
+    """
+    extent = np.zeros((n, 3))
+    extent[:, 0] = NEVER
+    return {"extent": extent, "run": np.zeros((n, 3)), "same_since": np.full(n, NEVER, np.int64)}
+
+
+@kernel
+def lived_through(
+    past: Record, time: int, before: int, value: float, lower: float, typical: float, upper: float, same: bool
+) -> Lived:
+    """The past with a value.
+
+    Args:
+        past: The columns.
+        time: When, epoch milliseconds.
+        before: When the value before it came.
+        value: The value.
+        lower: Lower end of what was expected.
+        typical: Median of it.
+        upper: Upper end of it.
+        same: Whether the value is exactly the one before.
+
+    >>> from models.records import record_of
+    >>> past, before = record_of(new_state(1)), -1
+    >>> for time, value in enumerate([5.0, 4.0, 3.0]):
+    ...     lived = lived_through(past, time, before, value, 0.0, 4.5, 9.0, False)
+    ...     learn_past(past, lived, time, value)
     ...     before = time
-    >>> lived.run, lived.extent
-    (array([-2.]), array([[0., 4., 5.]]))
+    >>> lived.run, past.extent
+    (-2.0, array([0., 3., 5.]))
     """
+    side = 1.0 if value > typical else -1.0
+    goes_on = past.run[0] * side > 0 and value != typical
+    inside = lower <= value <= upper
+    same_since = time
+    if same:
+        same_since = before if past.same_since == NEVER else past.same_since
+    return Lived(
+        (past.run[0] if goes_on else 0.0) + side,
+        past.run[1] if goes_on else float(time),
+        inside and (not goes_on or past.run[2] > 0),
+        same,
+        same_since,
+    )
 
-    def new_state(self, n: int) -> Columns:
-        """The columns for n series of which nothing is known."""
-        extent = np.zeros((n, 3))
-        extent[:, 0] = NEVER
-        return {"extent": extent, "run": np.zeros((n, 3)), "same_since": np.full(n, NEVER, np.int64)}
 
-    def read(
-        self, state: Rows, time: Ints, before: Array | Ints, value: Array, band: tuple[Array, Array, Array], same: Flags
-    ) -> Lived:
-        """The past with a value each.
-
-        Args:
-            state: The columns.
-            time: When, epoch milliseconds, shape (n,).
-            before: When the value before it came, shape (n,).
-            value: The value, shape (n,).
-            band: Lower end, typical and upper end of what was expected, each of shape (n,).
-            same: Whether the value is exactly the one before, shape (n,).
-        """
-        lower, typical, upper = band
-        extent, (run, since, ordinary) = state["extent"], state["run"].T
-        side = np.where(value > typical, 1.0, -1.0)
-        goes_on = (run * side > 0) & (value != typical)
-        equal = state["same_since"].astype(np.int64)
-        return Lived(
-            extent=extent,
-            first=extent[:, 0] == NEVER,
-            run=np.where(goes_on, run, 0.0) + side,
-            run_since=np.where(goes_on, since, time),
-            ordinary=(lower <= value) & (value <= upper) & (~goes_on | (ordinary > 0)),
-            same=same,
-            same_since=np.where(same, np.where(equal == NEVER, before.astype(np.int64), equal), time),
-        )
-
-    @staticmethod
-    def context(lived: Lived, seen: Array, time: Ints) -> dict[str, Array]:
-        """What is said of it beside a verdict, by name; each of shape (n,).
-
-        ``values`` that came before this one and ``watched``, the milliseconds since the first of them; the ``lowest``
-        and ``highest`` of them; ``run``, values in a row, this one included, above what was typical (as a negative
-        number: below), ``run_for``, milliseconds since the first of these, and whether all of them were ``ordinary``:
-        within their bands; ``same_for``, milliseconds since the first value in a row that was exactly this one.
-        """
-        born, low, high = lived.extent.T
-        return {
-            "values": seen,
-            "watched": np.where(lived.first, 0.0, time - born),
-            "lowest": np.where(lived.first, np.nan, low),
-            "highest": np.where(lived.first, np.nan, high),
-            "run": lived.run,
-            "run_for": time - lived.run_since,
-            "ordinary": lived.ordinary.astype(np.float64),
-            "same_for": (time - lived.same_since).astype(np.float64),
-        }
-
-    def learn(self, state: Rows, lived: Lived, time: Ints, value: Array) -> None:
-        """Adds the values of which `read` spoke."""
-        state["run"] = np.stack([lived.run, lived.run_since, lived.ordinary], axis=1)
-        born, low, high = lived.extent.T
-        beyond = lived.first | (value < low) | (value > high)
-        if beyond.any():
-            low, high = np.where(lived.first, value, low), np.where(lived.first, value, high)
-            born = np.where(lived.first, time, born)
-            state["extent"] = np.stack([born, np.minimum(low, value), np.maximum(high, value)], axis=1)
-        equal = state["same_since"]
-        if (lived.same | (equal != NEVER)).any():
-            state["same_since"] = np.where(lived.same, lived.same_since, NEVER)
+@kernel
+def learn_past(past: Record, lived: Lived, time: int, value: float) -> None:
+    """Adds the value of which `lived_through` spoke."""
+    past.run[0], past.run[1], past.run[2] = lived.run, lived.run_since, 1.0 if lived.ordinary else 0.0
+    if past.extent[0] == NEVER:
+        past.extent[0], past.extent[1], past.extent[2] = time, value, value
+    past.extent[1], past.extent[2] = min(past.extent[1], value), max(past.extent[2], value)
+    past.same_since = lived.same_since if lived.same else NEVER

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows
+from models.arrays import Array, Columns, Ints, Rows
 from models.families.hierarchy import Peers
 from models.families.normal_inverse_gamma import Prior
+from models.kernels import kernel
+from models.records import Record
 
 _TAILS = ("point.", "window.", "change.tail.")
 """The calibrations whose history a new series begins with."""
@@ -88,17 +90,16 @@ class Newcomers:
         for expert, weight in (("level", 0.5 - 0.5 * _HOUR), ("log_level", 0.5 - 0.5 * _HOUR), ("hour", _HOUR)):
             state[f"{expert}.log_weight"][rows] = np.log(weight)
 
-    def prior(self, state: Rows, seen: Array) -> Prior | None:
-        """What the peers let expect, the less the more values a series has had; variance 0 where nothing.
 
-        Args:
-            state: The columns.
-            seen: Values learned so far, shape (n,).
-        """
-        variance = state["variance"]
-        holds: Flags = (variance > 0) & (seen < _SPENT)
-        if not holds.any():
-            return None
-        left = np.where(holds, 1 - seen / _SPENT, 0.0)
-        shape = 0.5 + left * np.maximum(state["shape"] - 0.5, 0.0)
-        return Prior(state["mean"], state["strength"] * left, shape, np.where(holds, variance, 0.0))
+@kernel
+def peers_prior(peers: Record, seen: float) -> Prior:
+    """What the peers let expect, the less the more values a series has had; variance 0 where nothing.
+
+    Args:
+        peers: The columns.
+        seen: Values learned so far.
+    """
+    if peers.variance <= 0 or seen >= _SPENT:
+        return Prior(0.0, 0.0, 0.0, 0.0)
+    left = 1 - seen / _SPENT
+    return Prior(peers.mean, peers.strength * left, 0.5 + left * max(peers.shape - 0.5, 0.0), peers.variance)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from models.arrays import Array, log_sum_exp
+from models.kernels import kernel
 
 
 def combine(channels: Sequence[Array]) -> Array:
@@ -24,23 +26,45 @@ def combine(channels: Sequence[Array]) -> Array:
     return result
 
 
-def weigh(point: Array, change: Array, window: Array, record: Array) -> Array:
+@kernel
+def combine_two(one: float, other: float) -> float:
+    """`combine` of two channels.
+
+    >>> round(combine_two(12.0, 0.0), 4)  # 12 - ln 2
+    11.3069
+    """
+    top = max(one, other)
+    return max(top + math.log(math.exp(one - top) + math.exp(other - top)) - math.log(2.0), 0.0)
+
+
+@kernel
+def weigh(point: float, change: float, window: float, record: float) -> float:
     """Weight of evidence: the stronger one of point and change, which tell of the same value, and what comes on top.
 
     It ranks, and is no probability, for which see `combine`: channels that agree count more here than the strongest.
 
     Args:
-        point: Each channel in nats, times what a nat of it counts, shape (n,).
+        point: Each channel in nats, times what a nat of it counts.
         change: See ``point``.
         window: See ``point``.
         record: See ``point``.
 
     Source: I. J. Good, Probability and the weighing of evidence (1950).
 
-    >>> weigh(np.array([5.0]), np.array([3.0]), np.array([2.0]), np.array([0.0]))
-    array([7.])
+    >>> weigh(5.0, 3.0, 2.0, 0.0)
+    7.0
     """
-    return np.maximum(point, change) + window + record
+    return max(point, change) + window + record
+
+
+@kernel
+def scored(evidence: float, half: float) -> float:
+    """`score` of one piece of evidence.
+
+    >>> scored(8.0, 8.0)
+    50.0
+    """
+    return 100.0 * (evidence / (evidence + half))
 
 
 def score(evidence: Array, half: float) -> Array:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Rows, clamp
+from models.arrays import Columns
+from models.kernels import kernel, within
+from models.records import Record
 
 _MOST = 1000.0
 _SURE = 0.9999
@@ -28,13 +31,13 @@ class Frozen:
 
     Source: E. N. Gilbert, Capacity of a burst-noise channel, Bell System Technical Journal 39 (1960).
 
-    >>> frozen, row = Frozen(half=13.0, threshold=50.0), np.array([0])
-    >>> state, told = frozen.new_state(1), []
+    >>> from models.records import constants, record_of
+    >>> config = Frozen(half=13.0, threshold=50.0)
+    >>> given, row, told = constants(all=config).all, record_of(config.new_state(1)), []
     >>> for seen, same in enumerate([False] * 200 + [True] * 20):
-    ...     view, same = Rows(state, row, ""), np.array([same])
-    ...     nats = frozen.nats(view, same)
-    ...     told.append(bool(frozen.tells(view, nats)[0]))
-    ...     frozen.learn(view, same, np.array([float(seen)]), nats)
+    ...     nats = frozen_nats(row, same)
+    ...     told.append(row.nats < config.bar <= nats)
+    ...     learn_frozen(given, row, same, float(seen), nats)
     >>> [place - 200 for place, flag in enumerate(told) if flag]
     [16]
     """
@@ -53,36 +56,44 @@ class Frozen:
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
         chances: Columns = {name: np.full(n, 0.5, np.float32) for name in ("first", "again")}
-        return chances | {"nats": np.zeros(n, np.float16)}
+        return chances | {"nats": np.zeros(n, np.float32)}
 
-    def nats(self, state: Rows, same: Flags) -> Array:
-        """Evidence of the run of repeats that the value ends; 0 where it is a new value.
 
-        Args:
-            state: The columns.
-            same: Whether the value is the one before, shape (n,).
-        """
-        run = state["nats"].astype(np.float64)
-        chance = clamp(np.where(run > 0, state["again"], state["first"]).astype(np.float64), 1e-6, _SURE)
-        return np.where(same, np.minimum(run - np.log(chance), _MOST), 0.0)
+@kernel
+def frozen_nats(frozen: Record, same: bool) -> float:
+    """Evidence of the run of repeats that a value ends; 0 if it is not the one before.
 
-    def tells(self, state: Rows, nats: Array) -> Flags:
-        """Where a run is to be told of: once, shape (n,)."""
-        told: Flags = (nats >= self.bar) & (state["nats"].astype(np.float64) < self.bar)
-        return told
+    Args:
+        frozen: The columns.
+        same: Whether the value is the one before.
+    """
+    if not same:
+        return 0.0
+    chance = within(frozen.again if frozen.nats > 0 else frozen.first, 1e-6, _SURE)
+    return min(frozen.nats - math.log(chance), _MOST)
 
-    def learn(self, state: Rows, same: Flags, seen: Array, nats: Array) -> None:
-        """Adds one value each.
 
-        Args:
-            state: The columns.
-            same: As of `nats`.
-            seen: Values before it, shape (n,).
-            nats: As from `nats`.
-        """
-        again, first, runs = state["again"], state["first"], state["nats"] > 0
-        news = nats < self.half
-        pace = np.maximum(self.forget, 1 / (2 + seen))
-        state["first"] = np.where(runs, first, first + pace * (same - first))
-        state["again"] = np.where(runs & news, again + self.pace * (same - again), again)
-        state["nats"] = nats
+@kernel
+def learn_frozen(config: Frozen, frozen: Record, same: bool, seen: float, nats: float) -> None:
+    """Adds a value.
+
+    Args:
+        config: The constants.
+        frozen: The columns; changed.
+        same: As of `frozen_nats`.
+        seen: Values before it.
+        nats: As from `frozen_nats`.
+    """
+    repeat = np.float32(same)
+    if frozen.nats == 0:
+        frozen.first += max(config.forget, 1 / (2 + seen)) * (repeat - frozen.first)
+    elif nats < config.half:
+        frozen.again += np.float32(config.pace) * (repeat - frozen.again)
+    frozen.nats = _rounded(nats)
+
+
+@kernel
+def _rounded(nats: float) -> float:
+    """A number of nats to eleven binary digits, which is how runs have always been remembered."""
+    digits, exponent = math.frexp(nats)
+    return math.ldexp(float(np.rint(digits * 2048)), exponent - 11)

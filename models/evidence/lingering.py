@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Rows
+from models.arrays import Columns
+from models.kernels import kernel
 
 _NEW = 2.0
 """So much more evidence, in proportion, must speak of a series of which nothing is known."""
@@ -28,9 +29,6 @@ class Lingering:
         settled: Values until surprise counts in full: of little that is known, much surprises.
         grown: Values until a series is no longer new.
 
-    >>> lingering = Lingering(notable=8.0)
-    >>> lingering.rank(np.array([20.0, 8.0, 20.0]), np.array([0.0, 60.0, 5.0]), np.array([500.0, 500.0, 40.0]))
-    array([20. ,  6. ,  1.6])
     """
 
     notable: float
@@ -43,28 +41,34 @@ class Lingering:
         """The column for n series of which nothing is known."""
         return {"surprise": np.zeros(n, np.float32)}
 
-    def surprise(self, state: Rows, fresh: Array, seen: Array) -> Array:
-        """The surprise that lingers: the fresh one, or what is left of one before.
 
-        Args:
-            state: The column of this component.
-            fresh: Surprise of the value, in nats, shape (n,).
-            seen: Values learned so far, shape (n,).
-        """
-        left: Array = self.keep * state["surprise"].astype(np.float64)
-        return np.maximum(left, fresh * np.minimum(seen / self.settled, 1.0))
+@kernel
+def linger(config: Lingering, before: float, fresh: float, seen: float) -> float:
+    """The surprise that lingers: the fresh one, or what is left of one before.
 
-    def rank(self, evidence: Array, surprise: Array, seen: Array) -> Array:
-        """The evidence where it is notable; elsewhere a place below ``notable``, by the surprise that lingers.
+    Args:
+        config: The constants.
+        before: What lingered so far, in nats.
+        fresh: Surprise of the value, in nats.
+        seen: Values learned so far.
+    """
+    return max(config.keep * before, fresh * min(seen / config.settled, 1.0))
 
-        Args:
-            evidence: Weight of evidence, at least 0, shape (n,).
-            surprise: As from `surprise`.
-            seen: Values learned so far, shape (n,).
-        """
-        least = self.notable * (1 + _NEW * np.maximum(1 - seen / self.grown, 0.0))
-        return np.where(evidence > least, evidence, self.notable * (surprise / (surprise + self.knee)))
 
-    def learn(self, state: Rows, surprise: Array, valid: Flags) -> None:
-        """Remembers what `surprise` returned, where the value was valid."""
-        state["surprise"] = np.where(valid, surprise, state["surprise"])
+@kernel
+def rank(config: Lingering, evidence: float, surprise: float, seen: float) -> float:
+    """The evidence where it is notable; elsewhere a place below ``notable``, by the surprise that lingers.
+
+    Args:
+        config: The constants.
+        evidence: Weight of evidence, at least 0.
+        surprise: As from `linger`.
+        seen: Values learned so far.
+
+    >>> from models.records import constants
+    >>> config = constants(all=Lingering(notable=8.0)).all
+    >>> rank(config, 20.0, 0.0, 500.0), rank(config, 8.0, 60.0, 500.0), round(rank(config, 20.0, 5.0, 40.0), 1)
+    (20.0, 6.0, 1.6)
+    """
+    least = config.notable * (1 + _NEW * max(1 - seen / config.grown, 0.0))
+    return evidence if evidence > least else config.notable * (surprise / (surprise + config.knee))

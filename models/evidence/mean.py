@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import log_ndtr
 
+from models import special
 from models.arrays import Array
+from models.kernels import kernel
 
 
 def mean_surprise(mean: Array, pieces: Array | float) -> Array:
@@ -24,3 +28,14 @@ def mean_surprise(mean: Array, pieces: Array | float) -> Array:
     """
     spread = 1 / (9 * pieces)
     return -log_ndtr((1 - spread - np.cbrt(mean)) / np.sqrt(spread))
+
+
+@kernel
+def mean_surprise_of(mean: float, pieces: float) -> float:
+    """`mean_surprise` of one mean.
+
+    >>> round(mean_surprise_of(2.0, 10.0), 2)
+    5.29
+    """
+    spread = 1 / (9 * pieces)
+    return -special.log_ndtr((1 - spread - np.cbrt(mean)) / math.sqrt(spread))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from models.arrays import Array
 from models.calibration import LEAST_TAIL_LOG, TailCalibration
+from models.kernels import kernel
 
 _KNEE, _SLOPE = 20.0, 10.0
 
@@ -17,6 +20,16 @@ def compress(surprise: Array) -> Array:
     array([  5. ,  20. , 135.1])
     """
     return np.minimum(surprise, _KNEE) + _SLOPE * np.log1p(np.maximum(surprise - _KNEE, 0.0) / _SLOPE)
+
+
+@kernel
+def compressed(surprise: float) -> float:
+    """`compress` of one surprise.
+
+    >>> compressed(5.0), round(compressed(1e6), 1)
+    (5.0, 135.1)
+    """
+    return surprise if surprise <= _KNEE else _KNEE + _SLOPE * math.log1p((surprise - _KNEE) / _SLOPE)
 
 
 def nats_calibration(forget: float) -> TailCalibration:

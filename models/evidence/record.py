@@ -1,80 +1,77 @@
-"""Record evidence: a value beyond all that was seen, by more than a little."""
+"""Record evidence: a value beyond all that was seen, by more than a little.
+
+Of n exchangeable values, the next is a new high or low with the chance 2 / (n + 1). If the tail is exponential the
+range is about ln n of its scales, so that a record that exceeds the range R by e has the chance 2 / n · n^(-e / R).
+
+Source: B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, Records (1998), chapter 2.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Rows, clamp
+from models.arrays import Columns
+from models.config import DetectorConfig
+from models.kernels import kernel
+from models.records import Record
+
+_LN2 = math.log(2.0)
 
 
-@dataclass(frozen=True)
-class Range:
-    """The running minimum and maximum of n series; both draw in slowly, so that a forgotten outlier loses its say.
+class Range(NamedTuple):
+    """The running minimum and maximum; both draw in slowly, so that a forgotten outlier loses its say."""
 
-    Args:
-        low: Running minimum, shape (n,).
-        high: Running maximum, shape (n,).
+    low: float
+    high: float
+
+
+def new_state(n: int) -> Columns:
+    """The columns for n series of which nothing is known."""
+    return {"low": np.zeros(n), "high": np.zeros(n)}
+
+
+@kernel
+def range_so_far(record: Record, value: float, seen: float) -> Range:
+    """The range so far; of a new series the value itself."""
+    return Range(record.low, record.high) if seen > 0 else Range(value, value)
+
+
+@kernel
+def record_evidence(config: DetectorConfig, lived: Range, value: float, seen: float, resolution: float) -> float:
+    """-ln of the chance of such a record, or the part of it that counts; 0 if it is none.
+
+    >>> from models.records import constants
+    >>> config = constants(all=DetectorConfig(record_tolerance=0.08, record_most=3.0)).all
+    >>> lived = Range(0.0, 10.0)
+    >>> round(record_evidence(config, lived, 10.4, 1000.0, 1e-6), 3)  # half of ln 500 + 0.04 ln 1000
+    3.245
+    >>> round(record_evidence(config, lived, 15.0, 1000.0, 1e-6), 3)  # ln 500 + 0.5 ln 1000
+    9.668
     """
+    excess = max(value - lived.high, lived.low - value) / max(lived.high - lived.low, resolution)
+    if excess <= 0:
+        return 0.0
+    logs = math.log(max(seen, 2.0))
+    size = logs - _LN2 + min(excess, config.record_most) * logs
+    return max(size, 0.0) * min(excess / config.record_tolerance, 1.0)
 
-    low: Array
-    high: Array
 
+@kernel
+def learn_record(
+    config: DetectorConfig, record: Record, lived: Range, value: float, level: float, resolution: float
+) -> None:
+    """Draws the range in a little towards the level, and stretches it to the value, to twice its width at the most.
 
-@dataclass(frozen=True)
-class Record:
-    """Evidence of a new record.
-
-    Of n exchangeable values, the next is a new high or low with the chance 2 / (n + 1). If the tail is exponential the
-    range is about ln n of its scales, so that a record that exceeds the range R by e has the chance 2 / n · n^(-e / R).
-
-    Args:
-        tolerance: Records that exceed the range by less than this share of it count the less, in proportion.
-        most: Excess counts at most this many ranges.
-        leak: Share by which both ends draw in towards the level a step.
-
-    Source: B. C. Arnold, N. Balakrishnan, H. N. Nagaraja, Records (1998), chapter 2.
-
-    >>> record, seen = Record(0.08, 3.0, 0.0), np.array([1000.0])
-    >>> lived = Range(np.array([0.0]), np.array([10.0]))
-    >>> record.evidence(lived, np.array([10.4]), seen, np.array([1e-6])).round(3)  # half of ln 500 + 0.04 ln 1000
-    array([3.245])
-    >>> record.evidence(lived, np.array([15.0]), seen, np.array([1e-6])).round(3)  # ln 500 + 0.5 ln 1000
-    array([9.668])
+    A range that has no width yet is stretched half way.
     """
-
-    tolerance: float
-    most: float
-    leak: float
-
-    def new_state(self, n: int) -> Columns:
-        """The columns for n series of which nothing is known."""
-        return {"low": np.zeros(n), "high": np.zeros(n)}
-
-    def read(self, state: Rows, value: Array, seen: Array) -> Range:
-        """The range so far; of a new series the value itself."""
-        fresh = seen <= 0
-        return Range(np.where(fresh, value, state["low"]), np.where(fresh, value, state["high"]))
-
-    def evidence(self, lived: Range, value: Array, seen: Array, resolution: Array) -> Array:
-        """-ln of the chance of such a record, or the part of it that counts; 0 if it is none."""
-        width = np.maximum(lived.high - lived.low, resolution)
-        excess = np.maximum(value - lived.high, lived.low - value) / width
-        logs = np.log(np.maximum(seen, 2.0))
-        size = logs - np.log(2.0) + np.minimum(excess, self.most) * logs
-        counts = clamp(excess / self.tolerance, 0.0, 1.0)
-        return np.where(excess > 0, np.maximum(size, 0.0) * counts, 0.0)
-
-    def learn(self, lived: Range, value: Array, level: Array, resolution: Array) -> Range:
-        """The range after the value: drawn in a little, then stretched towards it, to twice its width at the most.
-
-        A range that has no width yet is stretched half way.
-        """
-        low = lived.low + self.leak * np.maximum(level - lived.low, 0.0)
-        high = lived.high - self.leak * np.maximum(lived.high - level, 0.0)
-        width = high - low
-        down, up = np.maximum(low - value, 0.0), np.maximum(value - high, 0.0)
-        none = width <= resolution
-        most_down, most_up = np.where(none, 0.5 * down, width), np.where(none, 0.5 * up, width)
-        return Range(low - np.minimum(down, most_down), high + np.minimum(up, most_up))
+    low = lived.low + config.record_leak * max(level - lived.low, 0.0)
+    high = lived.high - config.record_leak * max(lived.high - level, 0.0)
+    width = high - low
+    down, up = max(low - value, 0.0), max(value - high, 0.0)
+    if width <= resolution:
+        record.low, record.high = low - 0.5 * down, high + 0.5 * up
+    else:
+        record.low, record.high = low - min(down, width), high + min(up, width)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from models.arrays import Array, Columns, Flags, Ints, Rows
+from models.kernels import kernel
+from models.records import Record
 
 NEVER = -1
 """No onset."""
@@ -54,7 +56,7 @@ class Repeats:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""
-        counts: Columns = {name: np.zeros(n, np.float16) for name in ("rest", "quiet")}
+        counts: Columns = {name: np.zeros(n, np.float32) for name in ("rest", "quiet")}
         return counts | {"worst": np.zeros(n, np.float32)} | {"peak": np.zeros(n), "onset": np.full(n, NEVER, np.int64)}
 
     def close(self, state: Rows, onset: Ints | None = None, worst: Array | float = 0.0) -> None:
@@ -131,3 +133,68 @@ class Repeats:
         state["quiet"] = np.where(valid, np.minimum(unrest.quiet, self.calm + 1.0), state["quiet"])
         state["worst"] = np.where(valid, unrest.worst, state["worst"])
         state["onset"] = np.where(valid, since, state["onset"])
+
+
+class UnrestStep(NamedTuple):
+    """`Unrest` of one series."""
+
+    worst: float
+    over: float
+    accepted: float
+    quiet: float
+
+
+@kernel
+def damp(config: Repeats, repeats: Record, evidence: float) -> float:
+    """The evidence; less the damping where it does not exceed the peak remembered."""
+    return evidence if evidence >= repeats.peak else (1 - config.damping) * evidence
+
+
+@kernel
+def unrest(config: Repeats, repeats: Record, busy: bool, told: float, ends: bool) -> UnrestStep:
+    """What one more step makes of the unrest, as `Repeats.unrest` of one series.
+
+    Args:
+        config: The constants.
+        repeats: The columns.
+        busy: Whether the step keeps the unrest up.
+        told: The step's record_score, as far as it counts here.
+        ends: Whether the unrest is over with the step, however few steps were quiet.
+    """
+    worst = float(repeats.worst)
+    accepted = repeats.quiet < 0
+    quiet = 0.0 if busy else max(float(repeats.quiet), 0.0) + 1
+    over = not accepted and (ends or quiet > config.calm)
+    if over and not busy:
+        quiet = config.calm + 1.0
+    left = 0.0 if accepted or over else worst
+    return UnrestStep(max(left, told), worst if over else 0.0, worst if accepted else 0.0, quiet)
+
+
+@kernel
+def learn_repeats(config: Repeats, repeats: Record, evidence: float, time: int, course: UnrestStep, begun: int) -> None:
+    """Remembers, counts down and forgets, by the evidence before damping, as `Repeats.learn` of one series.
+
+    Args:
+        config: The constants.
+        repeats: The columns; changed.
+        evidence: Before damping, in nats.
+        time: When, epoch milliseconds.
+        course: As from `unrest`.
+        begun: Its onset, where that is known better than by the step at which it is noticed; else -1.
+    """
+    if repeats.quiet < 0:
+        repeats.onset = NEVER
+    if begun != NEVER:
+        repeats.onset = begun
+    elif course.quiet > config.calm:
+        repeats.onset = NEVER
+    elif course.quiet == 0 and repeats.onset == NEVER:
+        repeats.onset = time
+    if evidence >= repeats.peak:
+        repeats.rest, repeats.peak = config.rest, evidence
+    else:
+        repeats.rest = max(repeats.rest - 1, 0.0)
+    if repeats.rest == 0:
+        repeats.peak = 0.0
+    repeats.quiet, repeats.worst = min(course.quiet, config.calm + 1.0), course.worst

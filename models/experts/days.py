@@ -1,77 +1,67 @@
-"""On how many days an hour was visited: of two or more one can say what is usual at that hour on such days."""
+"""On how many days an hour was visited: of two or more one can say what is usual at that hour on such days.
+
+A bit for each hour of working days and of Saturdays and Sundays: visited today, on a day before, on two.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.arrays import Columns, Flags, Ints, Rows
+from models.arrays import Columns
 from models.evidence.repeats import NEVER
-from models.experts.wall_clock import is_weekend, local_ms
+from models.kernels import kernel
+from models.records import Record
 
 _QUARTER, _HOUR, _DAY = 900_000, 3_600_000, 86_400_000
 _BINS = 48
 
 
-class Days:
-    """A bit for each hour of working days and of Saturdays and Sundays: visited today, on a day before, on two.
+def new_state(n: int) -> Columns:
+    """The columns for n series of which nothing is known."""
+    columns: Columns = {name: np.zeros(n, np.int64) for name in ("today", "once", "twice")}
+    return columns | {name: np.full(n, NEVER, np.int64) for name in ("quarter", "visit")}
+
+
+@kernel
+def _visit(local: int, weekend: bool) -> int:
+    """A number for each hour: that of the day, and in it the place of the bit."""
+    return local // _DAY * _BINS + local % _DAY // _HOUR + 24 * weekend
+
+
+@kernel
+def several_days(days: Record, local: int, weekend: bool) -> bool:
+    """Whether the hour of an instant was visited on two such days before that day at least.
 
     Args:
-        zone: IANA name of the time zone in which hours are counted.
+        days: The columns.
+        local: Milliseconds on the wall clock, as if they were an epoch.
+        weekend: Whether the day counts as one of a weekend.
 
-    >>> days, row = Days("UTC"), np.array([0])
-    >>> state, told = days.new_state(1), []
+    >>> from models.records import record_of
+    >>> days, told = record_of(new_state(1)), []
     >>> for day in (4, 5, 6):  # Monday to Wednesday
-    ...     view, noon = Rows(state, row, ""), np.array([day * 86_400_000 + 43_200_000])
-    ...     told.append(bool(days.several(view, noon, None)[0]))
-    ...     days.learn(view, noon, None)
+    ...     noon = day * 86_400_000 + 43_200_000
+    ...     told.append(several_days(days, noon, False))
+    ...     learn_days(days, noon, noon, False)
     >>> told
     [False, False, True]
     """
+    visit = _visit(local, weekend)
+    twice = days.twice
+    if visit // _BINS != days.visit // _BINS:
+        twice |= days.once & days.today
+    return (twice >> visit % _BINS) & 1 > 0
 
-    def __init__(self, zone: str) -> None:
-        self.zone = zone
 
-    def new_state(self, n: int) -> Columns:
-        """The columns for n series of which nothing is known."""
-        columns: Columns = {name: np.zeros(n, np.int64) for name in ("today", "once", "twice")}
-        return columns | {name: np.full(n, NEVER, np.int64) for name in ("quarter", "visit")}
-
-    def several(self, state: Rows, time: Ints, day_off: Flags | None) -> Flags:
-        """Whether the hour of each instant was visited on two such days before that day at least, shape (n,).
-
-        Args:
-            state: The columns.
-            time: Epoch milliseconds, shape (n,).
-            day_off: Whether the day counts as one of a weekend although it is none; ``None``: nowhere, shape (n,).
-        """
-        visit = self._visit(time, day_off)
-        _, twice = self._before(state, visit)
-        known: Flags = (twice >> (visit % _BINS)) & 1 > 0
-        return known
-
-    def learn(self, state: Rows, time: Ints, day_off: Flags | None) -> None:
-        """Remembers the hour of each instant; arguments as of `several`. Of each quarter of an hour one will do."""
-        quarter = time // _QUARTER
-        moved = np.flatnonzero(quarter != state["quarter"])
-        if not len(moved):
-            return
-        state = Rows(state.state, state.rows[moved], state.prefix)
-        visit = self._visit(time[moved], None if day_off is None else day_off[moved])
-        last = state["visit"].astype(np.int64)
-        once, twice = self._before(state, visit)
-        today = np.where(visit // _BINS == last // _BINS, state["today"], 0).astype(np.int64)
-        state["today"], state["once"], state["twice"] = today | (1 << visit % _BINS), once, twice
-        state["visit"], state["quarter"] = visit, quarter[moved]
-
-    def _visit(self, time: Ints, day_off: Flags | None) -> Ints:
-        """A number for each hour: that of the day, and in it the place of the bit."""
-        local = local_ms(time, self.zone)
-        off = is_weekend(local) if day_off is None else is_weekend(local) | day_off
-        place: Ints = local // _DAY * _BINS + local % _DAY // _HOUR + 24 * off
-        return place
-
-    def _before(self, state: Rows, visit: Ints) -> tuple[Ints, Ints]:
-        """The hours visited on one day at least, and on two, before the day of ``visit``."""
-        today, once, twice = (state[name].astype(np.int64) for name in ("today", "once", "twice"))
-        over = visit // _BINS != state["visit"].astype(np.int64) // _BINS
-        return np.where(over, once | today, once), np.where(over, twice | (once & today), twice)
+@kernel
+def learn_days(days: Record, time: int, local: int, weekend: bool) -> None:
+    """Remembers the hour of an instant (epoch milliseconds). Of each quarter of an hour one will do."""
+    if time // _QUARTER == days.quarter:
+        return
+    visit = _visit(local, weekend)
+    if visit // _BINS != days.visit // _BINS:
+        days.twice |= days.once & days.today
+        days.once |= days.today
+        days.today = 0
+    days.today |= 1 << visit % _BINS
+    days.visit, days.quarter = visit, time // _QUARTER

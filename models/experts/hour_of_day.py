@@ -1,19 +1,26 @@
-"""The hour of the day: the value is around where it was at this time on the working days, or weekends, before."""
+"""The hour of the day: the value is around where it was at this time on the working days, or weekends, before.
+
+24 normal-inverse-gammas on a circle, with linear interpolation between the two nearest centres; two circles, one of
+working days, one of Saturdays and Sundays. The prior of each hour is hierarchical: its mean is the level's, its
+variance what is left of the variance, over all hours, once the hour is known. An hour not visited yet predicts what the
+level predicts.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import SMALLEST, Array, Columns, Ints, Rows, cells, clamp
-from models.experts.base import Expert, Lesson, Step
+from models.arrays import SMALLEST, Array, Columns, Rows
+from models.config import DetectorConfig
+from models.experts.base import Lesson, Step
 from models.experts.level import shorten
-from models.experts.wall_clock import is_weekend, local_ms
-from models.families.base import Predictive
-from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
+from models.families.normal_inverse_gamma import Known, Prior, predictive
 from models.families.student_t import StudentT
+from models.kernels import kernel, within
+from models.records import Record
 
 HOURS = 24
 BINS = 2 * HOURS
@@ -23,100 +30,105 @@ REFERENCE_GAP = 300_000.0
 POOL_FORGET = 1 / 4000
 POOL_SHAPE = 2.0
 
-
-@dataclass(frozen=True)
-class _Bin:
-    index: Ints
-    share: Array
-    count: Array
-    mean: Array
-    squares: Array
+_DAY, _HOUR = 86_400_000, 3_600_000.0
 
 
-class _Memo(NamedTuple):
-    bins: tuple[_Bin, _Bin]
-    known: NormalInverseGamma
-    pool_count: Array
-    pool_squares: Array
-
-
-class HourOfDay(Expert):
-    """24 normal-inverse-gammas on a circle, with linear interpolation between the two nearest centres; two circles.
-
-    One is of working days, one of Saturdays and Sundays.
-
-    The prior of each hour is hierarchical: its mean is the level's, its variance what is left of the variance, over all
-    hours, once the hour is known. An hour not visited yet predicts what the level predicts.
+class Hours(NamedTuple):
+    """The two hours whose middles are nearest to an instant.
 
     Args:
-        forget: Share of an hour's statistics forgotten a visit, for visits five minutes apart; in proportion to the
-            time between visits, so that the memory is the same number of days whatever the step length.
-        most: Upper bound of that share, for long steps.
-        zone: IANA name of the time zone in which hours are counted.
+        first: The earlier one, 0 to 23.
+        second: The later one.
+        share: How near the later one is: 0 in the middle of the first, 1 in that of the second.
     """
 
-    name = "hour"
+    first: int
+    second: int
+    share: float
 
-    def __init__(self, forget: float, most: float, zone: str) -> None:
-        self.forget, self.most, self.zone = forget, most, zone
 
-    def new_state(self, n: int) -> Columns:
-        """See `Expert`."""
-        bins: Columns = {"count": cells(n, BINS, np.float32)} | {name: cells(n, BINS) for name in ("mean", "squares")}
-        return bins | {"pool_count": np.zeros(n), "pool_squares": np.zeros(n)}
+def new_state(n: int) -> Columns:
+    """The columns for n series of which nothing is known."""
+    bins: Columns = {"count": np.zeros((n, BINS), np.float32)}
+    bins |= {name: np.zeros((n, BINS)) for name in ("mean", "squares")}
+    return bins | {"pool_count": np.zeros(n), "pool_squares": np.zeros(n)}
 
-    def predict(self, state: Rows, step: Step, level: Predictive | None) -> tuple[StudentT, _Memo]:
-        """See `Expert`."""
-        assert isinstance(level, StudentT)
-        near, far = self._bins(state, step)
-        weight_near, weight_far = near.share * near.count, far.share * far.count
-        count = weight_near + weight_far
-        tilt = weight_far / np.maximum(count, 1e-12)
-        mean = np.where(count > 0, near.mean + tilt * (far.mean - near.mean), level.location)
-        known = NormalInverseGamma(count, mean, near.share * near.squares + far.share * far.squares)
 
-        broad = np.maximum(level.scale * level.scale, SMALLEST * SMALLEST)
-        pool_count, pool_squares = state["pool_count"], state["pool_squares"]
-        within = (POOL_SHAPE * broad + 0.5 * pool_squares) / (POOL_SHAPE + 0.5 * pool_count)
-        within = np.maximum(within, SMALLEST * SMALLEST)
-        prior = Prior(level.location, clamp(within / broad, 1e-3, 1.0), POOL_SHAPE, within)
-        return known.predictive(prior, step.resolution), _Memo((near, far), known, pool_count, pool_squares)
+@kernel
+def nearest_hours(local: int) -> Hours:
+    """The hours nearest to an instant on the wall clock, in milliseconds as if they were an epoch.
 
-    def learn(self, state: Rows, step: Step, lesson: Lesson, memo: _Memo) -> None:
-        """See `Expert`."""
-        gap = np.where(step.gap > 0, step.gap, REFERENCE_GAP)
-        forget = np.minimum(self.forget * gap / REFERENCE_GAP, self.most)
-        error = lesson.value - memo.known.mean
-        visited = memo.known.count > 0.5
-        for bin_ in memo.bins:
-            weight = lesson.weight * bin_.share
-            faded = bin_.count * (1 - forget * bin_.share)
-            count = faded + weight
-            gain = weight / np.maximum(count, 1e-12)
-            mean = bin_.mean + gain * (lesson.value - bin_.mean)
-            squares = bin_.squares * (1 - forget * bin_.share) + faded * gain * (error * error)
-            state.set_cell("count", bin_.index, count)
-            state.set_cell("mean", bin_.index, mean)
-            state.set_cell("squares", bin_.index, squares)
-        counted = np.where(visited, lesson.weight, 0.0)
-        state["pool_count"] = memo.pool_count * (1 - POOL_FORGET) + counted
-        state["pool_squares"] = memo.pool_squares * (1 - POOL_FORGET) + counted * (error * error)
+    >>> nearest_hours(900_000)  # a quarter past midnight
+    Hours(first=23, second=0, share=0.75)
+    """
+    place = (local % _DAY) / _HOUR - 0.5
+    below = math.floor(place)
+    return Hours(int(below) % HOURS, (int(below) + 1) % HOURS, place - below)
 
-    def shift(self, state: Rows, offset: Array, few: float) -> None:
-        """See `Expert`."""
-        state["mean"] = np.where(state["count"] > 0, state["mean"] + offset[:, None], state["mean"])
-        shorten(state, few)
 
-    def _bins(self, state: Rows, step: Step) -> tuple[_Bin, _Bin]:
-        local = local_ms(step.time, self.zone)
-        place = (local % 86_400_000) / 3_600_000.0 - 0.5
-        below = np.floor(place)
-        share = place - below
-        off = is_weekend(local) if step.day_off is None else is_weekend(local) | step.day_off
-        hour, circle = below.astype(np.int64) % HOURS, HOURS * off
-        first, second = hour + circle, (hour + 1) % HOURS + circle
-        return self._bin(state, first, 1 - share), self._bin(state, second, share)
+@kernel
+def _known(hour: Record, hours: Hours, circle: int, otherwise: float) -> Known:
+    """What is known of the time of day; ``otherwise``: the mean if nothing is."""
+    near, far = hours.first + circle, hours.second + circle
+    weight_near, weight_far = (1 - hours.share) * hour.count[near], hours.share * hour.count[far]
+    count = weight_near + weight_far
+    tilt = weight_far / max(count, 1e-12)
+    mean = hour.mean[near] + tilt * (hour.mean[far] - hour.mean[near]) if count > 0 else otherwise
+    return Known(count, mean, (1 - hours.share) * hour.squares[near] + hours.share * hour.squares[far])
 
-    def _bin(self, state: Rows, index: Ints, share: Array) -> _Bin:
-        count, mean = state.cell("count", index), state.cell("mean", index)
-        return _Bin(index, share, count, mean, state.cell("squares", index))
+
+@kernel
+def predict_hour(hour: Record, step: Step, level: StudentT) -> StudentT:
+    """The view of the hour of the day.
+
+    Args:
+        hour: The columns of this expert.
+        step: The value, and what is known of it.
+        level: What the level predicts.
+    """
+    known = _known(hour, nearest_hours(step.local), HOURS * step.weekend, level.location)
+    broad = max(level.scale * level.scale, SMALLEST * SMALLEST)
+    within_hours = (POOL_SHAPE * broad + 0.5 * hour.pool_squares) / (POOL_SHAPE + 0.5 * hour.pool_count)
+    within_hours = max(within_hours, SMALLEST * SMALLEST)
+    prior = Prior(level.location, within(within_hours / broad, 1e-3, 1.0), POOL_SHAPE, within_hours)
+    return predictive(known, prior, step.resolution, 0.0)
+
+
+@kernel
+def learn_hour(config: DetectorConfig, hour: Record, step: Step, lesson: Lesson, level: StudentT) -> None:
+    """Adds a value to both hours by their shares; in proportion to the time between values, old ones are forgotten.
+
+    Args:
+        config: The constants.
+        hour: The columns; changed.
+        step: As of `predict_hour`.
+        lesson: What is to be learned of it.
+        level: As of `predict_hour`.
+    """
+    hours, circle = nearest_hours(step.local), HOURS * step.weekend
+    known = _known(hour, hours, circle, level.location)
+    gap = step.gap if step.gap > 0 else REFERENCE_GAP
+    forget = min(config.hour_forget * gap / REFERENCE_GAP, config.hour_forget_most)
+    error = lesson.value - known.mean
+    _learn_bin(hour, hours.first + circle, 1 - hours.share, forget, lesson, error)
+    _learn_bin(hour, hours.second + circle, hours.share, forget, lesson, error)
+    counted = lesson.weight if known.observations > 0.5 else 0.0
+    hour.pool_count = hour.pool_count * (1 - POOL_FORGET) + counted
+    hour.pool_squares = hour.pool_squares * (1 - POOL_FORGET) + counted * (error * error)
+
+
+@kernel
+def _learn_bin(hour: Record, index: int, share: float, forget: float, lesson: Lesson, error: float) -> None:
+    weight = lesson.weight * share
+    faded = hour.count[index] * (1 - forget * share)
+    count = faded + weight
+    gain = weight / max(count, 1e-12)
+    hour.count[index] = count
+    hour.mean[index] += gain * (lesson.value - hour.mean[index])
+    hour.squares[index] = hour.squares[index] * (1 - forget * share) + faded * gain * (error * error)
+
+
+def shift_hour(state: Rows, offset: Array, few: float) -> None:
+    """Moves all that was learned by an offset, shape (n,), and lets it count as few values."""
+    state["mean"] = np.where(state["count"] > 0, state["mean"] + offset[:, None], state["mean"])
+    shorten(state, few)

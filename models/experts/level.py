@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from models.arrays import SMALLEST, Array, Columns, Rows
-from models.experts.base import Expert, Lesson, Step
-from models.families.base import Predictive
-from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
+from models.config import DetectorConfig
+from models.experts.base import Lesson, Step
+from models.families.normal_inverse_gamma import Known, Prior, learn, predictive
 from models.families.student_t import StudentT
+from models.kernels import kernel
+from models.records import Record
 
 FADE = 0.25
 """Before anything is known, a value varies by about this share of itself; the belief fades with each value seen."""
@@ -17,65 +19,62 @@ SHAPE = 0.5
 """Half the observations that the prior variance is worth."""
 
 
-def vague(mean: Array, typical_size: Array, seen: Array) -> Prior:
+def new_state(n: int) -> Columns:
+    """The columns for n series of which nothing is known."""
+    return {"count": np.zeros(n), "mean": np.zeros(n), "squares": np.zeros(n)}
+
+
+@kernel
+def vague(mean: float, size: float, seen: float) -> Prior:
     """The prior of a level: nothing about the mean, and a spread in proportion to the size, soon outweighed.
 
     Args:
-        mean: Centre, so that the prior pulls nowhere, shape (n,).
-        typical_size: Magnitude of the values, shape (n,).
-        seen: Values learned so far, shape (n,).
+        mean: Centre, so that the prior pulls nowhere.
+        size: Typical magnitude of the values.
+        seen: Values learned so far.
     """
-    spread = np.maximum(FADE * typical_size / (1 + seen), SMALLEST)
+    spread = max(FADE * size / (1 + seen), SMALLEST)
     return Prior(mean, 0.0, SHAPE, spread * spread)
 
 
-class Level(Expert):
-    """Normal-inverse-gamma with slow forgetting, on the raw value.
+@kernel
+def known_level(level: Record, value: float) -> Known:
+    """What is known of a level; before anything is, the value lies at its centre."""
+    return Known(level.count, level.mean if level.count > 0 else value, level.squares)
+
+
+@kernel
+def predict_level(level: Record, step: Step, peers: Prior) -> StudentT:
+    """The level's view of the next value, by normal-inverse-gamma with slow forgetting.
 
     Args:
-        forget: Share of the statistics forgotten a step.
-        hurry: Share forgotten a step when the old level is over.
-
-    >>> expert, rows = Level(1 / 6000, 0.02), np.array([0])
-    >>> state = expert.new_state(1)
-    >>> one, none = np.ones(1), np.zeros(1)
-    >>> for value in (10.0, 12.0, 11.0):
-    ...     view = Rows(state, rows, "")
-    ...     step = Step(value * one, state["count"], rows, none, 1e-6 * one)
-    ...     t, memo = expert.predict(view, step, None)
-    ...     expert.learn(view, step, Lesson(step.value, one, none), memo)
-    >>> state["mean"].round(3)
-    array([11.])
+        level: The columns of the level.
+        step: The value, and what is known of it.
+        peers: What the same metric of other machines lets expect.
     """
+    known = known_level(level, step.value)
+    prior = peers if peers.variance > 0 else vague(known.mean, abs(known.mean), step.seen)
+    return predictive(known, prior, step.resolution, 0.0)
 
-    name = "level"
 
-    def __init__(self, forget: float, hurry: float) -> None:
-        self.forget, self.hurry = forget, hurry
+@kernel
+def learn_level(config: DetectorConfig, level: Record, value: float, lesson: Lesson) -> None:
+    """Adds a value.
 
-    def new_state(self, n: int) -> Columns:
-        """See `Expert`."""
-        return {"count": np.zeros(n), "mean": np.zeros(n), "squares": np.zeros(n)}
+    Args:
+        config: The constants.
+        level: The columns; changed.
+        value: The value as it was.
+        lesson: What is to be learned of it.
+    """
+    forget = config.level_forget + config.hurry * lesson.haste
+    level.count, level.mean, level.squares = learn(known_level(level, value), lesson.value, lesson.weight, forget)
 
-    def predict(self, state: Rows, step: Step, level: Predictive | None) -> tuple[StudentT, NormalInverseGamma]:
-        """See `Expert`."""
-        count = state["count"]
-        mean = np.where(count > 0, state["mean"], step.value)
-        known = NormalInverseGamma(count, mean, state["squares"])
-        prior = vague(mean, np.abs(mean), step.seen)
-        if step.peers:
-            prior = step.peers.where(step.peers.variance > 0, prior)
-        return known.predictive(prior, step.resolution), known
 
-    def learn(self, state: Rows, step: Step, lesson: Lesson, memo: NormalInverseGamma) -> None:
-        """See `Expert`."""
-        after = memo.learn(lesson.value, lesson.weight, self.forget + self.hurry * lesson.haste)
-        state["count"], state["mean"], state["squares"] = after.count, after.mean, after.squares
-
-    def shift(self, state: Rows, offset: Array, few: float) -> None:
-        """See `Expert`."""
-        state["mean"] = state["mean"] + offset
-        shorten(state, few)
+def shift_level(state: Rows, offset: Array, few: float) -> None:
+    """Moves all that was learned by an offset, shape (n,), and lets it count as few values."""
+    state["mean"] = state["mean"] + offset
+    shorten(state, few)
 
 
 def shorten(state: Rows, few: float) -> None:

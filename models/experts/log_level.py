@@ -2,83 +2,85 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
 
 import numpy as np
 
 from models.arrays import SMALLEST, Array, Columns, Rows, clamp
-from models.experts.base import Expert, Lesson, Step
+from models.config import DetectorConfig
+from models.experts.base import Lesson, Step
 from models.experts.level import shorten, vague
-from models.families.base import Predictive
-from models.families.log_like import LogLike
-from models.families.normal_inverse_gamma import NormalInverseGamma, Prior
+from models.families.normal_inverse_gamma import Known, Prior, learn, predictive
+from models.families.student_t import StudentT
+from models.kernels import kernel
+from models.records import Record
+
+_LARGEST_PLACE = 300.0
+_FINEST = 1e-9
+"""Smallest scale on the axis."""
 
 
-class _Memo(NamedTuple):
-    known: NormalInverseGamma
-    unit: Array
+def new_state(n: int) -> Columns:
+    """The columns for n series of which nothing is known.
+
+    The unit of the axis is an eighth of the first value that is not 0, so that it makes no difference whether a latency
+    is in seconds or in milliseconds.
+    """
+    return {"count": np.zeros(n), "mean": np.zeros(n), "squares": np.zeros(n), "unit": np.zeros(n)}
 
 
-def unit_of(value: Array) -> Array:
+@kernel
+def unit_of(value: float) -> float:
     """An eighth of the magnitude of a value, as a power of two; 0 for (next to) nothing.
 
-    >>> unit_of(np.array([100.0, -0.5, 0.0]))
-    array([16.   ,  0.125,  0.   ])
+    >>> unit_of(100.0), unit_of(-0.5), unit_of(0.0)
+    (16.0, 0.125, 0.0)
     """
-    _, exponent = np.frexp(value)
-    return np.where(np.abs(value) < SMALLEST, 0.0, np.ldexp(1.0, exponent - 3))
+    return 0.0 if abs(value) < SMALLEST else math.ldexp(1.0, math.frexp(value)[1] - 3)
 
 
-class LogLevel(Expert):
-    """Normal-inverse-gamma with slow forgetting, on asinh(value / unit).
-
-    The unit is an eighth of the first value that is not 0, so that it makes no difference whether a latency is in
-    seconds or in milliseconds.
-
-    Args:
-        forget: Share of the statistics forgotten a step.
-        hurry: Share forgotten a step when the old level is over.
-    """
-
-    name = "log_level"
-
-    def __init__(self, forget: float, hurry: float) -> None:
-        self.forget, self.hurry = forget, hurry
-
-    def new_state(self, n: int) -> Columns:
-        """See `Expert`."""
-        return {"count": np.zeros(n), "mean": np.zeros(n), "squares": np.zeros(n), "unit": np.zeros(n)}
-
-    def predict(self, state: Rows, step: Step, level: Predictive | None) -> tuple[LogLike, _Memo]:
-        """See `Expert`."""
-        unit = state["unit"]
-        unit = np.where(unit > 0, unit, unit_of(step.value))
-        safe = np.where(unit > 0, unit, 1.0)
-        count = state["count"]
-        mean = np.where(count > 0, state["mean"], np.arcsinh(step.value / safe))
-        known = NormalInverseGamma(count, mean, state["squares"])
-        floor = step.resolution / (safe * np.cosh(np.minimum(np.abs(mean), 300.0)))
-        prior = vague(mean, np.minimum(np.abs(mean), 1.0), step.seen)
-        if step.peers:
-            prior = _on_axis(step.peers, safe).where(step.peers.variance > 0, prior)
-        inner = known.predictive(prior, np.maximum(floor, 1e-9))
-        return LogLike(inner, safe), _Memo(known, unit)
-
-    def learn(self, state: Rows, step: Step, lesson: Lesson, memo: _Memo) -> None:
-        """See `Expert`."""
-        value = np.arcsinh(lesson.value / np.where(memo.unit > 0, memo.unit, 1.0))
-        after = memo.known.learn(value, lesson.weight, self.forget + self.hurry * lesson.haste)
-        state["count"], state["mean"], state["squares"] = after.count, after.mean, after.squares
-        state["unit"] = memo.unit
-
-    def shift(self, state: Rows, offset: Array, few: float) -> None:
-        """See `Expert`."""
-        unit = np.where(state["unit"] > 0, state["unit"], 1.0)
-        state["mean"] = np.arcsinh(np.sinh(clamp(state["mean"], -300.0, 300.0)) + offset / unit)
-        shorten(state, few)
+@kernel
+def unit_so_far(log_level: Record, value: float) -> float:
+    """The unit of the axis, or that which a first value gives; 0 while there was nothing but 0."""
+    return log_level.unit if log_level.unit > 0 else unit_of(value)
 
 
-def _on_axis(prior: Prior, unit: Array) -> Prior:
+@kernel
+def _known(log_level: Record, value: float, unit: float) -> Known:
+    mean = log_level.mean if log_level.count > 0 else math.asinh(value / unit)
+    return Known(log_level.count, mean, log_level.squares)
+
+
+@kernel
+def _on_axis(prior: Prior, unit: float) -> Prior:
     """A prior of the raw level on the logarithm-like axis; its variances by the slope at its mean."""
-    slope = 1 / np.hypot(prior.mean, unit)
-    return Prior(np.arcsinh(prior.mean / unit), prior.strength, prior.shape, prior.variance * slope * slope)
+    slope = 1 / math.hypot(prior.mean, unit)
+    return Prior(math.asinh(prior.mean / unit), prior.strength, prior.shape, prior.variance * slope * slope)
+
+
+@kernel
+def predict_log_level(log_level: Record, step: Step, peers: Prior) -> StudentT:
+    """The view of the level on asinh(value / unit); arguments as of `predict_level`."""
+    unit = unit_so_far(log_level, step.value) or 1.0
+    known = _known(log_level, step.value, unit)
+    floor = step.resolution / (unit * math.cosh(min(abs(known.mean), _LARGEST_PLACE)))
+    prior = _on_axis(peers, unit) if peers.variance > 0 else vague(known.mean, min(abs(known.mean), 1.0), step.seen)
+    return predictive(known, prior, max(floor, _FINEST), unit)
+
+
+@kernel
+def learn_log_level(config: DetectorConfig, log_level: Record, value: float, lesson: Lesson) -> None:
+    """Adds a value; arguments as of `learn_level`."""
+    own = unit_so_far(log_level, value)
+    unit = own or 1.0
+    place, forget = math.asinh(lesson.value / unit), config.level_forget + config.hurry * lesson.haste
+    after = learn(_known(log_level, value, unit), place, lesson.weight, forget)
+    log_level.count, log_level.mean, log_level.squares = after
+    log_level.unit = own
+
+
+def shift_log_level(state: Rows, offset: Array, few: float) -> None:
+    """Moves all that was learned by an offset, shape (n,), and lets it count as few values."""
+    unit = np.where(state["unit"] > 0, state["unit"], 1.0)
+    state["mean"] = np.arcsinh(np.sinh(clamp(state["mean"], -_LARGEST_PLACE, _LARGEST_PLACE)) + offset / unit)
+    shorten(state, few)

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from models.arrays import Flags, Ints
+from models.arrays import Ints
+from models.kernels import kernel
 
 _QUARTER = 900_000
 _EARLIEST, _LATEST = -62_000_000_000_000 // _QUARTER, 253_000_000_000_000 // _QUARTER
@@ -35,10 +36,11 @@ def local_ms(time: Ints, zone: str = "UTC") -> Ints:
     return time + np.array([_offset(zone, int(q)) for q in quarters], dtype=np.int64)[index]
 
 
-def is_weekend(local: Ints) -> Flags:
+@kernel
+def is_weekend(local: int) -> bool:
     """Whether it is Saturday or Sunday; of wall clock milliseconds, as from `local_ms`.
 
-    >>> is_weekend(np.array([1784289600000, 1784376000000]))  # Friday, 2026-07-17, and Saturday
-    array([False,  True])
+    >>> is_weekend(1784289600000), is_weekend(1784376000000)  # Friday, 2026-07-17, and Saturday
+    (False, True)
     """
     return (local // 86_400_000 + 3) % 7 >= 5

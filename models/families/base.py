@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-import numpy as np
-
 from models.arrays import Array
 
 
@@ -27,8 +25,3 @@ class Predictive(ABC):
     @abstractmethod
     def quantile(self, normal: Array) -> Array:
         """The value below which a standard normal has the mass that it has below ``normal``."""
-
-    def median(self) -> Array:
-        """The value below which half of the mass lies, shape (n,)."""
-        median: Array = self.quantile(np.zeros((1, 1)))[0]
-        return median

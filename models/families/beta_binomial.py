@@ -1,14 +1,27 @@
-"""Ratios: successes out of a known or assumed number of trials, with an unknown chance; conjugate, with fading."""
+"""Ratios: successes out of a known or assumed number of trials, with an unknown chance; conjugate, with fading.
+
+The posterior of the chance is Beta(½ + successes, ½ + failures). Trials of one window are rarely independent. How much
+more the ratios vary than those of independent trials is learned from the predictions' own errors and widens the
+predictive, a beta-binomial.
+
+Sources: A. Gelman et al., Bayesian Data Analysis (3rd ed.), 2.4; the correlation of trials by moments: D. Williams,
+Extra-binomial variation in logistic linear models, JRSS C 31 (1982); the fading as in M. West, J. Harrison, Bayesian
+Forecasting and Dynamic Models (1997), chapter 10; the beta-binomial: N. Johnson, A. Kemp, S. Kotz, Univariate Discrete
+Distributions (2005), 6.2.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaincinv, betaln, gammaln, ndtr
 
-from models.arrays import Array, Flags
-from models.families.discrete import LEAST_LOG, Discrete
+from models import special
+from models.arrays import Columns
+from models.families.discrete import mid_tail
+from models.kernels import kernel, within
+from models.records import Record
 
 _TERMS = 96
 """A tail is summed term by term so far; what is left then is bounded by a geometric series."""
@@ -22,175 +35,161 @@ _SETTLED = 10.0
 """Windows that the belief in independent trials (dispersion 1) is worth."""
 
 _UNDERFLOW = 1e-280
+_LN2 = math.log(2.0)
 
 
-@dataclass(frozen=True)
-class PolyaCounts(Discrete):
-    """Beta-binomial: successes among ``trials`` of each of n series, the chance itself Beta(yes, no).
+class Successes(NamedTuple):
+    """Beta-binomial: successes among ``trials``, the chance itself Beta(yes, no).
 
     Args:
-        trials: Number of trials, at least 1, shape (n,).
-        yes: First parameter of the chance's beta distribution, above 0, shape (n,).
-        no: Second parameter, above 0, shape (n,).
-
-    Source: N. Johnson, A. Kemp, S. Kotz, Univariate Discrete Distributions (2005), 6.2.
-
-    >>> errors = PolyaCounts(np.array([10.0]), np.array([2.0]), np.array([6.0]))
-    >>> np.exp(errors.log_density(np.array([0.0]))).round(4), errors.cdf(np.array([4.0])).round(4)
-    (array([0.1544]), array([0.8405]))
+        trials: Number of trials, at least 1.
+        yes: First parameter of the chance's beta distribution, above 0.
+        no: Second parameter, above 0.
     """
 
-    trials: Array
-    yes: Array
-    no: Array
-
-    def mean(self) -> Array:
-        """See `Discrete`."""
-        return self.trials * self.yes / (self.yes + self.no)
-
-    def variance(self) -> Array:
-        """See `Discrete`."""
-        total, mean = self.yes + self.no, self.mean()
-        return mean * (self.no / total) * (total + self.trials) / (total + 1)
-
-    def log_density(self, value: Array) -> Array:
-        """See `Predictive`; the probability of the number of successes, smoothly continued."""
-        count = np.minimum(np.maximum(value, 0.0), self.trials)
-        left = self.trials - count
-        ways = gammaln(self.trials + 1) - gammaln(count + 1) - gammaln(left + 1)
-        log = ways + betaln(count + self.yes, left + self.no) - betaln(self.yes, self.no)
-        return np.where((value < 0) | (value > self.trials), LEAST_LOG, log)
-
-    def log_tails(self, value: Array) -> tuple[Array, Array]:
-        """See `Predictive`; both tails include the value."""
-        count = np.minimum(np.maximum(value, 0.0), self.trials)
-        left, log, low = self.trials - count, self.log_density(count), count <= self.mean()
-        near, away = np.where(low, count, left), np.where(low, left, count)
-        yes, no = np.where(low, self.yes, self.no), np.where(low, self.no, self.yes)
-        more, long = _outwards(near, yes, away, no)
-        small = log + more
-        if long.any():
-            small = np.where(long, self._smooth(near, yes, no, log), small)
-        large = np.log(np.maximum(1 - np.exp(small) + np.exp(log), 0.5 * np.exp(log)))
-        below, above = np.where(low, small, large), np.where(low, large, small)
-        below = np.where(value < 0, LEAST_LOG, np.where(value >= self.trials, 0.0, np.minimum(below, 0.0)))
-        return below, np.where(value > self.trials, LEAST_LOG, np.where(value <= 0, 0.0, np.minimum(above, 0.0)))
-
-    def cdf(self, value: Array) -> Array:
-        """See `Predictive`."""
-        inside = np.minimum(np.maximum(value, -1.0), self.trials)
-        whole = np.floor(inside)
-        before = np.where(whole < 0, 0.0, np.exp(self.log_tails(whole)[0]))
-        after = np.exp(self.log_tails(np.minimum(whole + 1, self.trials))[0])
-        area: Array = before + (inside - whole) * (after - before)
-        return area
-
-    def quantile(self, normal: Array) -> Array:
-        """See `Predictive`: that of the beta distribution with the same mean and variance, round it outwards."""
-        yes, no = self._like(self.yes, self.no)
-        return np.maximum(self.trials * betaincinv(yes, no, ndtr(normal)) - 0.5, 0.0)
-
-    def _like(self, yes: Array, no: Array) -> tuple[Array, Array]:
-        chance = yes / (yes + no)
-        total = chance * (1 - chance) * self.trials * self.trials / self.variance() - 1
-        total = np.maximum(total, 1e-6)
-        return chance * total, (1 - chance) * total
-
-    def _smooth(self, count: Array, yes: Array, no: Array, log: Array) -> Array:
-        area = betainc(*self._like(yes, no), np.minimum((count + 0.5) / self.trials, 1.0))
-        return np.where(area > _UNDERFLOW, np.log(np.maximum(area, _UNDERFLOW)), log)
+    trials: float
+    yes: float
+    no: float
 
 
-def _outwards(count: Array, yes: Array, left: Array, no: Array) -> tuple[Array, Flags]:
-    """Log of the sum of the probabilities of ``count``, ``count`` - 1, ... over that of ``count``; if too long."""
-    term = np.ones(np.broadcast_shapes(count.shape, yes.shape))
-    total, ratio = term, term
+def new_state(n: int) -> Columns:
+    """The columns for n series of which nothing is known, all faded numbers.
+
+    ``successes``, ``failures``, ``windows``; and ``excess``, squared errors, each in units of the variance of
+    independent trials, less 1, over the trials less 1: an estimate of the correlation of two trials in a window.
+    """
+    return {name: np.zeros(n, np.float32) for name in ("successes", "failures", "windows", "excess")}
+
+
+@kernel
+def correlation(known: Record) -> float:
+    """Correlation of two trials of one window, in [0, 1)."""
+    return within(known.excess / (_SETTLED + known.windows), 0.0, 0.99)
+
+
+@kernel
+def ratio_ahead(known: Record, trials: float) -> Successes:
+    """Beta-binomial of the next number of successes.
+
+    Args:
+        known: The columns.
+        trials: Out of how many, at least 1.
+    """
+    yes, no = 0.5 + known.successes, 0.5 + known.failures
+    alike = max(correlation(known), 1e-12)
+    total = 1 / (1 / (yes + no) + alike / (1 - alike))
+    chance = yes / (yes + no)
+    return Successes(trials, max(chance * total, 1e-6), max((1 - chance) * total, 1e-6))
+
+
+@kernel
+def learn_ratio(known: Record, share: float, trials: float, weight: float, forget: float) -> None:
+    """Adds a ratio.
+
+    Args:
+        known: The columns; changed.
+        share: In [0, 1].
+        trials: What it is a share of, at least 1; where not known, what is assumed.
+        weight: What it counts, in [0, 1].
+        forget: Share of the old statistics that is forgotten.
+    """
+    keep, count = 1 - forget, share * trials
+    yes, no = 0.5 + known.successes, 0.5 + known.failures
+    chance = yes / (yes + no)
+    alone = trials * chance * (1 - chance) * (1 + (trials - 1) / (yes + no + 1))
+    odd = min((count - trials * chance) ** 2 / max(alone, 1e-12), trials)
+    judged = weight if known.windows > 0 and trials > 1 else 0.0
+    known.successes = known.successes * keep + weight * count
+    known.failures = known.failures * keep + weight * (trials - count)
+    known.windows = known.windows * keep + weight
+    known.excess = known.excess * keep + judged * (odd - 1) / max(trials - 1, 1.0)
+
+
+@kernel
+def mean(ahead: Successes) -> float:
+    """Expected number of successes."""
+    return ahead.trials * ahead.yes / (ahead.yes + ahead.no)
+
+
+@kernel
+def variance(ahead: Successes) -> float:
+    """Variance of the number of successes."""
+    total = ahead.yes + ahead.no
+    return mean(ahead) * (ahead.no / total) * (total + ahead.trials) / (total + 1)
+
+
+@kernel
+def log_chance(ahead: Successes, count: float) -> float:
+    """Log of the probability of a number of successes, smoothly continued.
+
+    >>> round(math.exp(log_chance(Successes(10.0, 2.0, 6.0), 0.0)), 4)
+    0.1544
+    """
+    left = ahead.trials - count
+    ways = special.gammaln(ahead.trials + 1) - special.gammaln(count + 1) - special.gammaln(left + 1)
+    return ways + special.betaln(count + ahead.yes, left + ahead.no) - special.betaln(ahead.yes, ahead.no)
+
+
+@kernel
+def log_tails(ahead: Successes, count: float) -> tuple[float, float]:
+    """Logs of P(X ≤ count) and P(X ≥ count).
+
+    >>> below, above = log_tails(Successes(10.0, 2.0, 6.0), 4.0)
+    >>> round(math.exp(below), 4)
+    0.8405
+    """
+    log, low = log_chance(ahead, count), count <= mean(ahead)
+    near, away = (count, ahead.trials - count) if low else (ahead.trials - count, count)
+    yes, no = (ahead.yes, ahead.no) if low else (ahead.no, ahead.yes)
+    small = _tail(ahead, near, yes, away, no, log)
+    large = math.log(max(1 - math.exp(small) + math.exp(log), 0.5 * math.exp(log)))
+    below, above = (small, large) if low else (large, small)
+    below = 0.0 if count >= ahead.trials else min(below, 0.0)
+    return below, 0.0 if count <= 0 else min(above, 0.0)
+
+
+@kernel
+def _tail(ahead: Successes, count: float, yes: float, left: float, no: float, log: float) -> float:
+    """Log of the sum of the probabilities of ``count``, ``count`` - 1, ..., where that of ``count`` is e^log."""
+    total, term, ratio = 1.0, 1.0, 1.0
     for step in range(_TERMS):
-        ratio = np.maximum(count - step, 0.0) * (left + step + no) / (left + step + 1)
-        ratio = ratio / np.maximum(count - step - 1 + yes, 1e-9)
-        term = term * np.minimum(ratio, 1e3)
-        total = total + term
-        term = np.where(term < _ENOUGH * total, 0.0, term)
-        if not term.any():
+        ratio = max(count - step, 0.0) * (left + step + no) / (left + step + 1) / max(count - step - 1 + yes, 1e-9)
+        term *= min(ratio, 1e3)
+        total += term
+        if term < _ENOUGH * total:
+            term = 0.0
             break
-    rest = term * ratio / (1 - np.minimum(ratio, _FLAT))
-    return np.log(total + rest), (term > 0) & (count > _TERMS) & (ratio > _FLAT)
+    if term > 0 and count > _TERMS and ratio > _FLAT:
+        return _smooth(ahead, count, yes, no, log)
+    return log + math.log(total + term * ratio / (1 - min(ratio, _FLAT)))
 
 
-@dataclass(frozen=True)
-class BetaBinomial:
-    """Sufficient statistics of n series: the posterior of the chance is Beta(½ + successes, ½ + failures).
+@kernel
+def _like(ahead: Successes, yes: float, no: float) -> tuple[float, float]:
+    """The beta distribution of the mean and the variance of the ratio."""
+    chance = yes / (yes + no)
+    total = max(chance * (1 - chance) * ahead.trials * ahead.trials / variance(ahead) - 1, 1e-6)
+    return chance * total, (1 - chance) * total
 
-    Trials of one window are rarely independent. How much more the ratios vary than those of independent trials is
-    learned from the predictions' own errors and widens the predictive.
 
-    Args:
-        successes: Faded number of successes, shape (n,).
-        failures: Faded number of failures, shape (n,).
-        windows: Faded number of windows, shape (n,).
-        excess: Faded sum of squared errors, each in units of the variance of independent trials, less 1, over the
-            trials less 1: an estimate of the correlation of two trials in a window.
+@kernel
+def _smooth(ahead: Successes, count: float, yes: float, no: float, log: float) -> float:
+    a, b = _like(ahead, yes, no)
+    area = special.betainc(a, b, min((count + 0.5) / ahead.trials, 1.0))
+    return math.log(area) if area > _UNDERFLOW else log
 
-    Sources: A. Gelman et al., Bayesian Data Analysis (3rd ed.), 2.4; the correlation of trials by moments: D.
-    Williams, Extra-binomial variation in logistic linear models, JRSS C 31 (1982); the fading as in M. West, J.
-    Harrison, Bayesian Forecasting and Dynamic Models (1997), chapter 10.
 
-    >>> known = BetaBinomial.empty(1)
-    >>> for share in (0.0, 0.1, 0.0, 0.1):
-    ...     known = known.learn(np.array([share]), np.array([20.0]), 1.0, 0.0)
-    >>> known.successes, known.failures
-    (array([4.]), array([76.]))
-    >>> known.predictive(np.array([20.0])).mean().round(3)  # 20 · 4.5 / 81
-    array([1.111])
-    """
+@kernel
+def ratio_quantile(ahead: Successes, z: float) -> float:
+    """The ratio below which a standard normal has the mass that it has below z: of the beta distribution alike."""
+    yes, no = _like(ahead, ahead.yes, ahead.no)
+    place = max(ahead.trials * special.betaincinv(yes, no, special.ndtr(z)) - 0.5, 0.0)
+    return min(place / ahead.trials, 1.0)
 
-    successes: Array
-    failures: Array
-    windows: Array
-    excess: Array
 
-    @classmethod
-    def empty(cls, n: int) -> BetaBinomial:
-        """Nothing seen."""
-        return cls(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
-
-    def learn(self, share: Array, trials: Array, weight: Array | float, forget: Array | float) -> BetaBinomial:
-        """The statistics after one more ratio each.
-
-        Args:
-            share: In [0, 1], shape (n,).
-            trials: What it is a share of, at least 1; where not known, what is assumed; shape (n,).
-            weight: What it counts, in [0, 1].
-            forget: Share of the old statistics that is forgotten.
-        """
-        keep, count = 1 - forget, share * trials
-        yes, no = 0.5 + self.successes, 0.5 + self.failures
-        chance = yes / (yes + no)
-        alone = trials * chance * (1 - chance) * (1 + (trials - 1) / (yes + no + 1))
-        odd = np.minimum((count - trials * chance) ** 2 / np.maximum(alone, 1e-12), trials)
-        judged = np.where((self.windows > 0) & (trials > 1), weight, 0.0)
-        return BetaBinomial(
-            self.successes * keep + weight * count,
-            self.failures * keep + weight * (trials - count),
-            self.windows * keep + weight,
-            self.excess * keep + judged * (odd - 1) / np.maximum(trials - 1, 1.0),
-        )
-
-    def correlation(self) -> Array:
-        """Correlation of two trials of one window, in [0, 1), shape (n,)."""
-        found = self.excess / (_SETTLED + self.windows)
-        return np.minimum(np.maximum(found, 0.0), 0.99)
-
-    def predictive(self, trials: Array, prior_yes: Array | float = 0.5, prior_no: Array | float = 0.5) -> PolyaCounts:
-        """Beta-binomial of the next number of successes.
-
-        Args:
-            trials: Out of how many, at least 1, shape (n,).
-            prior_yes: ½ is Jeffreys' prior; from other machines: successes that the prior is worth.
-            prior_no: The same of failures.
-        """
-        yes, no = prior_yes + self.successes, prior_no + self.failures
-        correlation = np.maximum(self.correlation(), 1e-12)
-        total = 1 / (1 / (yes + no) + correlation / (1 - correlation))
-        chance = yes / (yes + no)
-        return PolyaCounts(trials, np.maximum(chance * total, 1e-6), np.maximum((1 - chance) * total, 1e-6))
+@kernel
+def ratio_surprise(ahead: Successes, count: float) -> float:
+    """-ln of the two-sided mid-p of a number of successes, at least 0."""
+    below, above = log_tails(ahead, count)
+    log = log_chance(ahead, count)
+    return max(-_LN2 - min(mid_tail(below, log), mid_tail(above, log)), 0.0)

@@ -7,7 +7,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows
+from models.arrays import Columns
+from models.kernels import kernel, within
+from models.records import Record
 
 
 class Family(IntEnum):
@@ -34,10 +36,11 @@ class MetricKind(IntEnum):
 NONE = -1
 """No family is prescribed."""
 
-_BY_KIND = {MetricKind.COUNT: Family.COUNT, MetricKind.RATIO: Family.RATIO}
-"""Beside the mixture, which is always possible; the others are for those who prescribe them."""
+_WHOLE = 1e-6
+"""What is no further from a whole number is one."""
 
-_ALLOWED = np.array([[family in (Family.MIXTURE, _BY_KIND.get(kind)) for kind in MetricKind] for family in Family])
+_MIXTURE, _COUNT, _RATIO, _CATEGORICAL = (family.value for family in Family)
+_COUNTS, _RATIOS = MetricKind.COUNT.value, MetricKind.RATIO.value
 _FLAGS = ("fractions", "negatives", "above_one", "varied")
 
 
@@ -58,15 +61,6 @@ class Choice:
 
     Source: A. Raftery, M. Kárný, P. Ettler, Online prediction under model uncertainty via dynamic model averaging,
     Technometrics 52 (2010).
-
-    >>> choice, rows, free = Choice(), np.arange(3), np.full(3, NONE)
-    >>> state, kind = choice.new_state(3), np.array([MetricKind.COUNT, MetricKind.RATIO, MetricKind.GAUGE])
-    >>> for step, value in enumerate(np.array([[0.0, 0.25, 0.7], [3.0, 0.5, 0.2], [1.0, 0.7, 0.3]])):
-    ...     view = Rows(state, rows, "")
-    ...     possible = choice.possible(view, kind)
-    ...     choice.learn(view, value, step * np.ones(3), possible, np.zeros((4, 3)), free)
-    >>> [Family(code).name for code in state["family"]]
-    ['COUNT', 'RATIO', 'MIXTURE']
     """
 
     slots: int = 6
@@ -80,57 +74,72 @@ class Choice:
         flags: Columns = {name: np.zeros(n, np.float32) for name in _FLAGS}
         return flags | {"family": np.zeros(n, np.int8), "likelihood": np.zeros((n, len(Family)), np.float32)}
 
-    def possible(self, state: Rows, kind: Ints, wanted: Flags | None = None) -> Flags:
-        """Which families the kind and the values so far admit, shape (families, n).
 
-        Args:
-            state: The columns.
-            kind: Codes of `MetricKind`, shape (n,).
-            wanted: Families that are possible whatever was seen, shape (families, n).
-        """
-        above = state["negatives"] < 0.5
-        natural = above & (state["fractions"] < 0.5)
-        support = np.array([np.ones_like(above), natural, above & (state["above_one"] < 0.5), state["varied"] < 0.5])
-        flags: Flags = _ALLOWED[:, kind] & support
-        return flags if wanted is None else flags | wanted
+@kernel
+def is_possible(choice: Record, family: int, kind: int, prescribed: int) -> bool:
+    """Whether the kind and the values so far admit a family; that which the user prescribes always is possible.
 
-    def learn(
-        self, state: Rows, value: Array, seen: Array, possible: Flags, likelihood: Array, prescribed: Ints
-    ) -> None:
-        """Adds a value to the evidence and chooses.
+    Args:
+        choice: The columns.
+        family: Code of the `Family`.
+        kind: Code of the `MetricKind`.
+        prescribed: The family that the user wants, or `NONE`.
+    """
+    if family in (prescribed, _MIXTURE):
+        return True
+    if family == _COUNT:
+        return kind == _COUNTS and choice.negatives < 0.5 and choice.fractions < 0.5
+    if family == _RATIO:
+        return kind == _RATIOS and choice.negatives < 0.5 and choice.above_one < 0.5
+    return False
 
-        Args:
-            state: The columns; `varied` is the caller's to set.
-            value: Finite, by the samples of the window, shape (n,).
-            seen: Values learned so far, shape (n,).
-            possible: As from `possible`; a family that has not learned enough yet to speak is not; (families, n).
-            likelihood: What each family thought of the value beforehand: log of its probability, less that of the
-                mixture's on the same interval; shape (families, n).
-            prescribed: The family that the user wants, or `NONE`, shape (n,).
-        """
-        keep = 1 - self.forget
-        for name, broken in (
-            ("fractions", np.abs(value - np.round(value)) > 1e-6),
-            ("negatives", value < 0),
-            ("above_one", value > 1),
-        ):
-            state[name] = np.maximum(state[name] * keep, broken)
-        state["varied"] = state["varied"] * keep
-        if not possible[1:].any():
-            state["likelihood"], state["family"] = np.zeros(likelihood.T.shape), np.zeros(len(seen))
-            return
-        news = np.where(seen >= self.settled, np.clip(likelihood, -self.most, self.most), 0.0)
-        told = np.where(possible, state["likelihood"].T * keep + news, 0.0)
-        state["likelihood"] = told.T
-        free = self._choose(state["family"].astype(np.int64), seen, told, possible)
-        wanted = np.maximum(prescribed, 0)
-        able = possible[wanted, np.arange(len(wanted))]
-        state["family"] = np.where(prescribed == NONE, free, np.where(able, wanted, Family.MIXTURE))
 
-    def _choose(self, present: Ints, seen: Array, likelihood: Array, possible: Flags) -> Ints:
-        columns = np.arange(len(present))
-        scores = np.where(possible, likelihood, -np.inf)
-        best = scores.argmax(axis=0)
-        holds = possible[present, columns] & (scores[best, columns] < scores[present, columns] + self.lead)
-        start = np.where(possible, np.array([-1, 2, 3, 1])[:, None], -2).argmax(axis=0)
-        return np.where(seen < self.settled, start, np.where(holds, present, best))
+@kernel
+def note_support(config: Choice, choice: Record, value: float) -> None:
+    """Remembers what values a series takes: fractions, below 0, above 1; and forgets a little of it."""
+    keep = 1 - config.forget
+    choice.fractions = max(choice.fractions * keep, 1.0 if abs(value - np.rint(value)) > _WHOLE else 0.0)
+    choice.negatives = max(choice.negatives * keep, 1.0 if value < 0 else 0.0)
+    choice.above_one = max(choice.above_one * keep, 1.0 if value > 1 else 0.0)
+    choice.varied *= keep
+
+
+@kernel
+def prefer(config: Choice, choice: Record, family: int, able: bool, seen: float, log_ratio: float) -> None:
+    """Adds to the evidence for a family what it thought of a value.
+
+    Args:
+        config: The constants.
+        choice: The columns; changed.
+        family: Code of the `Family`.
+        able: Whether it is possible, and has learned enough to speak.
+        seen: Values learned so far.
+        log_ratio: Log of the probability that it gave the value, less that of the mixture on the same interval.
+    """
+    news = within(log_ratio, -config.most, config.most) if seen >= config.settled else 0.0
+    choice.likelihood[family] = choice.likelihood[family] * (1 - config.forget) + news if able else 0.0
+
+
+@kernel
+def choose(config: Choice, choice: Record, seen: float, able: tuple[bool, bool, bool, bool], prescribed: int) -> None:
+    """Chooses the family.
+
+    Args:
+        config: The constants.
+        choice: The columns; changed.
+        seen: Values learned so far.
+        able: Of each family whether it is possible, and has learned enough to speak.
+        prescribed: The family that the user wants, or `NONE`.
+    """
+    if prescribed != NONE:
+        choice.family = prescribed if able[prescribed] else _MIXTURE
+    elif seen < config.settled:
+        choice.family = _RATIO if able[2] else _COUNT if able[1] else _CATEGORICAL if able[3] else _MIXTURE
+    else:
+        best, present = _MIXTURE, int(choice.family)
+        for family in range(1, len(able)):
+            if able[family] and choice.likelihood[family] > choice.likelihood[best]:
+                best = family
+        lead = choice.likelihood[best] - choice.likelihood[present]
+        if not able[present] or lead >= config.lead:
+            choice.family = best

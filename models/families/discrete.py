@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 
 import numpy as np
@@ -9,11 +10,12 @@ from scipy.special import ndtr, ndtri
 
 from models.arrays import Array, clamp
 from models.families.base import Predictive
+from models.kernels import kernel
 
 LEAST_LOG = -1e6
 """The logarithm that stands for the probability of what cannot be."""
 
-_TURNS = 6
+TURNS = 6
 _LN2 = float(np.log(2.0))
 
 
@@ -45,7 +47,7 @@ class Discrete(Predictive):
         mean, spread = self.mean(), np.sqrt(self.variance())
         skew = (2 * self.variance() / np.maximum(mean, 1e-12) - 1) / np.maximum(spread, 1e-12)
         value = np.maximum(mean - 0.5 + spread * (normal + np.minimum(skew, 3.0) * (normal * normal - 1) / 6), -0.9)
-        for _ in range(_TURNS):
+        for _ in range(TURNS):
             place = ndtri(clamp(self.cdf(value), 1e-300, 1 - 1e-16))
             slope = np.exp(clamp(self.log_density(np.maximum(value, 0.0)) + 0.5 * place * place + 0.919, -9.0, 9.0))
             move = (normal - place) / slope
@@ -68,3 +70,10 @@ class Discrete(Predictive):
 def _less(tail: Array, part: Array) -> Array:
     """log(e^tail - e^part), where part is at most half of the tail."""
     return tail + np.log1p(-np.exp(np.minimum(part - tail, -_LN2)))
+
+
+@kernel
+def mid_tail(tail: float, log_density: float) -> float:
+    """Log of a tail in which a value's own probability counts half; ``tail``: log of that in which it counts whole."""
+    part = min(log_density - _LN2 - tail, -_LN2)
+    return tail + math.log1p(-math.exp(part))

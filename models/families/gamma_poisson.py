@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.arrays import Array
-from models.families.negative_binomial import NegativeBinomial
+from models.families.negative_binomial import Counted, NegativeBinomial
+from models.kernels import kernel
+from models.records import Record
 
 _LARGEST_COUNT = 1e15
 """Counts above this are judged as this: beyond it a float no longer tells neighbours apart."""
@@ -94,3 +96,29 @@ class GammaPoisson:
         rate = np.where(over > 0, shape / np.where(over > 0, over, 1.0), 1 / np.maximum(exposure, 1e-12))
         mean = np.maximum(rate * exposure, 1e-12)
         return NegativeBinomial(mean, mean / (self.dispersion() - 1 + mean / shape))
+
+
+@kernel
+def _dispersion(known: Record) -> float:
+    return max((_SETTLED + known.excess) / (_SETTLED + known.windows), 1.0)
+
+
+@kernel
+def count_ahead(known: Record, exposure: float) -> Counted:
+    """The next count of one series, as `GammaPoisson.predictive`; ``known``: the columns."""
+    shape = 0.5 + known.events
+    rate = shape / known.exposure if known.exposure > 0 else 1 / max(exposure, 1e-12)
+    mean = max(rate * exposure, 1e-12)
+    return Counted(mean, mean / (_dispersion(known) - 1 + mean / shape))
+
+
+@kernel
+def learn_count(known: Record, count: float, exposure: float, weight: float, forget: float) -> None:
+    """Adds a count to the columns of one series, as `GammaPoisson.learn`."""
+    count, keep, foreseen = min(count, _LARGEST_COUNT), 1 - forget, count_ahead(known, exposure).mean
+    shared = foreseen + foreseen**2 / (0.5 + known.events)
+    odd = min((count - foreseen) ** 2 / max(shared, 1e-12), 100.0 * _dispersion(known))
+    known.excess = known.excess * keep + (weight * odd if known.windows > 0 else 0.0)
+    known.events = known.events * keep + weight * count
+    known.exposure = known.exposure * keep + weight * exposure
+    known.windows = known.windows * keep + weight

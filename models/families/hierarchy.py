@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from models.arrays import SMALLEST, Array, Flags, Ints
-from models.families.normal_inverse_gamma import Prior
 
 _LEAST, _MOST = 0.05, 50.0
+
+
+class Priors(NamedTuple):
+    """A `Prior` for each of n series; all of shape (n,)."""
+
+    mean: Array
+    strength: Array
+    shape: Array
+    variance: Array
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Peers:
         """Whether a series has peers to learn from, shape (n,)."""
         return (self.members[group] >= 2) & (self.within[group] > 0)
 
-    def prior(self, group: Ints) -> Prior:
+    def prior(self, group: Ints) -> Priors:
         """The prior of each series; only where `known`.
 
         Args:
@@ -89,7 +98,7 @@ class Peers:
         """
         within, between = self.within[group], self.between[group]
         ratio = within / np.maximum(np.maximum(between, within / _MOST), SMALLEST)
-        return Prior(self.mean[group], np.clip(ratio, _LEAST, _MOST), self.likeness[group], within)
+        return Priors(self.mean[group], np.clip(ratio, _LEAST, _MOST), self.likeness[group], within)
 
 
 def _sum(group: Ints, groups: int, which: Flags, what: Array) -> Array:

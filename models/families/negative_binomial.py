@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betainc, gammaln
 
+from models import special
 from models.arrays import Array
-from models.families.discrete import LEAST_LOG, Discrete
+from models.families.discrete import LEAST_LOG, TURNS, Discrete
+from models.kernels import kernel, within
 
 _UNDERFLOW = 1e-280
 
@@ -71,3 +75,59 @@ class NegativeBinomial(Discrete):
         stop = self.size / (self.size + self.expected)
         area: Array = np.asarray(betainc(self.size, np.maximum(value, -1.0) + 1, stop), np.float64)
         return area
+
+
+class Counted(NamedTuple):
+    """`NegativeBinomial` of one series: the mean, and r."""
+
+    mean: float
+    size: float
+
+
+@kernel
+def log_chance(ahead: Counted, count: float) -> float:
+    """Log of the probability of a count of at least 0, smoothly continued between counts.
+
+    >>> round(log_chance(Counted(2.0, 4.0), 3.0), 3)  # ln 0.1463
+    -1.922
+    """
+    size, mean = ahead.size, ahead.mean
+    ways = special.gammaln(count + size) - special.gammaln(size) - special.gammaln(count + 1)
+    return ways - size * math.log1p(mean / size) - count * math.log1p(size / mean)
+
+
+@kernel
+def log_tails(ahead: Counted, count: float) -> tuple[float, float]:
+    """Logs of P(X ≤ count) and P(X ≥ count), of a count of at least 0."""
+    size, mean = ahead.size, ahead.mean
+    stop, go = size / (size + mean), mean / (size + mean)
+    log = log_chance(ahead, count)
+    below = special.betainc(size, count + 1, stop)
+    above = special.betainc(count, size, go) if count > 0 else 1.0
+    falls = min(count / max((count + size - 1) * go, 1e-300), 0.999999)
+    rises = min((count + size) / (count + 1) * go, 0.999999)
+    log_below = math.log(below) if below > _UNDERFLOW else log - math.log1p(-falls)
+    log_above = math.log(above) if above > _UNDERFLOW else log - math.log1p(-rises)
+    return min(log_below, 0.0), min(log_above, 0.0)
+
+
+@kernel
+def count_cdf(ahead: Counted, value: float) -> float:
+    """P(X ≤ value), continued smoothly between counts."""
+    return special.betainc(ahead.size, max(value, -1.0) + 1, ahead.size / (ahead.size + ahead.mean))
+
+
+@kernel
+def count_quantile(ahead: Counted, z: float) -> float:
+    """The count below which a standard normal has the mass that it has below z; see `Discrete.quantile`."""
+    variance = ahead.mean + ahead.mean * ahead.mean / ahead.size
+    spread = math.sqrt(variance)
+    skew = (2 * variance / max(ahead.mean, 1e-12) - 1) / max(spread, 1e-12)
+    value = max(ahead.mean - 0.5 + spread * (z + min(skew, 3.0) * (z * z - 1) / 6), -0.9)
+    for _ in range(TURNS):
+        place = special.ndtri(within(count_cdf(ahead, value), 1e-300, 1 - 1e-16))
+        slope = math.exp(within(log_chance(ahead, max(value, 0.0)) + 0.5 * place * place + 0.919, -9.0, 9.0))
+        value = max(value + within((z - place) / slope, -2 * spread - 1, 2 * spread + 1), -0.9)
+    if value <= 0 and count_cdf(ahead, 0.0) < special.ndtr(z):
+        return 1.0
+    return max(value, 0.0)

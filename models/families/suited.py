@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, clamp, prefixed
+from models.arrays import Array, Columns, Ints, Rows, clamp, prefixed
+from models.config import DetectorConfig
 from models.experts.base import Lesson, Step
-from models.families.choice import NONE, Choice, Family
-from models.families.series import Counts, Foreseen, Levels, Ratios, SeriesFamily
-from models.mixture import Mixture
+from models.families import beta_binomial, categorical
+from models.families.beta_binomial import learn_ratio, ratio_ahead, ratio_quantile, ratio_surprise
+from models.families.beta_binomial import log_chance as ratio_log_chance
+from models.families.categorical import (
+    chance,
+    distinct,
+    forget_places,
+    gap,
+    learn_place,
+    place_quantile,
+    rarity,
+    total,
+)
+from models.families.choice import NONE, Choice, Family, choose, is_possible, note_support, prefer
+from models.families.discrete import mid_tail
+from models.families.gamma_poisson import count_ahead, learn_count
+from models.families.negative_binomial import count_quantile, log_chance, log_tails
+from models.kernels import kernel, within
+from models.mixture import Mixture, log_mass
+from models.records import Record
 
 _ENOUGH = 5.0
 """Values that a family has learned before it speaks."""
+
+_TRIALS = 1000.0
+"""What each ratio is a share of, assumed."""
+
+_MOST = 1e15
+"""Events of a window that are judged at most."""
+
+_LN2 = math.log(2.0)
+_COUNT, _RATIO, _CATEGORICAL = Family.COUNT.value, Family.RATIO.value, Family.CATEGORICAL.value
+
+NAMES = tuple(family.name.lower() for family in Family)[1:]
+"""Names of the families beside the mixture, in the order of their codes."""
 
 
 @dataclass(frozen=True)
@@ -40,112 +72,138 @@ class About:
         return About(self.kind[rows], self.family[rows], self.samples[rows])
 
 
-class Suited:
-    """Follows the families that are possible for a series and lets the chosen one speak; holds no state.
+class Foreseen(NamedTuple):
+    """What a family says of a value: surprise in nats, at least 0, and the band."""
 
-    Only series of such a family, or of which it is still possible, cost anything.
+    surprise: float
+    lower: float
+    typical: float
+    upper: float
+
+
+def new_state(n: int) -> Columns:
+    """The columns for n series of which nothing is known."""
+    counts: Columns = {name: np.zeros(n, np.float32) for name in ("events", "exposure", "windows", "excess")}
+    columns = Choice().new_state(n) | prefixed("count.", counts)
+    columns |= prefixed("ratio.", beta_binomial.new_state(n))
+    return columns | prefixed("categorical.", categorical.new_state(n))
+
+
+@kernel
+def foresee(families: Record, value: float, samples: float, z: float) -> Foreseen:
+    """What the chosen family, which is not the mixture, says of a value.
 
     Args:
-        choice: Chooses.
-        ends: Standard normal places of lower end, middle and upper end of the band, shape (3, 1).
-        forget: Share of the statistics forgotten a step.
-        hurry: Share forgotten a step when what was is over.
+        families: The columns.
+        value: Finite; what lies outside of the support is judged as its end.
+        samples: That the value is the mean of, at least 1.
+        z: The ends of the band have the mass beyond them that a standard normal has beyond z.
     """
+    if families.family == _COUNT:
+        said = _foresee_count(families.count, value, samples, z)
+    elif families.family == _RATIO:
+        ahead = ratio_ahead(families.ratio, _TRIALS)
+        nats = ratio_surprise(ahead, within(value, 0.0, 1.0) * _TRIALS)
+        said = Foreseen(nats, ratio_quantile(ahead, -z), ratio_quantile(ahead, 0.0), ratio_quantile(ahead, z))
+    else:
+        known = families.categorical
+        ends = place_quantile(known, -z), place_quantile(known, 0.0), place_quantile(known, z)
+        said = Foreseen(rarity(known, value), ends[0], ends[1], ends[2])
+    upper = max(said.lower, said.upper)
+    return Foreseen(said.surprise, said.lower, within(said.typical, said.lower, upper), upper)
 
-    def __init__(self, choice: Choice, ends: Array, forget: float, hurry: float) -> None:
-        self.choice, self.ends, self.forget, self.hurry = choice, ends, forget, hurry
-        self.levels = Levels()
-        self.families: dict[Family, SeriesFamily] = {
-            Family.COUNT: Counts(),
-            Family.RATIO: Ratios(),
-            Family.CATEGORICAL: self.levels,
-        }
 
-    @property
-    def names(self) -> list[str]:
-        """Names of the families beside the mixture, in the order of their codes."""
-        return [family.name.lower() for family in self.families]
+@kernel
+def _events(value: float, samples: float) -> float:
+    return float(np.rint(within(value * samples, 0.0, _MOST)))
 
-    def new_state(self, n: int) -> Columns:
-        """The columns for n series of which nothing is known."""
-        columns = self.choice.new_state(n)
-        for family, model in self.families.items():
-            columns |= prefixed(f"{family.name.lower()}.", model.new_state(n))
-        return columns
 
-    def foresee(self, state: Rows, value: Array, about: About) -> tuple[Ints, Foreseen] | None:
-        """What the chosen families say of those values whose series has one; and which they are; pure.
+@kernel
+def _foresee_count(count: Record, value: float, samples: float, z: float) -> Foreseen:
+    """Gamma-Poisson of the events of a window, which are its mean by its samples; the surprise is that of mid-p."""
+    ahead, events = count_ahead(count, samples), _events(value, samples)
+    log, tails = log_chance(ahead, events), log_tails(ahead, events)
+    return Foreseen(
+        max(-_LN2 - min(mid_tail(tails[0], log), mid_tail(tails[1], log)), 0.0),
+        math.floor(count_quantile(ahead, -z)) / samples,
+        count_quantile(ahead, 0.0) / samples,
+        math.ceil(count_quantile(ahead, z)) / samples,
+    )
 
-        Args:
-            state: The columns.
-            value: Finite, shape (n,).
-            about: Of the same series.
 
-        Returns:
-            The places of m values, and what is thought of them, shape (m,); ``None`` if the mixture has them all.
-        """
-        chosen = state["family"]
-        here = np.flatnonzero(chosen)
-        if not len(here):
-            return None
-        told = np.empty((4, len(value)))
-        for family, model in self.families.items():
-            at = np.flatnonzero(chosen == family)
-            if len(at):
-                part = model.foresee(self._of(state, at, family), value[at], about.samples[at], self.ends)
-                upper = np.maximum(part.lower, part.upper)
-                told[:, at] = part.surprise, part.lower, clamp(part.typical, part.lower, upper), upper
-        return here, Foreseen(*told[:, here])
+@kernel
+def learn_families(
+    config: DetectorConfig,
+    choice: Choice,
+    families: Record,
+    mixture: Mixture,
+    step: Step,
+    lesson: Lesson,
+    kind: int,
+    prescribed: int,
+    samples: float,
+) -> None:
+    """Adds a value to the families that are possible, and chooses anew.
 
-    def learn(self, state: Rows, step: Step, lesson: Lesson, mixture: Mixture, about: About) -> None:
-        """Adds a value each to the families that are possible, and chooses anew.
+    Args:
+        config: The constants.
+        choice: Those of the choice.
+        families: The columns; changed.
+        mixture: What the experts predicted.
+        step: The value, and what is known of it.
+        lesson: What is to be learned from it.
+        kind: Code of `MetricKind`.
+        prescribed: Code of the `Family` that the user prescribes, or `NONE`.
+        samples: That the value is the mean of, at least 1.
+    """
+    forget, value = config.level_forget + config.hurry * lesson.haste, lesson.value
+    count = is_possible(families, _COUNT, kind, prescribed)
+    ratio = is_possible(families, _RATIO, kind, prescribed)
+    place = is_possible(families, _CATEGORICAL, kind, prescribed)
+    by_count = by_ratio = by_place = 0.0
+    if count:
+        by_count = log_chance(count_ahead(families.count, samples), _events(value, samples))
+        by_count -= log_mass(mixture, value, 1 / samples)
+        learn_count(families.count, within(value * samples, 0.0, _MOST), samples, lesson.weight, forget)
+        count = families.count.windows >= _ENOUGH
+    if ratio:
+        share = within(value, 0.0, 1.0)
+        by_ratio = ratio_log_chance(ratio_ahead(families.ratio, _TRIALS), share * _TRIALS)
+        by_ratio -= log_mass(mixture, value, 1 / _TRIALS)
+        learn_ratio(families.ratio, share, _TRIALS, lesson.weight, forget)
+        ratio = families.ratio.windows >= _ENOUGH
+    if place:
+        known = families.categorical
+        by_place = math.log(chance(known, value)) - log_mass(mixture, value, gap(known))
+        learn_place(known, value, lesson.weight, forget)
+        number = distinct(known)
+        place = total(known) >= _ENOUGH and number <= max(step.seen / 4, 1.0)
+        if total(known) >= _ENOUGH and number > choice.slots:  # more than can be followed
+            families.varied = 1.0
+            place = False
+            forget_places(known)
+    note_support(choice, families, step.value * samples)
+    prefer(choice, families, _COUNT, count, step.seen, by_count)
+    prefer(choice, families, _RATIO, ratio, step.seen, by_ratio)
+    prefer(choice, families, _CATEGORICAL, place, step.seen, by_place)
+    choose(choice, families, step.seen, (True, count, ratio, place), prescribed)
 
-        Args:
-            state: The columns.
-            step: The values, and how many there were.
-            lesson: What is to be learned from them.
-            mixture: What the experts predicted.
-            about: Of the same series.
-        """
-        value, seen = lesson.value, step.seen
-        forget = self.forget + self.hurry * lesson.haste
-        wanted = about.family == np.arange(len(Family))[:, None] if (about.family != NONE).any() else None
-        possible = self.choice.possible(state, about.kind, wanted)
-        likelihood = np.zeros(possible.shape)
-        for family, model in self.families.items():
-            at = np.flatnonzero(possible[family])
-            if len(at):
-                part, samples = self._of(state, at, family), about.samples[at]
-                mass, width = model.log_mass(part, value[at], samples)
-                likelihood[family, at] = mass - mixture.part(at).log_mass(value[at], width)
-                model.learn(part, value[at], samples, lesson.weight[at], forget[at])
-                possible[family, at] = model.worth(part) >= _ENOUGH
-        self._count(state, seen, possible)
-        self.choice.learn(state, step.value * about.samples, seen, possible, likelihood, about.family)
 
-    def shift(self, state: Rows, offset: Array, few: float) -> None:
-        """Moves what was learned by an offset, shape (n,), and lets it count as few values.
+def shift_families(state: Rows, offset: Array, few: float) -> None:
+    """Moves what was learned of counts and ratios by an offset, shape (n,), and lets it count as few values."""
+    count, ratio = (Rows(state.state, state.rows, f"{state.prefix}{name}.") for name in ("count", "ratio"))
+    left = _left(count["windows"], few)
+    count["events"] = np.maximum(count["events"] + offset * count["exposure"], 0.0) * left
+    for name in ("exposure", "windows", "excess"):
+        count[name] = count[name] * left
+    left, successes = _left(ratio["windows"], few), ratio["successes"]
+    whole = successes + ratio["failures"]
+    moved = clamp(successes + offset * whole, 0.0, whole)
+    ratio["successes"], ratio["failures"] = moved * left, (whole - moved) * left
+    for name in ("windows", "excess"):
+        ratio[name] = ratio[name] * left
 
-        Args:
-            state: The columns.
-            offset: By how much the level has changed.
-            few: How many.
-        """
-        for family, model in self.families.items():
-            model.shift(self._of(state, np.arange(len(offset)), family), offset, few)
 
-    def _count(self, state: Rows, seen: Array, possible: Flags) -> None:
-        """Distinct values: few, or more than can be followed, which rules them out for a while."""
-        at = np.flatnonzero(possible[Family.CATEGORICAL])
-        if len(at):
-            distinct = self.levels.distinct(self._of(state, at, Family.CATEGORICAL))
-            possible[Family.CATEGORICAL, at] = distinct <= np.maximum(seen[at] / 4, 1.0)
-            many = at[distinct > self.choice.slots]
-            if len(many):
-                Rows(state.state, state.rows[many], state.prefix)["varied"] = np.ones(len(many))
-                possible[Family.CATEGORICAL, many] = False
-                self.levels.forget_all(self._of(state, many, Family.CATEGORICAL))
-
-    @staticmethod
-    def _of(state: Rows, at: Ints, family: Family) -> Rows:
-        return Rows(state.state, state.rows[at], f"{state.prefix}{family.name.lower()}.")
+def _left(windows: Array, few: float) -> Array:
+    """The share of what was learned that is left when it is to count as few windows."""
+    return np.minimum(windows, few) / np.maximum(windows, 1e-12)

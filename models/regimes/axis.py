@@ -1,42 +1,40 @@
-"""The axis on which regimes differ by a shift: asinh(value / unit), proportional for large values, linear near 0."""
+"""The axis on which regimes differ by a shift: asinh(value / unit), proportional for large values, linear near 0.
+
+The unit is 0 where no value but 0 has been seen: then a value is its own unit.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from models.arrays import Array
+from models.kernels import kernel
 
 
-def place(value: Array, unit: Array) -> Array:
-    """Where values lie on the axis.
+@kernel
+def place(value: float, unit: float) -> float:
+    """Where a value lies on the axis.
 
-    Args:
-        value: Finite, shape (n,).
-        unit: Above 0; or 0 where no value but 0 has been seen; shape (n,).
-
-    >>> place(np.array([0.0, 1.0, 1000.0]), np.array([1.0, 1.0, 1.0])).round(3)
-    array([0.   , 0.881, 7.601])
+    >>> round(place(1.0, 1.0), 3), round(place(1000.0, 1.0), 3)
+    (0.881, 7.601)
     """
-    result: Array = np.arcsinh(value / np.where(unit > 0, unit, 1.0))
-    return result
+    return math.asinh(value / (unit or 1.0))
 
 
-def value(place: Array, unit: Array) -> Array:
+@kernel
+def value(place: float, unit: float) -> float:
     """Inverse of `place`.
 
-    >>> one = np.ones(1)
-    >>> value(place(1000 * one, one), one).round(6)
-    array([1000.])
+    >>> round(value(place(1000.0, 1.0), 1.0), 6)
+    1000.0
     """
-    result: Array = np.sinh(place) * np.where(unit > 0, unit, 1.0)
-    return result
+    return math.sinh(place) * (unit or 1.0)
 
 
-def finest(resolution: Array, value: Array, unit: Array) -> Array:
-    """What a small difference of values is on the axis, at these values.
+@kernel
+def finest(resolution: float, value: float, unit: float) -> float:
+    """What a small difference of values is on the axis, at a value.
 
-    >>> finest(np.array([0.1, 0.1]), np.array([0.0, 100.0]), np.array([1.0, 1.0])).round(4)
-    array([0.1  , 0.001])
+    >>> finest(0.1, 0.0, 1.0), round(finest(0.1, 100.0, 1.0), 4)
+    (0.1, 0.001)
     """
-    result: Array = resolution / np.hypot(value, np.where(unit > 0, unit, 1.0))
-    return result
+    return resolution / math.hypot(value, unit or 1.0)

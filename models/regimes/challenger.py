@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
-import numpy as np
-
-from models.arrays import Array, Flags
+from models.kernels import kernel
 
 _DOF = 4.0
 _PRIOR = 4.0
 """Values that the prior belief in the incumbent's spread is worth."""
 
 
-def heavy(z: Array) -> Array:
-    """Log density of a standard Student-t with 4 degrees of freedom, but for its constant.
-
-    >>> heavy(np.array([0.0, 2.0])).round(3)
-    array([-0.   , -1.733])
-    """
-    result: Array = -0.5 * (_DOF + 1) * np.log1p(z * z / _DOF)
-    return result
-
-
 class Challenger(NamedTuple):
-    """Statistics of where values lie from what the incumbent expects, since the onset; all of shape (n,).
+    """Statistics of where values lie from what the incumbent expects, since the onset.
 
     Args:
         number: Values.
@@ -33,39 +22,57 @@ class Challenger(NamedTuple):
         latest: Exponentially weighted mean of them.
     """
 
-    number: Array
-    mean: Array
-    squares: Array
-    latest: Array
+    number: float
+    mean: float
+    squares: float
+    latest: float
 
-    def log_density(self, off: Array, scale: Array) -> Array:
-        """Of the next value, as of `heavy` for the incumbent: a Student-t about the mean so far.
 
-        Args:
-            off: Where the value lies from what the incumbent expects, shape (n,).
-            scale: The incumbent's, shape (n,).
+@kernel
+def heavy(z: float) -> float:
+    """Log density of a standard Student-t with 4 degrees of freedom, but for its constant.
 
-        >>> one = np.ones(1)
-        >>> Challenger(4 * one, 3 * one, 4 * one, 3 * one).log_density(3 * one, one).round(3)  # s² = 8 / 8 · 5 / 4
-        array([-0.112])
-        """
-        spread = self.spread(scale) * np.sqrt(1 + 1 / np.maximum(self.number, 0.5))
-        return heavy((off - self.mean) / spread) - np.log(spread / scale)
+    >>> round(heavy(2.0), 3)
+    -1.733
+    """
+    return -0.5 * (_DOF + 1) * math.log1p(z * z / _DOF)
 
-    def spread(self, scale: Array) -> Array:
-        """Standard deviation about the mean, shape (n,)."""
-        result: Array = np.sqrt((_PRIOR * scale * scale + self.squares) / (_PRIOR + self.number))
-        return result
 
-    def learn(self, off: Array, pace: float, fresh: Flags) -> Challenger:
-        """The statistics after one more value each; where ``fresh``, after this one only."""
-        count = np.where(fresh, 0.0, self.number) + 1
-        before = np.where(fresh, off, self.mean)
-        delta = off - before
-        latest = np.where(fresh, off, self.latest)
-        return Challenger(
-            count,
-            before + delta / count,
-            np.where(fresh, 0.0, self.squares) + delta * delta * (1 - 1 / count),
-            latest + pace * (off - latest),
-        )
+@kernel
+def challenge(challenger: Challenger, off: float, scale: float) -> float:
+    """Log density of the next value, as of `heavy` for the incumbent: a Student-t about the mean so far.
+
+    Args:
+        challenger: What is known of it.
+        off: Where the value lies from what the incumbent expects.
+        scale: The incumbent's.
+
+    >>> round(challenge(Challenger(4.0, 3.0, 4.0, 3.0), 3.0, 1.0), 3)  # s² = 8 / 8 · 5 / 4
+    -0.112
+    """
+    spread = math.sqrt((_PRIOR * scale * scale + challenger.squares) / (_PRIOR + challenger.number))
+    spread *= math.sqrt(1 + 1 / max(challenger.number, 0.5))
+    return heavy((off - challenger.mean) / spread) - math.log(spread / scale)
+
+
+@kernel
+def learn_off(challenger: Challenger, off: float, pace: float) -> Challenger:
+    """The statistics after one more value; ``pace``: its weight in the mean of the latest ones.
+
+    >>> learn_off(learn_off(challenger_of(1.0), 3.0, 0.5), 2.0, 0.5)
+    Challenger(number=3.0, mean=2.0, squares=2.0, latest=2.0)
+    """
+    count = challenger.number + 1
+    delta = off - challenger.mean
+    return Challenger(
+        count,
+        challenger.mean + delta / count,
+        challenger.squares + delta * delta * (1 - 1 / count),
+        challenger.latest + pace * (off - challenger.latest),
+    )
+
+
+@kernel
+def challenger_of(off: float) -> Challenger:
+    """The statistics of a single value."""
+    return Challenger(1.0, off, 0.0, off)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, clamp
-from models.evidence.combine import score
+from models.arrays import Columns
+from models.evidence.combine import scored
 from models.evidence.repeats import NEVER
-from models.regimes.challenger import Challenger, heavy
+from models.kernels import kernel, within
+from models.records import Record
+from models.regimes.challenger import Challenger, challenge, challenger_of, heavy, learn_off
 from models.regimes.config import RegimesConfig
 from models.regimes.reference import Expected
 
@@ -22,31 +25,27 @@ _END = 690.0
 
 
 class Found(NamedTuple):
-    """What is known of n values when their kind is asked for; all of shape (n,).
+    """What is known of a value when its kind is asked for.
 
     Args:
-        place: Where the values lie on the axis.
-        score: Their `record_score`.
-        floor: Differences on the axis below this mean nothing.
+        place: Where the value lies on the axis.
+        score: Its `record_score`.
         seen: Values learned so far.
         time: When, epoch milliseconds.
-        gap: Milliseconds since the value before.
         valid: Whether there is a value.
         outside: Whether it lies outside of its band.
     """
 
-    place: Array
-    score: Array
-    floor: Array
-    seen: Array
-    time: Ints
-    gap: Array
-    valid: Flags
-    outside: Flags
+    place: float
+    score: float
+    seen: float
+    time: int
+    valid: bool
+    outside: bool
 
 
 class Incident(NamedTuple):
-    """The open incidents of n series; all of shape (n,).
+    """The open incident of a series.
 
     Args:
         weight: Logarithm of the Bayes factor of the challenger against the reference, tempered; 0: no incident.
@@ -60,117 +59,135 @@ class Incident(NamedTuple):
         abrupt: Whether it began with a jump.
         evident: Whether a value of it lay outside of its band.
         challenger: Where values have been since.
+        was: Whether it was open before this value.
+        gain: What this value says for the challenger: its log density less that of the reference.
     """
 
-    weight: Array
-    strength: Array
-    peak: Array
-    onset: Ints
-    same: Array
-    told: Flags
-    serious: Flags
-    abrupt: Flags
-    evident: Flags
+    weight: float
+    strength: float
+    peak: float
+    onset: int
+    same: float
+    told: bool
+    serious: bool
+    abrupt: bool
+    evident: bool
     challenger: Challenger
-
-    def columns(self) -> dict[str, Array | Ints | Flags]:
-        """All by name."""
-        own = self._asdict()
-        return {**{name: own[name] for name in Incident._fields[:-1]}, **self.challenger._asdict()}
+    was: bool
+    gain: float
 
 
-class News(NamedTuple):
-    """What a value said of n incidents; all of shape (n,).
-
-    Args:
-        reference: Log density that the reference gave it, as of `heavy`.
-        gain: Log density of the challenger less that of the reference.
-        was: Whether the incident was open before.
-    """
-
-    reference: Array
-    gain: Array
-    was: Flags
+_NUMBERS = ("weight", "strength", "peak", "same", *Challenger._fields)
+_FLAGS = ("told", "serious", "abrupt", "evident")
 
 
 def new_state(n: int) -> Columns:
     """The columns for n series without an incident."""
-    numbers = ("weight", "strength", "peak", "same", *Challenger._fields)
-    columns: Columns = {name: np.zeros(n, np.float32) for name in numbers}
-    columns |= {name: np.zeros(n, np.bool_) for name in ("told", "serious", "abrupt", "evident")}
+    columns: Columns = {name: np.zeros(n, np.float32) for name in _NUMBERS}
+    columns |= {name: np.zeros(n, np.bool_) for name in _FLAGS}
     return columns | {"onset": np.full(n, NEVER, np.int64)}
 
 
+@kernel
 def go_on(
     config: RegimesConfig,
     half: float,
-    state: Rows,
+    regime: Record,
     found: Found,
     told: Expected,
-    step: Array,
-    *,
-    creeping: Flags,
-    reminds: Flags,
-) -> tuple[Incident, News]:
-    """Incidents after one more value each; where none was open one begins, or stays closed.
+    step: float,
+    creeping: bool,
+    reminds: bool,
+) -> Incident:
+    """The incident after one more value; where none was open one begins, or stays closed.
 
     Args:
         config: The constants.
         half: Weight of evidence that scores 50.
-        state: The columns of these series.
-        found: What is known of the values.
+        regime: The columns.
+        found: What is known of the value.
         told: What the reference expected.
-        step: How far the value is from the one before, on the axis, shape (n,).
-        creeping: Whether it may begin an incident without a jump, shape (n,).
-        reminds: Whether a kept regime explains it so much better that it may begin one, shape (n,).
+        step: How far the value is from the one before, on the axis.
+        creeping: Whether it may begin an incident without a jump.
+        reminds: Whether a kept regime explains it so much better that it may begin one.
     """
-    away, leap, grown = np.abs(told.off) / told.scale, np.abs(step) / told.scale, found.seen >= config.young
+    away, leap, grown = abs(told.off) / told.scale, abs(step) / told.scale, found.seen >= config.young
     surprises = away >= config.trigger
-    jumps = ((away >= config.start) | reminds) & (leap >= config.jump) & grown
-    was_open, was_abrupt = state["weight"] > 0, state["abrupt"] > 0
-    was: Flags = was_open & (was_abrupt | ~jumps)  # a jump begins an incident of its own
-    begins = ~was & (jumps | (creeping & grown & (surprises | reminds)))
-    before = Challenger(*(state[name].astype(np.float64) for name in Challenger._fields))
-    reference = heavy(told.off / told.scale)
-    gain = np.where(begins, config.most, before.log_density(told.off, told.scale) - reference)
-    weight = np.where(was, state["weight"], 0.0) + clamp(gain, config.least, config.most)
-    strength = np.where(was, state["strength"], 0.0) + clamp(gain, -config.recall_most, config.recall_most)
-    abrupt = np.where(was, was_abrupt, jumps)
-    evident: Flags = (was & (state["evident"] > 0)) | found.outside
-    loudest = np.maximum(found.score, np.where(abrupt & evident, score(np.maximum(strength, 0.0), half), 0.0))
-    after = Incident(
-        weight=np.where(was | begins, clamp(weight, 0.0, config.cap), 0.0),
-        strength=strength,
-        peak=np.maximum(np.where(was_open, state["peak"], 0.0), loudest),
-        onset=np.where(was, state["onset"].astype(np.int64), found.time),
-        same=np.where(was, state["same"] + (step == 0), 0.0),
-        told=was & (state["told"] > 0),
-        serious=(was & (state["serious"] > 0)) | surprises,
-        abrupt=abrupt,
-        evident=evident,
-        challenger=before.learn(told.off, config.pace, ~was),
+    jumps = (away >= config.start or reminds) and leap >= config.jump and grown
+    was_open = regime.weight > 0
+    was = was_open and (regime.abrupt or not jumps)  # a jump begins an incident of its own
+    begins = not was and (jumps or (creeping and grown and (surprises or reminds)))
+    before = Challenger(float(regime.number), float(regime.mean), float(regime.squares), float(regime.latest))
+    gain = config.most
+    if not begins:
+        gain = challenge(before, told.off, told.scale) - heavy(told.off / told.scale)
+    weight = (float(regime.weight) if was else 0.0) + within(gain, config.least, config.most)
+    strength = (float(regime.strength) if was else 0.0) + within(gain, -config.recall_most, config.recall_most)
+    abrupt = regime.abrupt if was else jumps
+    evident = found.outside or (was and regime.evident)
+    loudest = found.score
+    if abrupt and evident:
+        loudest = max(loudest, scored(max(strength, 0.0), half))
+    return Incident(
+        within(weight, 0.0, config.cap) if was or begins else 0.0,
+        strength,
+        max(float(regime.peak) if was_open else 0.0, loudest),
+        regime.onset if was else found.time,
+        regime.same + (1.0 if step == 0 else 0.0) if was else 0.0,
+        was and regime.told,
+        (was and regime.serious) or surprises,
+        abrupt,
+        evident,
+        learn_off(before, told.off, config.pace) if was else challenger_of(told.off),
+        was,
+        gain,
     )
-    return after, News(reference, gain, was)
 
 
-def is_dead(config: RegimesConfig, found: Found, told: Expected) -> Flags:
-    """Whether values are next to nothing beside what the reference expected."""
-    usual = np.minimum(np.abs(found.place - told.off), _END)
-    dead: Flags = np.abs(found.place) <= np.arcsinh(config.dead * np.sinh(usual))
-    return dead
+@kernel
+def is_dead(config: RegimesConfig, found: Found, told: Expected) -> bool:
+    """Whether a value is next to nothing beside what the reference expected."""
+    usual = min(abs(found.place - told.off), _END)
+    return abs(found.place) <= math.asinh(config.dead * math.sinh(usual))
 
 
-def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expected, dead: Flags) -> Flags:
+@kernel
+def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expected, dead: bool) -> bool:
     """Whether the present level can be one to live at: not that of something dead or frozen, or for long enough.
 
     Args:
         config: The constants.
-        incident: The incidents after the value.
-        found: What is known of the values.
+        incident: The incident after the value.
+        found: What is known of the value.
         told: What the reference expected.
-        dead: As from `is_dead`, shape (n,).
+        dead: As from `is_dead`.
     """
     lasts = found.time - incident.onset
     varied = told.scale > _VARIED * told.floor
-    frozen = (incident.same >= 0.8 * (incident.challenger.number - 1)) & varied
-    return (~dead | (lasts >= config.dead_for)) & (~frozen | (lasts >= config.frozen_for))
+    frozen = incident.same >= 0.8 * (incident.challenger.number - 1) and varied
+    return (not dead or lasts >= config.dead_for) and (not frozen or lasts >= config.frozen_for)
+
+
+@kernel
+def is_level(config: RegimesConfig, incident: Incident, told: Expected) -> bool:
+    """Whether values have been at a level of their own since an abrupt onset, and this one is."""
+    challenger = incident.challenger
+    slack = config.steady * abs(challenger.mean) + told.scale
+    return incident.abrupt and abs(challenger.latest - challenger.mean) <= slack and incident.gain > 0
+
+
+@kernel
+def write_incident(regime: Record, incident: Incident) -> None:
+    """Remembers an incident that stays open."""
+    regime.weight, regime.strength, regime.peak = incident.weight, incident.strength, incident.peak
+    regime.onset, regime.same = incident.onset, incident.same
+    regime.told, regime.serious = incident.told, incident.serious
+    regime.abrupt, regime.evident = incident.abrupt, incident.evident
+    regime.number, regime.mean, regime.squares, regime.latest = incident.challenger
+
+
+@kernel
+def no_incident() -> Incident:
+    """What there is while all is as expected."""
+    nobody = Challenger(0.0, 0.0, 0.0, 0.0)
+    return Incident(0.0, 0.0, 0.0, NEVER, 0.0, False, False, False, False, nobody, False, 0.0)

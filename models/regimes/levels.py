@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from models.arrays import Array, Columns, Ints, Rows
-from models.regimes.axis import value
 
 
 def levels(state: Columns, rows: Ints) -> Array:
@@ -22,4 +21,5 @@ def levels(state: Columns, rows: Ints) -> Array:
     """
     own, unit = Rows(state, rows, "regime."), Rows(state, rows, "log_level.")["unit"]
     place = own["shift"].astype(np.float64) + own["level"].astype(np.float64)[:, None]
-    return np.where(own["used"] >= 0, value(place, unit[:, None]), np.nan)
+    level = np.sinh(place) * np.where(unit > 0, unit, 1.0)[:, None]
+    return np.where(own["used"] >= 0, level, np.nan)

@@ -185,10 +185,11 @@ def engine(
 def model(
     series: Annotated[int, typer.Option(help="Series judged together.")] = 10_000,
     seconds: Annotated[float, typer.Option(help="Length of the measured part.")] = 20.0,
+    windows: Annotated[int, typer.Option(help="Windows of each series in one call: more than 1 is a history.")] = 1,
     out: Report = None,
 ) -> None:
     """Measure the model alone: values judged and learned per second on one core, and bytes of state per series."""
-    _run("model", out, series, seconds)
+    _run("model", out, series, seconds, windows)
 
 
 @app.command()

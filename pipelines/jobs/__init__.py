@@ -153,5 +153,5 @@ JOBS: dict[str, Callable[[Settings], Job]] = {link.name: link.build for link in 
 TOPICS = tuple(dict.fromkeys((*(name for link in CHAIN for name in (*link.inputs, *link.outputs)), *topics.SHARED)))
 """Names of all topics that the chain needs, without the namespace."""
 
-MODULES = (__name__,)
+MODULES = (__name__, "models.compiled")
 """The modules that a Python worker of Spark must import to run any of the jobs."""

@@ -16,11 +16,11 @@ ROW = np.array([0])
 
 
 def test_of_a_series_that_was_only_ever_0_a_value_is_its_own_unit_on_the_axis() -> None:
-    zero, values = np.zeros(3), np.array([0.0, 2.0, -50.0])
-    places = axis.place(values, zero)
-    np.testing.assert_allclose(places, np.arcsinh(values))
-    np.testing.assert_allclose(axis.value(places, zero), values)
-    np.testing.assert_allclose(axis.finest(np.full(3, 0.1), values, zero), 0.1 / np.sqrt(1 + values**2))
+    for value in (0.0, 2.0, -50.0):
+        place = axis.place(value, 0.0)
+        assert place == pytest.approx(np.arcsinh(value))
+        assert axis.value(place, 0.0) == pytest.approx(value)
+        assert axis.finest(0.1, value, 0.0) == pytest.approx(0.1 / np.sqrt(1 + value**2))
 
 
 def test_a_threshold_of_0_announces_what_is_frozen_as_one_of_1_does() -> None:

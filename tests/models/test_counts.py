@@ -1,13 +1,18 @@
 """Counts and ratios: exact against SciPy, right about simulated series, finite however far out."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import logsumexp, ndtr, ndtri
 
-from models.families.beta_binomial import BetaBinomial, PolyaCounts
+from models.arrays import Array
+from models.families.beta_binomial import Successes, learn_ratio, log_chance, log_tails, new_state, ratio_ahead
 from models.families.gamma_poisson import GammaPoisson
 from models.families.negative_binomial import NegativeBinomial
+from models.kernels import kernel
+from models.records import Layout, Table
 
 _MEANS, _SIZES = (m.ravel() for m in np.meshgrid([0.001, 0.05, 1.0, 20.0, 5000.0], [0.2, 1.0, 30.0, 1e4]))
 
@@ -117,45 +122,51 @@ _TRIALS, _YES, _NO = (
 
 
 def test_beta_binomial_agrees_with_scipy() -> None:
-    predictive = PolyaCounts(_TRIALS, _YES, _NO)
-    for share in (0.0, 0.0005, 0.02, 0.3, 0.7, 0.98, 1.0):
-        count = np.round(share * _TRIALS)
-        exact = [stats.betabinom(int(n), a, b) for n, a, b in zip(_TRIALS, _YES, _NO, strict=True)]
-        mass = np.array([e.logpmf(int(k)) for e, k in zip(exact, count, strict=True)])
-        np.testing.assert_allclose(predictive.log_density(count), mass, rtol=1e-6, atol=1e-6)
-        below, above = predictive.log_tails(count)
-        low = np.array(
-            [stats.betabinom(int(n), a, b).cdf(k) for n, a, b, k in zip(_TRIALS, _YES, _NO, count, strict=True)]
-        )
-        high = np.array(
-            [stats.betabinom(int(n), b, a).cdf(n - k) for n, a, b, k in zip(_TRIALS, _YES, _NO, count, strict=True)]
-        )
-        for got, want in ((below, low), (above, high)):
-            fair = want > 1e-9
-            np.testing.assert_allclose(-got[fair], -np.log(np.minimum(want[fair], 1.0)), rtol=0.06, atol=0.02)
+    for trials, yes, no in zip(_TRIALS.tolist(), _YES.tolist(), _NO.tolist(), strict=True):
+        ahead = Successes(trials, yes, no)
+        exact, turned = stats.betabinom(int(trials), yes, no), stats.betabinom(int(trials), no, yes)
+        for share in (0.0, 0.0005, 0.02, 0.3, 0.7, 0.98, 1.0):
+            count = float(np.round(share * trials))
+            assert log_chance(ahead, count) == pytest.approx(exact.logpmf(int(count)), rel=1e-6, abs=1e-6)
+            for got, want in zip(log_tails(ahead, count), (exact.cdf(count), turned.cdf(trials - count)), strict=True):
+                if want > 1e-9:
+                    np.testing.assert_allclose(-got, -np.log(min(want, 1.0)), rtol=0.06, atol=0.02)
 
 
-def test_what_cannot_be_has_no_chance_and_a_ratio_of_nothing_or_all_is_a_count_like_others() -> None:
-    predictive = PolyaCounts(np.full(4, 10.0), np.full(4, 1.0), np.full(4, 9.0))
-    below, above = predictive.log_tails(np.array([-1.0, 0.0, 10.0, 11.0]))
-    assert below[0] < -1e5 < below[1] < -0.1
-    assert above[3] < -1e5 < above[2] < -5
-    np.testing.assert_allclose([below[2], below[3], above[0], above[1]], 0.0, atol=1e-12)
+def test_a_ratio_of_nothing_or_all_is_a_count_like_others() -> None:
+    ahead = Successes(10.0, 1.0, 9.0)
+    below, above = log_tails(ahead, 0.0)
+    assert (below < -0.1, above) == (True, 0.0)
+    below, above = log_tails(ahead, 10.0)
+    assert (below, above < -5) == (0.0, True)
+
+
+@kernel
+def _places_of_ratios(table: Table, counts: Array, trials: float, uniform: Array, first: int, places: Array) -> None:
+    """Randomised probability integral transform of each second count of shape (steps, n) from a step on."""
+    for step in range(len(counts)):
+        for series in range(len(table)):
+            count = counts[step, series]
+            if step >= first and step % 2 == 0:
+                ahead = ratio_ahead(table[series], trials)
+                at = (step - first) // 2
+                mass = math.exp(log_chance(ahead, count))
+                places[at, series] = math.exp(log_tails(ahead, count)[0]) - (1 - uniform[at, series]) * mass
+            learn_ratio(table[series], count / trials, trials, 1.0, 1 / 2000)
 
 
 @pytest.mark.parametrize("trials", [1.0, 30.0, 2000.0])
 @pytest.mark.parametrize(("chance", "total"), [(0.004, np.inf), (0.004, 500.0), (0.3, 10.0), (0.3, np.inf)])
 def test_predictions_of_ratios_are_calibrated(trials: float, chance: float, total: float) -> None:
-    rng, n = np.random.default_rng(0), 2000
-    known, places, many = BetaBinomial.empty(n), [], np.full(n, trials)
-    for step in range(1200):
-        chances = rng.beta(chance * total, (1 - chance) * total, n) if np.isfinite(total) else np.full(n, chance)
-        count = rng.binomial(int(trials), chances).astype(float)
-        if step >= 900 and step % 2 == 0:
-            places.append(known.predictive(many).pit(count, rng.random(n)))
-        known = known.learn(count / trials, many, 1.0, 1 / 2000)
+    rng, shape, first = np.random.default_rng(0), (1200, 2000), 900
+    chances = rng.beta(chance * total, (1 - chance) * total, shape) if np.isfinite(total) else np.full(shape, chance)
+    counts, places = rng.binomial(int(trials), chances).astype(float), np.empty((150, shape[1]))
+    table = Layout(new_state(0)).table(shape[1])
+    _places_of_ratios(table, counts, trials, rng.random(places.shape), first, places)
     rare = trials * chance < 1 and np.isfinite(total)
-    assert _worst_factor(np.array(places)) < (2.0 if rare else 1.5), "slight correlation is hard to see in rare events"
+    assert _worst_factor(np.clip(places, 0.0, 1.0)) < (2.0 if rare else 1.5), (
+        "slight correlation is hard to see in rare events"
+    )
 
 
 def _worst_factor(places: np.ndarray) -> float:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from models.arrays import Rows
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.combine import score
-from models.evidence.lingering import Lingering
+from models.evidence.lingering import Lingering, linger, rank
+from models.records import constants
 
-LINGERING = Lingering(notable=8.0)
+LINGERING = constants(all=Lingering(notable=8.0)).all
 STEP, SPIKES = 300_000, np.arange(400, 1000, 50)
 
 
@@ -25,32 +25,29 @@ def judged() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_surprise_orders_what_is_below_notable_evidence_and_never_reaches_it() -> None:
-    surprise, seen = np.array([0.0, 1.0, 10.0, 1e6]), np.full(4, 1000.0)
-    ranked = LINGERING.rank(np.array([8.0, 7.0, 1.0, 0.0]), surprise, seen)
+    pairs = ((8.0, 0.0), (7.0, 1.0), (1.0, 10.0), (0.0, 1e6))
+    ranked = [rank(LINGERING, evidence, surprise, 1000.0) for evidence, surprise in pairs]
     assert (np.diff(ranked) > 0).all()
     assert ranked[-1] < LINGERING.notable
-    assert LINGERING.rank(np.array([8.1]), surprise[-1:], seen[-1:])[0] == 8.1
+    assert rank(LINGERING, 8.1, 1e6, 1000.0) == 8.1
 
 
 def test_of_a_new_series_stronger_evidence_is_asked_but_none_that_a_threshold_of_50_would_miss() -> None:
-    config, seen = DetectorConfig(), np.array([0.0, 100.0, 200.0])
-    lingering = Lingering(config.notable)
+    config = DetectorConfig()
+    lingering = constants(all=Lingering(config.notable)).all
     asked = [
-        next(e for e in np.arange(0, 40, 0.1) if lingering.rank(np.array([e]), np.zeros(1), s[None])[0] > 0)
-        for s in seen
+        next(e for e in np.arange(0, 40, 0.1).tolist() if rank(lingering, e, 0.0, seen) > 0)
+        for seen in (0.0, 100.0, 200.0)
     ]
     np.testing.assert_allclose(asked, config.notable * np.array([3.0, 2.0, 1.0]), atol=0.11)
     assert max(asked) < config.half
 
 
-def test_it_fades_and_a_missing_value_changes_nothing() -> None:
-    columns = LINGERING.new_state(2)
-    view, seen = Rows(columns, np.arange(2), ""), np.array([1000.0, 25.0])
-    told = LINGERING.surprise(view, np.array([40.0, 40.0]), seen)
-    np.testing.assert_array_equal(told, [40.0, 20.0])
-    LINGERING.learn(view, told, np.array([True, False]))
-    np.testing.assert_allclose(LINGERING.surprise(view, np.zeros(2), seen), [36.0, 0.0])
-    np.testing.assert_array_equal(LINGERING.surprise(view, np.array([50.0, 0.0]), seen), [50.0, 0.0])
+def test_it_fades_and_of_a_new_series_counts_half() -> None:
+    assert linger(LINGERING, 0.0, 40.0, 1000.0) == 40.0
+    assert linger(LINGERING, 0.0, 40.0, 25.0) == 20.0
+    assert linger(LINGERING, 40.0, 0.0, 1000.0) == pytest.approx(36.0)
+    assert linger(LINGERING, 40.0, 50.0, 1000.0) == 50.0
 
 
 def test_what_follows_a_spike_ranks_above_the_quiet_before_it_and_raises_no_alarm(

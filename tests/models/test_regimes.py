@@ -9,9 +9,12 @@ from models.arrays import Rows
 from models.checks import STEP, Model, run
 from models.config import DetectorConfig
 from models.detector import Detector
+from models.records import constants, record_of
+from models.regimes import regimes
+from models.regimes.challenger import heavy
 from models.regimes.checks import CONTRACTS, the_threshold_changes_no_learning
 from models.regimes.config import RegimesConfig
-from models.regimes.kept import SLOTS, Kept
+from models.regimes.kept import SLOTS, place_for_new, recall_gain, switch_to
 from models.regimes.silence import NEVER_DUE, Silence
 from models.verdicts import Kind
 
@@ -72,28 +75,23 @@ def test_an_outage_is_unlearned_when_it_ends_and_changes_no_score_before() -> No
 
 
 def test_the_regime_not_seen_for_longest_makes_place() -> None:
-    kept, rows = Kept(2.0, 0.1), np.array([0])
-    state = kept.new_state(1)
+    regime = record_of(regimes.new_state(1))
     for seen in range(1, SLOTS + 2):
-        known = kept.read(Rows(state, rows, ""))
-        slot = kept.place_for_new(known)
-        kept.switch(Rows(state, rows, ""), known, slot, np.array([float(seen)]), np.array([100.0 * seen]), rows == 0)
-    assert sorted(state["shift"][0].tolist()) == [2.0, 3.0, 4.0, 5.0]
+        switch_to(regime, place_for_new(regime), float(seen), 100.0 * seen)
+    assert sorted(regime.shift.tolist()) == [2.0, 3.0, 4.0, 5.0]
 
 
 def test_a_regime_known_from_before_may_lie_a_tenth_of_its_distance_beside_where_it_was() -> None:
     """A value at its very place speaks the less for it the further away it is: ln sqrt(1 + (0.1 distance / scale)²)."""
-    kept, row, one = Kept(50.0, 0.1), np.array([0]), np.ones(1)
+    config = constants(all=RegimesConfig(recall_most=1000.0, tolerance=0.1)).all
     for scale, distance in ((0.5, 3.0), (2.0, 40.0)):
         gains = []
         for away in (0.0, distance):
-            state = kept.new_state(1)
-            view = Rows(state, row, "")
-            known = kept.read(view)
-            kept.switch(view, known, kept.place_for_new(known), np.array([away]), 100.0 * one, row == 0)
-            known = kept.read(view)
-            kept.switch(view, known, np.array([0]), np.zeros(1), 200.0 * one, row == 0)
-            gains.append(kept.gain(kept.read(view), away * one, scale * one, 0 * one).sum())
+            regime = record_of(regimes.new_state(1))
+            other = place_for_new(regime)
+            switch_to(regime, other, away, 100.0)
+            switch_to(regime, 0, 0.0, 200.0)
+            gains.append(recall_gain(config, regime, other, away, scale) + heavy(away / scale))
         assert gains[0] - gains[1] == pytest.approx(0.5 * np.log(1 + (0.1 * distance / scale) ** 2))
 
 

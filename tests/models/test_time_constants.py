@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.arrays import Rows
 from models.checks import STEP
 from models.config import DetectorConfig
 from models.detector import Detector
-from models.experts.base import Lesson, Step
-from models.experts.hour_of_day import HourOfDay
-from models.experts.level import Level
-from models.experts.log_level import LogLevel
-from models.families.beta_binomial import BetaBinomial
+from models.experts import level, log_level
+from models.experts.base import Lesson
+from models.experts.hour_of_day import nearest_hours
+from models.experts.level import learn_level
+from models.experts.log_level import learn_log_level
+from models.families import beta_binomial
+from models.families.beta_binomial import correlation, learn_ratio
 from models.families.gamma_poisson import GammaPoisson
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.machine import Multivariate
-from models.regimes.config import RegimesConfig
-from models.regimes.kept import SLOTS, Kept
-from models.regimes.reference import Reference
+from models.records import constants, record_of
+from models.regimes import regimes
+from models.regimes.kept import SLOTS, place_for_new, switch_to
 from models.verdicts import Kind
 
 ROW = np.array([0])
@@ -31,41 +32,34 @@ def _noise(level: float, steps: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(level, 0.04 * level, steps)
 
 
-@pytest.mark.parametrize("expert", [Level, LogLevel])
+@pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize("haste", [0.0, 0.5, 1.0])
-def test_when_the_old_level_is_over_2_percent_of_what_was_known_are_forgotten_a_window(
-    haste: float, expert: type[Level] | type[LogLevel]
-) -> None:
+def test_when_the_old_level_is_over_2_percent_of_what_was_known_are_forgotten_a_window(haste: float, raw: bool) -> None:
     """The old level counts (1 - f)^k times what its windows count, the new one what is left of its own k windows.
 
     On the logarithm-like axis the values lie at asinh(value / unit); the unit of a series that begins with 10 is 2.
     """
-    config, one = DetectorConfig(), np.ones(1)
+    config, n, k = constants(all=DetectorConfig()).all, 1000, 35
     assert config.hurry == 0.02
-    learner, n, k = expert(config.level_forget, config.hurry), 1000, 35
-    state = learner.new_state(1)
-    for i, value in enumerate([10.0] * n + [20.0] * k):
-        view, step = Rows(state, ROW, ""), Step(value * one, np.array([float(i)]), ROW, 0 * one, 1e-6 * one)
-        memo = learner.predict(view, step, None)[1]
-        learner.learn(view, step, Lesson(step.value, one, haste * (value > 10) * one), memo)
+    learn, state = (
+        (learn_level, record_of(level.new_state(1))) if raw else (learn_log_level, record_of(log_level.new_state(1)))
+    )
+    for value in [10.0] * n + [20.0] * k:
+        learn(config, state, value, Lesson(value, 1.0, haste * (value > 10)))
     slow, fast = 1 / 4000, 1 / 4000 + 0.02 * haste
     old = sum((1 - slow) ** i for i in range(n)) * (1 - fast) ** k
     new = sum((1 - fast) ** i for i in range(k))
-    before, after = (10.0, 20.0) if expert is Level else (np.arcsinh(10 / 2), np.arcsinh(20 / 2))
-    assert state["mean"][0] == pytest.approx((before * old + after * new) / (old + new), rel=1e-3)
+    before, after = (10.0, 20.0) if raw else (np.arcsinh(10 / 2), np.arcsinh(20 / 2))
+    assert state.mean == pytest.approx((before * old + after * new) / (old + new), rel=1e-3)
 
 
 def _shifts(visits: list[float]) -> list[float]:
     """The kept regimes after a series was in some, each known by its shift, one after the other."""
-    kept = Kept(2.0, 0.1)
-    state = kept.new_state(1)
-    here = Rows(state, ROW, "")
+    regime = record_of(regimes.new_state(1))
     for number, shift in enumerate(visits, 1):
-        known = kept.read(here)
-        held = np.flatnonzero((known.shift[0] == shift) & (known.used[0] >= 0))
-        slot = held[:1] if len(held) else kept.place_for_new(known)
-        kept.switch(here, known, slot, np.array([shift]), np.array([100.0 * number]), ROW == 0)
-    return sorted(state["shift"][0].tolist())
+        held = np.flatnonzero((regime.shift == shift) & (regime.used >= 0))
+        switch_to(regime, int(held[0]) if len(held) else place_for_new(regime), shift, 100.0 * number)
+    return sorted(regime.shift.tolist())
 
 
 def test_the_regime_that_makes_place_is_the_one_not_seen_for_longest_and_not_the_oldest_one() -> None:
@@ -95,16 +89,14 @@ def test_an_outage_is_no_new_state_for_six_hours_and_is_taken_for_one_later() ->
 def test_an_hour_is_known_best_in_its_middle_and_half_at_its_ends(minute: int, shares: tuple[float, float]) -> None:
     """At 12:30 the hour from 12 to 13 speaks alone; at 13:00 it and the next one count alike."""
     time = np.array([12 * HOUR + minute * 60_000])
-    reference, one = Reference(RegimesConfig(), "UTC"), np.ones(1)
-    told = reference.expect(Rows(reference.new_state(1), ROW, ""), one, time, 1e-3 * one, one)
-    assert told.bins[:, 0].tolist() == ([12, 13] if minute < 90 else [13, 14])
-    assert told.shares[:, 0].tolist() == pytest.approx(shares)
-    expert = HourOfDay(0.0, 0.0, "UTC")
+    hours = nearest_hours(int(time[0]))
+    assert (hours.first, hours.second) == (12, 13)
+    assert (1 - hours.share, hours.share) == pytest.approx(shares)
     detector = Detector(DetectorConfig(timezone="UTC"))
     state = detector.new_state(1)
     monday = 4 * 24 * HOUR
     detector.learn(state, ROW, monday + time, np.array([50.0]))
-    counts = state[f"{expert.name}.count"][0]
+    counts = state["hour.count"][0]
     assert counts[[12, 13]].tolist() == pytest.approx(shares)
     assert counts.sum() == pytest.approx(1.0)
 
@@ -124,11 +116,12 @@ def test_one_count_however_large_widens_the_band_of_counts_a_little_only() -> No
 
 def test_one_ratio_however_unusual_widens_the_band_of_ratios_a_little_only() -> None:
     """Trials of one window agree in all or in nothing: its estimate of their correlation is 1 at most."""
-    known, rng, trials = BetaBinomial.empty(1), np.random.default_rng(0), np.full(1, 1000.0)
+    known, rng = record_of(beta_binomial.new_state(1)), np.random.default_rng(0)
     for _ in range(300):
-        known = known.learn(rng.binomial(1000, 0.01, 1) / 1000, trials, 1.0, 0.0)
-    before, after = known.correlation(), known.learn(np.ones(1), trials, 1.0, 0.0).correlation()
-    assert 0 < float((after - before)[0]) <= 1 / 311
+        learn_ratio(known, rng.binomial(1000, 0.01) / 1000, 1000.0, 1.0, 0.0)
+    before = correlation(known)
+    learn_ratio(known, 1.0, 1000.0, 1.0, 0.0)
+    assert 0 < correlation(known) - before <= 1 / 311
 
 
 def _surprise(gap: int) -> float:

@@ -57,10 +57,11 @@ class StateTable:
         row_of = self._row_of
         found = np.array([row_of.setdefault(key, len(row_of)) for key in keys], dtype=np.int64)
         if len(row_of) > self._capacity:
-            more = max(len(row_of), 2 * self._capacity) - self._capacity
-            added = self._fresh(more)
-            self.columns = {name: np.concatenate([old, added[name]]) for name, old in self.columns.items()}
-            self._capacity += more
+            before, self._capacity = self._capacity, max(len(row_of), 2 * self._capacity)
+            grown = self._fresh(self._capacity)  # columns of a model may share memory: they are filled, not replaced
+            for name, column in grown.items():
+                column[:before] = self.columns[name][:before]
+            self.columns = grown
         return found
 
     def has(self, keys: Iterable[Key]) -> Flags:

@@ -1,0 +1,102 @@
+"""Compiles the scalar formulas of the models. Knows no formula, and no model.
+
+A kernel is a function of one series at one window. It is compiled when it is first called, and the machine code is
+kept on disk, in a folder named after a digest of all sources of the models: a change of a formula concerns its callers.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_PREFIX = "kernels-"
+
+
+def _digest() -> str:
+    """Names the machine code: of all sources of the models, and of Numba's version."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join([numba.__version__.encode(), *(s.read_bytes() for s in sources)])).hexdigest()[:16]
+
+
+def _places() -> list[Path]:
+    """Where the machine code may be kept, the best place first: beside the environment, or in the user's cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    name = _PREFIX + _digest()
+    return [parent / "newnormal" / name for parent in (Path(sys.prefix) / "share", cache)]
+
+
+def _writable(place: Path) -> bool:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            return True
+    except OSError:
+        return False
+
+
+def _keep() -> None:
+    """Chooses where Numba keeps the machine code, for this process and those that it starts.
+
+    Numba only reads where it could write. What was compiled in a place where this process may not write, as in an
+    image, is copied to one where it may: at worst to a directory of its own, which is deleted at its end.
+    """
+    places = _places()
+    chosen = next((place for place in places if _writable(place)), None)
+    made = next((place for place in places if place.is_dir() and any(place.iterdir())), None)
+    if chosen is None:
+        chosen = Path(tempfile.mkdtemp(prefix="newnormal-kernels-"))
+        atexit.register(shutil.rmtree, chosen, ignore_errors=True)
+        if made is None:
+            logging.getLogger(__name__).warning(
+                "KERNELS_NOT_KEPT: the compiled models can be written to none of %s\n"
+                "  accepted: a folder that this user may write to, or NUMBA_CACHE_DIR\n"
+                "  now: they are compiled at each start, which takes about a minute",
+                ", ".join(str(place) for place in places),
+            )
+    if made not in (None, chosen) and not any(chosen.iterdir()):
+        shutil.copytree(made, chosen, dirs_exist_ok=True)
+    os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(chosen)  # type: ignore[attr-defined]
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    _keep()
+
+
+def kernel(formula: _Function) -> _Function:
+    """Compiles a function of scalars and records when it is first called; its results are those of Python's floats.
+
+    Division by zero gives an infinity or NaN, as in NumPy. No rounding is traded for speed.
+    """
+    compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(formula)
+    return compiled
+
+
+def tidy() -> None:
+    """Deletes the machine code of other sources or versions than these, where this one is kept."""
+    place = Path(os.environ.get("NUMBA_CACHE_DIR", ""))
+    if place.name.startswith(_PREFIX):
+        for other in place.parent.glob(_PREFIX + "*"):
+            if other != place:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+@kernel
+def within(value: float, low: float, high: float) -> float:
+    """``value`` brought into [low, high].
+
+    >>> within(-3.0, 0.0, 1.0), within(0.5, 0.0, 1.0), within(3.0, 0.0, 1.0)
+    (0.0, 0.5, 1.0)
+    """
+    return min(max(value, low), high)

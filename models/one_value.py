@@ -1,0 +1,409 @@
+"""What is made of one value of one series: a verdict, and what is learned. Compiled; the detector runs it over many."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.arrays import LARGEST, SMALLEST
+from models.calibration import learn_tail, tail_evidence, tail_rarity
+from models.evidence.change import Jump, jump, learn_jump
+from models.evidence.combine import combine_two, scored, weigh
+from models.evidence.frozen import frozen_nats, learn_frozen
+from models.evidence.lingering import linger, rank
+from models.evidence.point import compressed
+from models.evidence.record import Range, learn_record, range_so_far, record_evidence
+from models.evidence.repeats import NEVER, damp, learn_repeats
+from models.evidence.window import window_mean, window_surprise
+from models.experts.base import Lesson, Step
+from models.experts.days import learn_days, several_days
+from models.experts.hour_of_day import learn_hour, predict_hour
+from models.experts.level import learn_level, predict_level
+from models.experts.log_level import learn_log_level, predict_log_level, unit_so_far
+from models.experts.wall_clock import is_weekend
+from models.families.choice import Family
+from models.families.student_t import expand
+from models.families.suited import NAMES, Foreseen, foresee, learn_families
+from models.feedback import learn_feedback, worth_of
+from models.kernels import kernel, within
+from models.kinds import Judged, Told, tell
+from models.mixture import Mixture, densities, end, mixture_of, reweigh, surprise
+from models.past import Lived, learn_past, lived_through
+from models.peers import peers_prior
+from models.records import Record, Table, record_type
+from models.regimes.axis import finest, place, value
+from models.regimes.incident import Found
+from models.regimes.regimes import Decision, decide, is_same, learn_regime
+from models.verdicts import Kind
+
+_COARSE = 1e-6
+"""Differences below this share of the level mean nothing."""
+
+_PERSISTENT, _LASTING = 5.6, 6.9
+"""Means of point evidence over the window from which a new level begins to be believed, and is."""
+
+_TRACE = 1e-100
+"""A bound below this is a trace of the prior of a series that was always 0: it is 0."""
+
+EXPERTS = ("level", "log_level", "hour")
+EVIDENCE = ("point", "window", "record", "change", "frozen")
+CONTEXT = (
+    *("values", "watched", "lowest", "highest", "run", "run_for", "ordinary", "same_for", "days"),
+    *("before", "level", "known"),
+)
+"""Names in the context of a verdict, see `_write_context`."""
+
+KEPT: dict[str, type[np.floating[Any]]] = {
+    **{f"{name}.{column}": np.float64 for name in ("level", "log_level") for column in ("mean", "squares")},
+    **{f"{name}.count": np.float32 for name in ("level", "log_level")},
+    **{f"{name}.log_weight": np.float32 for name in ("level", "log_level", "hour")},
+    **{f"record.{end}": np.float64 for end in ("low", "high")},
+}
+"""What is again as it was before an outage once that is over, and how it is kept meanwhile."""
+
+_FLOATS = ("record_score", "probability", "typical", "lower", "upper")
+_INTS = ("kind", "since", "onset", "incident", "turned")
+_GROUPS = {"evidence": EVIDENCE, "experts": (*EXPERTS, *NAMES), "expected": (*EXPERTS, *NAMES), "context": CONTEXT}
+VERDICT = record_type(
+    [
+        *((name, np.float64) for name in _FLOATS),
+        *((name, np.int64) for name in _INTS),
+        *((name, np.float64, (len(names),)) for name, names in _GROUPS.items()),
+    ]
+)
+"""A verdict as a record; the fields are those of `SeriesVerdicts`."""
+
+_MIXTURE = Family.MIXTURE.value
+_FAMILIES = len(Family)
+_NORMAL, _LEARNING = Kind.NORMAL.code, Kind.LEARNING.code
+_STATE_CHANGE, _NEW_NORMAL = Kind.STATE_CHANGE.code, Kind.NEW_NORMAL.code
+
+
+GIVEN = record_type(
+    [
+        *((name, np.int64) for name in ("row", "time", "local", "kind", "family")),
+        *((name, np.float64) for name in ("value", "samples")),
+        ("day_off", np.bool_),
+    ]
+)
+"""A value and what is known of it, as a record.
+
+``row``: that of its series in the state; ``time``: end of the window, epoch milliseconds; ``local``: the same on the
+wall clock, as if it were an epoch; ``kind``: code of `MetricKind`; ``family``: code of the `Family` that the user
+prescribes, or `NONE`; ``value``: NaN or infinite: missing; ``samples``: those that the value is the mean of;
+``day_off``: whether its hour counts as one of a weekend although it is none.
+"""
+
+
+class Evidence(NamedTuple):
+    """What speaks for a value being news, and what is learned of that.
+
+    Args:
+        surprise: Of the value, compressed.
+        point: Point evidence.
+        mean_point: Its mean over the window.
+        window: Surprise of that, compressed.
+        step: The step from the value before.
+        change: Surprise of that, compressed.
+        weight: Weight of evidence.
+        lingering: The surprise that lingers.
+    """
+
+    surprise: float
+    point: float
+    mean_point: float
+    window: float
+    step: Jump
+    change: float
+    weight: float
+    lingering: float
+
+
+class Judgement(NamedTuple):
+    """All that learning wants of the way to a verdict."""
+
+    step: Step
+    valid: bool
+    lived: Range
+    level: float
+    mixture: Mixture
+    band: Foreseen
+    evidence: Evidence
+    found: Found
+    decision: Decision
+    frozen: float
+    past: Lived
+    told: Told
+    begun: int
+
+
+@kernel
+def run(constants: Record, table: Table, given: Table, verdicts: Table, learns: bool) -> None:
+    """Judges values one after the other, and learns from each before the next.
+
+    Args:
+        constants: Those of the detector.
+        table: The state; changed.
+        given: Records of `GIVEN`, shape (n,).
+        verdicts: Records of `VERDICT`, shape (n,); written.
+        learns: Whether anything is learned.
+    """
+    for i in range(len(given)):
+        series = table[given[i].row]
+        judgement = judge(constants, series, given[i], verdicts[i])
+        if learns and judgement.valid:
+            learn(constants, series, given[i], judgement)
+
+
+@kernel
+def _step_of(config: Record, series: Record, given: Record) -> tuple[Step, Range]:
+    """What is known of a series before its value is judged, and the value."""
+    seen, present = series.seen, series.level.mean
+    if math.isfinite(given.value):
+        present = within(given.value, -LARGEST, LARGEST)
+    lived = range_so_far(series.record, present, seen)
+    size = abs(series.level.mean) if seen > 0 else abs(present)
+    resolution = max(_COARSE * size, config.grain * (lived.high - lived.low), SMALLEST)
+    gap = float(max(given.time - series.time, 0)) if seen > 0 else 0.0
+    weekend = given.day_off or is_weekend(given.local)
+    return Step(present, seen, resolution, gap, given.local, weekend), lived
+
+
+@kernel
+def _mixture(series: Record, step: Step) -> Mixture:
+    peers = peers_prior(series.peers, step.seen)
+    level = predict_level(series.level, step, peers)
+    weights = (series.level.log_weight, series.log_level.log_weight, series.hour.log_weight)
+    return mixture_of(
+        level, predict_log_level(series.log_level, step, peers), predict_hour(series.hour, step, level), weights
+    )
+
+
+@kernel
+def _band(constants: Record, series: Record, given: Record, step: Step, mixture: Mixture, lived: Range) -> Foreseen:
+    """Surprise of the value and the band, by the family of the series."""
+    if series.family.family != _MIXTURE:
+        return foresee(series.family, step.value, given.samples, constants.edge)
+    lower, upper = end(mixture, constants.edge, -1.0), end(mixture, constants.edge, 1.0)
+    if lived.low >= 0:
+        lower = max(lower, 0.0)
+    middle = 0.0
+    for k in range(len(EXPERTS)):
+        middle += mixture.weights[k] * expand(mixture.parts[k], mixture.parts[k].location)
+    return Foreseen(surprise(mixture, step.value), lower, within(middle, lower, upper), upper)
+
+
+@kernel
+def judge(constants: Record, series: Record, given: Record, verdict: Record) -> Judgement:
+    """Judges a value; changes nothing but the verdict.
+
+    Args:
+        constants: Those of the detector.
+        series: The state of the series.
+        given: The value.
+        verdict: A record of `VERDICT`; written.
+    """
+    config, valid = constants.config, math.isfinite(given.value)
+    step, lived = _step_of(config, series, given)
+    seen, present = step.seen, step.value
+    mixture = _mixture(series, step)
+    band = _band(constants, series, given, step, mixture, lived)
+
+    surprised = compressed(band.surprise)
+    point = tail_evidence(constants.calibration, series.point, surprised)
+    mean_point = window_mean(constants.window, series.window.mean, point)
+    lasting = compressed(window_surprise(constants.window, mean_point))
+    size = abs(series.level.mean) if seen > 0 else abs(present)
+    leap = jump(series.change, present - band.typical, size, seen, step.resolution)
+    changed = compressed(leap.surprise)
+    trust = min(seen / config.warm_up, 1.0) if valid else 0.0
+    by_point, by_window = point * trust, tail_evidence(constants.calibration, series.window, lasting) * trust
+    by_record = record_evidence(config, lived, present, seen, step.resolution) * trust
+    by_change = tail_evidence(constants.calibration, series.change.tail, changed) * trust
+    worth = worth_of(constants.feedback, series.feedback)
+    weight = worth * weigh(
+        by_point, config.weight_change * by_change, config.weight_window * by_window, config.weight_record * by_record
+    )
+    lingering = linger(constants.lingering, series.lingering.surprise, surprised + changed if valid else 0.0, seen)
+    ranked = rank(constants.lingering, damp(constants.repeats, series.repeats, weight), worth * lingering, seen)
+    points = scored(ranked, config.half) if valid else 0.0
+    evidence = Evidence(surprised, point, mean_point, lasting, leap, changed, weight, lingering)
+
+    unit = unit_so_far(series.log_level, present)
+    outside = present < band.lower or present > band.upper
+    found = Found(place(present, unit), points, seen, given.time, valid, outside)
+    floor = finest(step.resolution, present, unit)
+    decision = decide(constants.regimes, config.half, config.threshold, series.regime, found, step, floor)
+    same = valid and seen > 0 and is_same(series.regime, found.place)
+    frozen = frozen_nats(series.frozen, same)
+    stuck = series.frozen.nats < constants.bar and frozen >= constants.bar
+    past = lived_through(series.past, given.time, series.time, present, band.lower, band.typical, band.upper, same)
+    begun = past.same_since if stuck else NEVER
+    strange = (valid and points >= config.threshold and not decision.explained) or stuck
+    judged = Judged(weight, points, frozen, series.frozen.nats, strange, valid)
+    told = tell(config, constants.repeats, series.repeats, decision, judged, seen, given.time, begun)
+
+    verdict.record_score, verdict.kind, verdict.since = points, told.kind, told.since
+    verdict.onset, verdict.incident, verdict.turned = told.onset, told.incident, told.turned
+    verdict.probability = math.exp(
+        -combine_two(
+            tail_rarity(constants.calibration, constants.spread, series.point, surprised) * trust,
+            tail_rarity(constants.calibration, constants.spread, series.window, lasting) * trust,
+        )
+    )
+    known = valid or seen > 0
+    verdict.lower, verdict.upper = _shown(band.lower, known), _shown(band.upper, known)
+    verdict.typical = _shown(band.typical, known)
+    by = verdict.evidence
+    by[0], by[1], by[2], by[3], by[4] = by_point, by_window, by_record, by_change, frozen
+    _write_experts(verdict, series.family.family, mixture, _shown(band.typical, known) if known else 0.0)
+    _write_context(verdict, series, given, step, past, found, decision, told.kind, unit)
+    level = series.level.mean if seen > 0 else present
+    return Judgement(step, valid, lived, level, mixture, band, evidence, found, decision, frozen, past, told, begun)
+
+
+@kernel
+def _shown(edge: float, known: bool) -> float:
+    if not known:
+        return math.nan
+    return 0.0 if abs(edge) < _TRACE else edge
+
+
+@kernel
+def _write_experts(verdict: Record, family: int, mixture: Mixture, typical: float) -> None:
+    """How much each expert was believed; where another family than the mixture speaks, that one is believed alone."""
+    experts = len(EXPERTS)
+    for k in range(experts):
+        verdict.experts[k] = mixture.weights[k] if family == _MIXTURE else 0.0
+        verdict.expected[k] = expand(mixture.parts[k], mixture.parts[k].location)
+    for other in range(1, _FAMILIES):
+        verdict.experts[experts + other - 1] = 1.0 if family == other else 0.0
+        verdict.expected[experts + other - 1] = typical
+
+
+@kernel
+def _write_context(
+    verdict: Record,
+    series: Record,
+    given: Record,
+    step: Step,
+    past: Lived,
+    found: Found,
+    decision: Decision,
+    kind: int,
+    unit: float,
+) -> None:
+    """What words on a verdict rest on beside its figures; NaN where it is no news.
+
+    ``values`` that came before this one and ``watched``, the milliseconds since the first of them; the ``lowest``
+    and ``highest`` of them; ``run``, values in a row, this one included, above what was typical (as a negative
+    number: below), ``run_for``, milliseconds since the first of these, and whether all of them were ``ordinary``:
+    within their bands; ``same_for``, milliseconds since the first value in a row that was exactly this one; ``days``:
+    whether that hour is known of two such days. Of a change: the value ``before`` it and the ``level`` since, and
+    ``known``: 1 where that is one of a regime before.
+    """
+    context = verdict.context
+    for at in range(len(CONTEXT)):
+        context[at] = math.nan
+    if (kind in (_NORMAL, _LEARNING)) and not decision.inside:
+        return
+    context[0], context[1] = step.seen, 0.0
+    if series.past.extent[0] != NEVER:
+        context[1] = given.time - series.past.extent[0]
+        context[2], context[3] = series.past.extent[1], series.past.extent[2]
+    context[4], context[5], context[6] = past.run, given.time - past.run_since, 1.0 if past.ordinary else 0.0
+    context[7] = given.time - past.same_since
+    context[8] = 1.0 if several_days(series.days, step.local, step.weekend) else 0.0
+    if decision.concerned and (decision.turned == _STATE_CHANGE or kind == _NEW_NORMAL):
+        context[9] = value(found.place - decision.told.off, unit)
+        context[10], context[11] = value(decision.level, unit), 1.0 if decision.recalled else 0.0
+
+
+@kernel
+def _lesson(config: Record, judgement: Judgement) -> Lesson:
+    """What is to be learned from a value: what lies far outside of its band, as if it lay near it, and with doubt."""
+    step, band, lived = judgement.step, judgement.band, judgement.lived
+    # what was lived through is plausible: else a series that began constant would never learn how it varies
+    lowest = min(band.typical - config.reach * (band.typical - band.lower), lived.low)
+    highest = max(band.typical + config.reach * (band.upper - band.typical), lived.high)
+    harmless = within(step.value, lowest, highest) if step.seen > 0 else step.value
+    persists = within((judgement.evidence.mean_point - _PERSISTENT) / (_LASTING - _PERSISTENT), 0.0, 1.0)
+    doubt = min(1.0, config.doubt / max(judgement.evidence.point, config.doubt))
+    haste = persists * min(step.seen / config.warm_up, 1.0)
+    return Lesson(harmless, doubt + (1 - doubt) * haste, haste)
+
+
+@kernel
+def learn(constants: Record, series: Record, given: Record, judgement: Judgement) -> None:
+    """Learns from a value that is there.
+
+    Args:
+        constants: Those of the detector.
+        series: The state of the series; changed.
+        given: The value.
+        judgement: As from `judge`.
+    """
+    config, step, decision, evidence = constants.config, judgement.step, judgement.decision, judgement.evidence
+    kept = series.before.level.count >= 0
+    if decision.dead and not kept:
+        _keep(series)
+    lesson, mixture = _lesson(config, judgement), judgement.mixture
+    weights = reweigh(mixture.log_weights, densities(mixture, lesson.value), config.weight_forget)
+    learn_families(
+        config, constants.choice, series.family, mixture, step, lesson, given.kind, given.family, given.samples
+    )
+    learn_level(config, series.level, step.value, lesson)
+    learn_log_level(config, series.log_level, step.value, lesson)
+    learn_hour(config, series.hour, step, lesson, mixture.parts[0])
+    series.level.log_weight, series.log_level.log_weight, series.hour.log_weight = weights
+
+    if step.seen >= config.warm_up:
+        learn_tail(constants.calibration, series.point, evidence.surprise)
+        learn_tail(constants.calibration, series.window, evidence.window)
+        learn_tail(constants.calibration, series.change.tail, evidence.change)
+        series.window.mean = evidence.mean_point
+    learn_jump(config, series.change, evidence.step, step.seen)
+    learn_record(config, series.record, judgement.lived, step.value, judgement.level, step.resolution)
+    learn_frozen(constants.frozen, series.frozen, judgement.frozen > 0, step.seen, judgement.frozen)
+    learn_repeats(
+        constants.repeats, series.repeats, evidence.weight, given.time, judgement.told.unrest, judgement.begun
+    )
+    series.lingering.surprise = evidence.lingering
+    learn_regime(constants.regimes, series.regime, judgement.found.place, step, decision)
+    if decision.concerned and decision.returned and kept:
+        _restore(series)
+    if decision.concerned and not decision.inside:
+        series.before.level.count = -1.0
+    learn_past(series.past, judgement.past, given.time, step.value)
+    learn_days(series.days, given.time, step.local, step.weekend)
+    learn_feedback(constants.feedback, series.feedback, step.value - judgement.band.typical)
+    series.seen, series.time = step.seen + 1, given.time
+
+
+@kernel
+def _keep(series: Record) -> None:
+    """Remembers what is unlearned when an outage is over."""
+    _copy(series, series.before)
+
+
+@kernel
+def _restore(series: Record) -> None:
+    """Takes up again what was known before an outage."""
+    _copy(series.before, series)
+
+
+@kernel
+def _copy(source: Record, target: Record) -> None:
+    """Copies what is named in `KEPT`."""
+    target.level.count, target.level.mean, target.level.squares = (
+        source.level.count,
+        source.level.mean,
+        source.level.squares,
+    )
+    target.log_level.count, target.log_level.mean = source.log_level.count, source.log_level.mean
+    target.log_level.squares = source.log_level.squares
+    target.level.log_weight, target.log_level.log_weight = source.level.log_weight, source.log_level.log_weight
+    target.hour.log_weight = source.hour.log_weight
+    target.record.low, target.record.high = source.record.low, source.record.high
