@@ -1,9 +1,10 @@
-"""Reads what a topic holds now: all committed messages up to its end at the start of reading."""
+"""Reads what topics hold now: all committed messages up to their ends at the start of reading."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -25,6 +26,10 @@ _PASSING = (
 """Passing errors of a partition that was just created, or of a broker that was just started."""
 
 
+Spans = Mapping[tuple[str, int], tuple[int, int]]
+"""Parts of the log, by topic and partition: the offset of the first message, and the one after the last."""
+
+
 def content(bootstrap: str, topic: str) -> Iterator[Message]:
     """All committed messages of a topic, in order within each partition.
 
@@ -38,13 +43,22 @@ def content(bootstrap: str, topic: str) -> Iterator[Message]:
     Raises:
         NewnormalError: ``TOPIC_UNKNOWN``, or ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
     """
-    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": _GROUP, "log_level": 0}
-    options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
-    reader = Consumer(options)
-    try:
-        yield from _read(reader, bootstrap, topic)
-    finally:
-        reader.close()
+    with closing(_reader(bootstrap)) as reader:
+        yield from _read(reader, bootstrap, _whole(reader, bootstrap, topic))
+
+
+def between(bootstrap: str, spans: Spans) -> Iterator[Message]:
+    """All committed messages of some parts of the log, in order within each partition.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        spans: The parts, of existing topics; they end no later than the topics do.
+
+    Raises:
+        NewnormalError: ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
+    """
+    with closing(_reader(bootstrap)) as reader:
+        yield from _read(reader, bootstrap, spans)
 
 
 def values(bootstrap: str, topic: str) -> list[bytes]:
@@ -52,38 +66,52 @@ def values(bootstrap: str, topic: str) -> list[bytes]:
     return [message.value() or b"" for message in content(bootstrap, topic)]
 
 
-def _read(reader: Consumer, bootstrap: str, topic: str) -> Iterator[Message]:
+def _reader(bootstrap: str) -> Consumer:
+    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": _GROUP, "log_level": 0}
+    options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
+    return Consumer(options)
+
+
+def _whole(reader: Consumer, bootstrap: str, topic: str) -> Spans:
+    """All that a topic holds now."""
     try:
         found = reader.list_topics(topic, _SILENCE_SECONDS).topics[topic].partitions
     except KafkaException as failure:
         raise _failed(bootstrap, f"{topic}: {failure.args[0].str()}") from None
     if not found:
         raise NewnormalError("TOPIC_UNKNOWN", f"there is no topic {topic}", bootstrap, "an existing topic")
-    spans = {p: bounds(reader, TopicPartition(topic, p)) for p in found}
-    ends = {p: high for p, (low, high) in spans.items() if high > low}
-    reader.assign([TopicPartition(topic, p, spans[p][0]) for p in ends])
+    return {(topic, p): bounds(reader, TopicPartition(topic, p)) for p in found}
+
+
+def _read(reader: Consumer, bootstrap: str, spans: Spans) -> Iterator[Message]:
+    ends = {place: end for place, (begin, end) in spans.items() if end > begin}
+    reader.assign([TopicPartition(topic, p, spans[topic, p][0]) for topic, p in ends])
     heard = time.monotonic()
     while ends:
         messages = reader.consume(10_000, 0.1)  # returns after so many messages, or so many seconds
         heard = time.monotonic() if any(not message.error() for message in messages) else heard
         if time.monotonic() > heard + _SILENCE_SECONDS:
-            raise _failed(bootstrap, f"{topic}: no message within {_SILENCE_SECONDS:g} s")
+            silent = ", ".join(sorted({topic for topic, _ in ends}))
+            raise _failed(bootstrap, f"{silent}: no message within {_SILENCE_SECONDS:g} s")
         for message in messages:
-            error, partition, offset = message.error(), message.partition(), message.offset()
+            error, topic, partition, offset = message.error(), message.topic(), message.partition(), message.offset()
             if error and error.code() in _PASSING:
                 continue
             if error and (told := forbidden(error, f"to read {topic}", _GROUP, "nothing was changed")):
                 raise told
-            if error and (partition is None or offset is None):
+            if error and (topic is None or partition is None or offset is None):
                 raise _failed(bootstrap, f"{topic}: {error}")
-            assert partition is not None and offset is not None
+            assert topic is not None
+            assert partition is not None
+            assert offset is not None
             if error and error.code() != KafkaError._PARTITION_EOF:
                 raise _failed(bootstrap, f"{topic}: {error}")
-            if partition not in ends:
+            place = (topic, partition)
+            if place not in ends:
                 continue
-            if error or offset >= ends[partition] - 1:
-                end = ends.pop(partition)
-                reader.incremental_unassign([TopicPartition(topic, partition)])
+            if error or offset >= ends[place] - 1:
+                end = ends.pop(place)
+                reader.incremental_unassign([TopicPartition(*place)])
                 if error or offset >= end:
                     continue
             yield message

@@ -24,7 +24,7 @@ class KafkaOffsets:
     """
 
     def __init__(self, bootstrap: str, topics: Sequence[str], timeout: float = 4.0) -> None:
-        self._bootstrap, self._topics, self._timeout = bootstrap, topics, timeout
+        self.topics, self._bootstrap, self._timeout = topics, bootstrap, timeout
         self._client: AskingClient | None = None
         self._places: list[TopicPartition] = []
 
@@ -83,7 +83,7 @@ class KafkaOffsets:
     def _connected(self) -> AskingClient:
         client = self._client = AskingClient(self._bootstrap)
         found = client.list_topics(timeout=self._timeout).topics
-        self._places = [TopicPartition(t, p) for t in self._topics if t in found for p in found[t].partitions]
+        self._places = [TopicPartition(t, p) for t in self.topics if t in found for p in found[t].partitions]
         if not self._places:
             raise TimeoutError("the broker has not told of the topics yet")
         return client

@@ -22,6 +22,7 @@ from pipelines.cli import log_output
 _UsageError: type[Exception] = typer.BadParameter.__mro__[
     1
 ]  # raised for a wrong command line; typer does not export it
+_DECLINED = 1
 _EXPECTED = 2
 _UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 
@@ -34,13 +35,16 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         arguments: The command line without the program's name; ``None``: the command line of this process.
 
     Returns:
-        The exit code: that of the command (0 for success), 2 for an error that the user can correct, 70 for an
-        unexpected error, 130 for Ctrl-C.
+        The exit code: that of the command (0 for success), 1 if it asked and was not told to go on, 2 for an error that
+        the user can correct, 70 for an unexpected error, 130 for Ctrl-C.
     """
     try:
         return int(app(arguments, prog_name="newnormal", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         return 130
+    except typer.Abort:  # a question was not answered with yes
+        typer.echo("nothing was changed")
+        return _DECLINED
     except (SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of Polars is a BaseException, but no Exception

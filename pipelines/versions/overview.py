@@ -8,7 +8,7 @@ from typing import Any
 
 from elasticsearch import ApiError, TransportError
 
-from engine.kafka.offsets import KafkaOffsets, behind
+from engine.kafka.unread import unread
 from engine.spark.checkpoint_offsets import committed_offsets
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
@@ -26,7 +26,7 @@ class JobView:
     Attributes:
         name: Its name.
         offsets: The next offset of each partition that it reads, by topic and partition.
-        lag: Kafka messages that it has not read yet.
+        lag: Kafka messages that it has not read yet, as `engine.kafka.unread` counts them.
         state_bytes: Size of its checkpoint on this machine, bytes.
         pid: The process of this machine that runs it; ``None``: none does.
     """
@@ -91,13 +91,10 @@ def view(version: Version, settings: Settings) -> VersionView:
     for name in version.jobs:
         if not LINKS[name].wanted(mine):
             continue
-        topics = LINKS[name].reads(mine)
         checkpoint = mine.folder("checkpoints") / name
         offsets = committed_offsets(checkpoint)
-        kafka = KafkaOffsets(bootstrap, topics)
-        first, ends = kafka.starts(), kafka.ends()
-        read = {t: {str(p): offsets.get(t, {}).get(str(p), first[t, p]) for t2, p in ends if t2 == t} for t in topics}
-        jobs.append(JobView(name, offsets, behind(ends, read), _bytes(checkpoint), running.get(name)))
+        lag = unread(bootstrap, LINKS[name].reads(mine), offsets)
+        jobs.append(JobView(name, offsets, lag, _bytes(checkpoint), running.get(name)))
     shown, documents, size = _stored(mine)
     return VersionView(version, shown, documents, size, tuple(jobs))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +12,8 @@ import pytest
 
 from engine.spark.checkpoint_layout import STATE_FORMAT
 from engine.spec.errors import NewnormalError
+from pipelines.cli.guard import guarded
+from pipelines.cli.main import app
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.detect.job import detector
 from pipelines.savepoints.catalogue import Catalogue
@@ -85,6 +89,26 @@ def test_what_cannot_be_restored_is_refused_before_anything_is_changed(settings:
     with pytest.raises(NewnormalError) as error:
         chosen_jobs(made, ["normaliser"])
     assert code(error) == "JOB_UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    ("answer", "ends", "left"), [("n\n", 1, True), ("\n", 1, True), ("", 1, True), ("y\n", 0, False)]
+)
+def test_a_savepoint_is_only_deleted_if_the_answer_is_yes(
+    settings: Settings,
+    answer: str,
+    ends: int,
+    left: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = Catalogue(settings).create("friday", JOBS, 1)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    where = ["--state-dir", str(settings.state), "--namespace", settings.namespace]
+    assert guarded(app, ["savepoint", "delete", "friday", *where]) == ends
+    shown = capsys.readouterr()
+    assert ("nothing was changed" in shown.out, "UNEXPECTED" in shown.err) == (left, False)
+    assert Catalogue(settings).all() == [made] * left
 
 
 def test_the_command_says_how_much_is_computed_again(settings: Settings) -> None:

@@ -69,14 +69,14 @@ def compared(found: Comparison) -> list[str]:
             sentences.append(f"{left_out:,} windows that {name} has judged lie outside of these times.")
         if alone:
             sentences.append(f"{alone:,} series were judged by {name} only.")
-    for name, sparse, alone in zip(names, times.sparse, agreed.alone, strict=True):
-        if sparse:
-            sentences.append(
-                f"{name} stores no verdicts on quiet windows, but for those around incidents (detector.emit). A window "
-                "without a verdict counts as one without an alarm, its time is that from its first to its last "
-                "verdict, and series without any verdict are not counted. To compare all windows, replay it with "
-                'detector.emit = "all".'
-            )
+    if some := [name for name, sparse in zip(names, times.sparse, strict=True) if sparse]:
+        sentences.append(
+            f"No verdicts on quiet windows are stored of {' and '.join(some)}, but for those around incidents "
+            "(detector.emit). A window without a verdict counts as one without an alarm; the time of such a version is "
+            "that from its first to its last verdict, and series without any verdict are not counted. To compare all "
+            'windows, replay with detector.emit = "all".'
+        )
+    for name, alone in zip(names, agreed.alone, strict=True):
         if alone:
             sentences.append(f"{alone:,} windows within these times have a verdict of {name} only.")
     if agreed.same_kind is not None:

@@ -25,7 +25,7 @@ def summary(letters: Iterable[Letter]) -> list[dict[str, Any]]:
                 "job": job,
                 "code": code,
                 "letters": len(some),
-                "retried": len(some) - len(open_),
+                "sent again": len(some) - len(open_),
                 "first": min(times),
                 "last": max(times),
                 "example": example.place,

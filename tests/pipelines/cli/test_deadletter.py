@@ -68,6 +68,8 @@ def test_letters_are_counted_shown_sent_again_and_then_counted_as_retried(settin
     assert (code, out.splitlines()[0]) == (0, "2 letters sent again")
     assert f"{raw}/0@0 as {raw}/0@3" in out
     assert len(values(settings.kafka.bootstrap or "", raw)) == 5
+    shown = run("deadletter", "list", *given)[1]
+    assert ("1970" in shown, "sent again" in shown) == (False, True)  # a number of letters, not a time
     listed = [json.loads(line) for line in run("deadletter", "list", "--json", *given)[1].splitlines()]
     assert [(letter["code"], "retried" in letter) for letter in listed] == [
         ("TIME_AHEAD", True), ("TIME_AHEAD", True), ("JSON_MALFORMED", False)

@@ -16,6 +16,7 @@ from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import VersionNames
 from pipelines.jobs import LINKS
 from pipelines.versions import retirement
+from pipelines.versions.overview import view
 from pipelines.versions.plan import differing, planned
 from pipelines.versions.program import VersionProgram
 from pipelines.versions.registry import Registry
@@ -178,3 +179,17 @@ def test_the_registry_keeps_the_newest_entry_of_each_version(endpoints: Endpoint
     assert registry.all() == {}
     with pytest.raises(NewnormalError, match="VERSION_UNKNOWN"):
         registry.get("v2")
+
+
+@pytest.mark.servers
+def test_a_version_whose_jobs_have_not_started_yet_is_looked_at_like_any_other(
+    endpoints: Endpoints, tmp_path: Path
+) -> None:
+    """A fork of a savepoint has no topics before its first start."""
+    addresses: dict[str, Any] = {
+        "kafka.bootstrap": endpoints.bootstrap,
+        "elasticsearch.url": endpoints.elasticsearch_url,
+    }
+    settings = load(namespace=f"r{uuid.uuid4().hex[:8]}.", state_dir=tmp_path, **addresses)
+    seen = view(made("v2", "detector"), settings)
+    assert (seen.shown, seen.documents, seen.lag, seen.pids) == (False, 0, 0, [])
