@@ -11,12 +11,19 @@ import numpy as np
 from models import kernels
 from models.config import DetectorConfig
 from models.detector import Detector
+from models.regimes.absence import Absence
+from models.regimes.silence import Silence
 
 
 def load() -> None:
-    """Judges a value of a series of its own."""
+    """Judges a value of a series of its own, and looks whether it is absent."""
     detector, row = Detector(DetectorConfig()), np.zeros(1, np.int64)
     detector.step(detector.new_state(1), row, row, np.ones(1))
+    absence = Absence(Silence(known=10.0, forget=1 / 5000, bar=10.0))
+    series, machines = absence.new_series(1), absence.new_machines(1)
+    absence.hear(series, machines, row, row, row, row, row)
+    absence.overdue(series, machines, (1, 1), 0)
+    absence.first_due(machines, 1)
 
 
 load()

@@ -27,12 +27,12 @@ from models.families import suited
 from models.families.choice import Choice
 from models.families.suited import About, shift_families
 from models.feedback import FEW, Feedback
-from models.one_value import CONTEXT, EVIDENCE, EXPERTS, GIVEN, KEPT, VERDICT, run
+from models.one_value import CONTEXT, EVIDENCE, EXPERTS, GIVEN, KEPT, STANDING, VERDICT, run
 from models.peers import Newcomers
 from models.records import Layout, Table, constants
 from models.regimes import regimes as regime_models
 from models.regimes.config import RegimesConfig
-from models.verdicts import SeriesVerdicts
+from models.verdicts import SeriesVerdicts, Standing
 
 
 class Detector:
@@ -129,7 +129,7 @@ class Detector:
             about: What is known beforehand of each series; ``None``: nothing.
         """
         table = self.layout.gather(state, rows)
-        return self._run(table, np.arange(len(rows)), time, value, day_off, about, False)
+        return self._run(table, np.arange(len(rows)), time, value, day_off, about, np.zeros(len(rows), np.bool_))[0]
 
     def learn(
         self,
@@ -156,14 +156,38 @@ class Detector:
 
         Arguments as of `score`; a row may stand several times: each verdict is by what was learned from those before.
         """
+        return self.steps(state, rows, time, value, day_off, about)[0]
+
+    def steps(
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        value: Array,
+        day_off: Flags | None = None,
+        about: About | None = None,
+        taught: Flags | None = None,
+    ) -> tuple[SeriesVerdicts, Standing]:
+        """`step`, which also says how the series stand after each value.
+
+        Args:
+            state: As of `step`, like those that follow.
+            rows: See `step`.
+            time: See `step`.
+            value: See `step`.
+            day_off: See `step`.
+            about: See `step`.
+            taught: Whether the value may be learned from; ``None``: each may, shape (n,).
+        """
+        taught = np.ones(len(rows), np.bool_) if taught is None else taught
         table = self.layout.records(state)
         if table is not None:
-            return self._run(table, rows, time, value, day_off, about, True)
+            return self._run(table, rows, time, value, day_off, about, taught)
         distinct, places = np.unique(rows, return_inverse=True)
         table = self.layout.gather(state, distinct)
-        verdicts = self._run(table, places, time, value, day_off, about, True)
+        made = self._run(table, places, time, value, day_off, about, taught)
         self.layout.scatter(table, state, distinct)
-        return verdicts
+        return made
 
     def _run(
         self,
@@ -173,17 +197,18 @@ class Detector:
         value: Array,
         day_off: Flags | None,
         about: About | None,
-        learns: bool,
-    ) -> SeriesVerdicts:
+        taught: Flags,
+    ) -> tuple[SeriesVerdicts, Standing]:
         about = about or About.unknown(len(rows))
-        given, made = np.zeros(len(rows), GIVEN), np.zeros(len(rows), VERDICT)
+        given, made, after = (np.zeros(len(rows), kind) for kind in (GIVEN, VERDICT, STANDING))
         given["row"], given["time"], given["value"] = rows, time, value
         given["local"] = local_ms(time, self.config.timezone)
         given["kind"], given["family"], given["samples"] = about.kind, about.family, about.samples
+        given["taught"] = taught
         if day_off is not None:
             given["day_off"] = day_off
-        run(self._constants, table, given, made, learns)
-        return SeriesVerdicts(
+        run(self._constants, table, given, made, after)
+        verdicts = SeriesVerdicts(
             made["record_score"],
             made["probability"],
             made["typical"],
@@ -199,6 +224,7 @@ class Detector:
             incident=made["incident"],
             turned=made["turned"],
         )
+        return verdicts, Standing(after["onset"], after["values"], after["regime"], after["levels"])
 
     def told(self, state: Columns, rows: Ints, true: Flags) -> None:
         """Takes in that the last alarm of some series was true, or false; changes those rows of the state."""

@@ -35,7 +35,9 @@ from models.peers import peers_prior
 from models.records import Record, Table, record_type
 from models.regimes.axis import finest, place, value
 from models.regimes.incident import Found
-from models.regimes.regimes import Decision, decide, is_same, learn_regime
+from models.regimes.kept import SLOTS
+from models.regimes.levels import level_in
+from models.regimes.regimes import Decision, decide, is_same, learn_regime, open_since
 from models.verdicts import Kind
 
 _COARSE = 1e-6
@@ -85,7 +87,7 @@ GIVEN = record_type(
     [
         *((name, np.int64) for name in ("row", "time", "local", "kind", "family")),
         *((name, np.float64) for name in ("value", "samples")),
-        ("day_off", np.bool_),
+        *((name, np.bool_) for name in ("day_off", "taught")),
     ]
 )
 """A value and what is known of it, as a record.
@@ -93,8 +95,14 @@ GIVEN = record_type(
 ``row``: that of its series in the state; ``time``: end of the window, epoch milliseconds; ``local``: the same on the
 wall clock, as if it were an epoch; ``kind``: code of `MetricKind`; ``family``: code of the `Family` that the user
 prescribes, or `NONE`; ``value``: NaN or infinite: missing; ``samples``: those that the value is the mean of;
-``day_off``: whether its hour counts as one of a weekend although it is none.
+``day_off``: whether its hour counts as one of a weekend although it is none; ``taught``: whether the value may be
+learned from.
 """
+
+STANDING = record_type(
+    [*((name, np.int64) for name in ("onset", "regime")), ("values", np.float64), ("levels", np.float64, (SLOTS,))]
+)
+"""How a series stands after a value, as a record; the fields are those of `Standing`."""
 
 
 class Evidence(NamedTuple):
@@ -140,21 +148,25 @@ class Judgement(NamedTuple):
 
 
 @kernel
-def run(constants: Record, table: Table, given: Table, verdicts: Table, learns: bool) -> None:
+def run(constants: Record, table: Table, given: Table, verdicts: Table, standings: Table) -> None:
     """Judges values one after the other, and learns from each before the next.
 
     Args:
         constants: Those of the detector.
-        table: The state; changed.
+        table: The state; changed where a value may be learned from.
         given: Records of `GIVEN`, shape (n,).
         verdicts: Records of `VERDICT`, shape (n,); written.
-        learns: Whether anything is learned.
+        standings: Records of `STANDING`, shape (n,); written.
     """
     for i in range(len(given)):
         series = table[given[i].row]
         judgement = judge(constants, series, given[i], verdicts[i])
-        if learns and judgement.valid:
+        if given[i].taught and judgement.valid:
             learn(constants, series, given[i], judgement)
+        standings[i].onset, standings[i].values = open_since(series.regime), series.seen
+        standings[i].regime = series.regime.active
+        for slot in range(SLOTS):
+            standings[i].levels[slot] = level_in(series.regime, series.log_level.unit, slot)
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -82,3 +82,32 @@ class SeriesVerdicts(Verdicts):
     context: dict[str, Array]
     incident: Ints
     turned: Ints
+
+    def part(self, rows: slice) -> SeriesVerdicts:
+        """Some of the verdicts."""
+        every: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name, value in every.items():
+            grouped = isinstance(value, dict)
+            every[name] = {key: array[rows] for key, array in value.items()} if grouped else value[rows]
+        return SeriesVerdicts(**every)
+
+
+class Standing(NamedTuple):
+    """How a series stands after each of n values, once what can be learned of it has been.
+
+    Args:
+        onset: Since when the incident that is open has lasted, told of or not, epoch milliseconds; -1: none is open;
+            shape (n,).
+        values: How many values it has learned from, shape (n,).
+        regime: The slot of its present regime, shape (n,).
+        levels: The level of each regime that it is known in, NaN for empty slots, shape (n, slots).
+    """
+
+    onset: Ints
+    values: Array
+    regime: Ints
+    levels: Array
+
+    def part(self, rows: slice) -> Standing:
+        """Of some of the values."""
+        return Standing(*(column[rows] for column in self))  # type: ignore[arg-type]

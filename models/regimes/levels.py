@@ -1,25 +1,26 @@
-"""The level of series in each of the regimes that they are known in."""
+"""The level of a series in each of the regimes that it is known in."""
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from models.arrays import Array, Columns, Ints, Rows
+from models.kernels import kernel
+from models.records import Record
+from models.regimes.axis import value
 
 
-def levels(state: Columns, rows: Ints) -> Array:
-    """The level of each known regime: of the present one, the mean of the latest values outside of incidents.
+@kernel
+def level_in(regime: Record, unit: float, slot: int) -> float:
+    """The level in a known regime: in the present one, the mean of the latest values outside of incidents.
 
     Regimes differ by a shift on the axis of `models.regimes.axis`, so the level of one gives those of the others.
 
     Args:
-        state: The columns of `models.detector.Detector`.
-        rows: Rows of the state, shape (n,).
+        regime: The columns of the series' regimes.
+        unit: That of the axis.
+        slot: The slot of the regime.
 
     Returns:
-        The levels; NaN for empty slots; shape (n, SLOTS).
+        The level; NaN of an empty slot.
     """
-    own, unit = Rows(state, rows, "regime."), Rows(state, rows, "log_level.")["unit"]
-    place = own["shift"].astype(np.float64) + own["level"].astype(np.float64)[:, None]
-    level = np.sinh(place) * np.where(unit > 0, unit, 1.0)[:, None]
-    return np.where(own["used"] >= 0, level, np.nan)
+    return value(regime.shift[slot] + float(regime.level), unit) if regime.used[slot] >= 0 else math.nan

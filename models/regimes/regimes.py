@@ -276,8 +276,14 @@ def learn_regime(config: RegimesConfig, regime: Record, place: float, step: Step
         switch_to(regime, decision.slot, decision.shift, step.seen)
 
 
+@kernel
+def open_since(regime: Record) -> int:
+    """When the open incident began, told of or not; -1: none is open."""
+    return regime.onset if regime.weight > 0 else NEVER
+
+
 def onset(state: Rows) -> Ints:
-    """When the open incidents began; -1: none is; shape (n,)."""
+    """`open_since` of several series, shape (n,)."""
     return np.where(state["weight"] > 0, state["onset"].astype(np.int64), NEVER)
 
 

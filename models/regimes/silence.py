@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, clamp
+from models.arrays import Columns
 from models.evidence.repeats import NEVER
+from models.kernels import kernel, within
+from models.records import Record
 
 NEVER_DUE = int(np.iinfo(np.int64).max)
 """The far future."""
@@ -31,12 +34,13 @@ class Silence:
     Sources: R. S. Boyer, J. S. Moore, MJRTY: a fast majority vote algorithm (1991); E. N. Gilbert, Capacity of a
     burst-noise channel, Bell System Technical Journal 39 (1960).
 
-    >>> silence, rows = Silence(known=10.0, forget=1 / 5000, bar=10.0), np.array([0])
-    >>> state = silence.new_state(1)
+    >>> from models.records import constants, record_of
+    >>> silence = Silence(known=10.0, forget=1 / 5000, bar=10.0)
+    >>> given, heard = constants(all=silence).all, record_of(silence.new_state(1))
     >>> for minute in range(100):
-    ...     silence.learn(Rows(state, rows, ""), np.array([minute * 60_000]), np.array([False]))
-    >>> (silence.due(Rows(state, rows, "")) - 99 * 60_000) / 60_000  # minutes after the last window
-    array([5.])
+    ...     learn_silence(given, heard, minute * 60_000, False)
+    >>> (due(given, heard) - 99 * 60_000) / 60_000  # minutes after the last window
+    5.0
     """
 
     known: float
@@ -49,53 +53,71 @@ class Silence:
         times = {"last": np.full(n, NEVER, np.int64), "usual": np.zeros(n, np.int64)}
         return {**counts, **times, "told": np.zeros(n, np.bool_)}
 
-    def due(self, state: Rows) -> Ints:
-        """The end of the window with which a silence since the last window is announced; `NEVER_DUE`: never."""
-        last, usual = state["last"].astype(np.int64), state["usual"].astype(np.int64)
-        first, again = self._chances(state)
-        more = np.ceil(np.maximum(self.bar + np.log(first), 0.0) / -np.log(again)).astype(np.int64)
-        known = (state["votes"] >= self.known) & (usual > 0) & (state["told"] == 0)
-        return np.where(known, last + usual * (1 + more), NEVER_DUE)
 
-    def evidence(self, state: Rows) -> Array:
-        """Nats for the silence at the window at which it is announced."""
-        first, again = self._chances(state)
-        more = np.ceil(np.maximum(self.bar + np.log(first), 0.0) / -np.log(again))
-        result: Array = -np.log(first) - more * np.log(again)
-        return result
+@kernel
+def _chances(heard: Record) -> tuple[float, float]:
+    """How rare it is that a window is missing after one that came, and after one that was missing."""
+    came, runs, missed = float(heard.came), float(heard.runs), float(heard.missed)
+    return (0.5 + runs) / (50.5 + came + runs), within((1 + max(missed - runs, 0.0)) / (3 + missed), 1e-3, 0.999)
 
-    def missing(self, state: Rows) -> Ints:
-        """The end of the first window that did not come."""
-        return state["last"].astype(np.int64) + state["usual"].astype(np.int64)
 
-    def learn(self, state: Rows, time: Ints, excused: Flags) -> None:
-        """Counts a window that came.
+@kernel
+def _more(silence: Silence, first: float, again: float) -> int:
+    """How many windows after the first missing one must be missing, too, before a silence is announced."""
+    return math.ceil(max(silence.bar + math.log(first), 0.0) / -math.log(again))
 
-        Args:
-            state: The columns.
-            time: Its end, epoch milliseconds; not after the last one: nothing is counted; shape (n,).
-            excused: Whether what is missing before it says nothing, shape (n,).
-        """
-        last, usual, votes = state["last"].astype(np.int64), state["usual"].astype(np.int64), state["votes"]
-        new = time > last
-        gap = np.where(new & (last != NEVER), time - last, 0)
-        alike = np.abs(gap - usual) * 10 <= usual
-        voting = (gap > 0) & ~excused
-        left = np.where(voting, np.where(alike, np.minimum(votes + 1, _VOTES), votes - 1), votes)
-        turned = left < 0
-        counted = voting & (usual > 0) & (votes >= self.known)
-        lost = np.where(counted, np.maximum(np.rint(gap / np.maximum(usual, 1)) - 1, 0), 0.0)
-        keep = np.where(counted, 1 - self.forget, 1.0)
-        state["came"] = state["came"] * keep + counted
-        state["runs"] = state["runs"] * keep + (lost > 0)
-        state["missed"] = state["missed"] * keep + lost
-        state["usual"] = np.where(turned | (usual == 0), gap, usual)
-        state["votes"] = np.where(turned, 1.0, left)
-        state["last"] = np.where(new, time, last)
-        state["told"] = np.where(new, False, state["told"])
 
-    def _chances(self, state: Rows) -> tuple[Array, Array]:
-        came, runs, missed = (state[name].astype(np.float64) for name in ("came", "runs", "missed"))
-        first = (0.5 + runs) / (50.5 + came + runs)
-        again = (1 + np.maximum(missed - runs, 0.0)) / (3 + missed)
-        return first, clamp(again, 1e-3, 0.999)
+@kernel
+def due(silence: Silence, heard: Record) -> int:
+    """The end of the window with which a silence since the last window is announced; `NEVER_DUE`: never.
+
+    Args:
+        silence: The constants.
+        heard: The columns of a series or machine.
+    """
+    if heard.votes < silence.known or heard.usual <= 0 or heard.told:
+        return NEVER_DUE
+    first, again = _chances(heard)
+    return heard.last + heard.usual * (1 + _more(silence, first, again))
+
+
+@kernel
+def nats_of_silence(silence: Silence, heard: Record) -> float:
+    """Evidence of the silence at the window at which it is announced; arguments as of `due`."""
+    first, again = _chances(heard)
+    return -math.log(first) - _more(silence, first, again) * math.log(again)
+
+
+@kernel
+def missing(heard: Record) -> int:
+    """The end of the first window that did not come."""
+    return heard.last + heard.usual
+
+
+@kernel
+def learn_silence(silence: Silence, heard: Record, time: int, excused: bool) -> None:
+    """Counts a window that came.
+
+    Args:
+        silence: The constants.
+        heard: The columns; changed.
+        time: Its end, epoch milliseconds; not after the last one: nothing is counted.
+        excused: Whether what is missing before it says nothing.
+    """
+    if time <= heard.last:
+        return
+    gap = time - heard.last if heard.last != NEVER else 0
+    if gap > 0 and not excused:
+        if heard.usual > 0 and heard.votes >= silence.known:
+            lost, keep = max(float(np.rint(gap / heard.usual)) - 1.0, 0.0), 1 - silence.forget
+            heard.came = float(heard.came) * keep + 1.0
+            heard.runs = float(heard.runs) * keep + (1.0 if lost > 0 else 0.0)
+            heard.missed = float(heard.missed) * keep + lost
+        alike = abs(gap - heard.usual) * 10 <= heard.usual
+        left = min(heard.votes + 1.0, _VOTES) if alike else heard.votes - 1.0
+        if left < 0:
+            heard.usual, left = gap, 1.0
+        heard.votes = left
+    if heard.usual == 0:
+        heard.usual = gap
+    heard.last, heard.told = time, False

@@ -11,8 +11,8 @@ from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.worst import last_revisions
 
-_STEPS = 500
-"""How many windows of each machine are judged between two reports of progress."""
+_ROWS = 100_000
+"""About how many values are judged between two reports of progress."""
 
 
 def judge(
@@ -41,12 +41,13 @@ def judge(
         _step=pl.col("time").rle_id().over("entity"), window_start="time", window_end="time"
     )
     last = int(frame["_step"].to_numpy().max(initial=0))
+    many = max(1, _ROWS * (last + 1) // max(frame.height, 1))
     made = []
-    for first in range(0, last + 1, _STEPS):
-        part = frame.filter(pl.col("_step").is_between(first, first + _STEPS - 1)).drop("_step", "time")
+    for first in range(0, last + 1, many):
+        part = frame.filter(pl.col("_step").is_between(first, first + many - 1)).drop("_step", "time")
         verdicts, state = detection.process(part, state)
         made.append(verdicts)
-        progress(min(1.0, (first + _STEPS) / (last + 1)))
+        progress(min(1.0, (first + many) / (last + 1)))
     verdicts = last_revisions(pl.concat(made)).sort("entity", "window_end", "metric", maintain_order=True)
     asked = values.select("entity", "metric", window_end="time").unique()
     whole = asked.select("entity", "window_end", metric=pl.lit(JOINED)).unique().select(asked.columns)

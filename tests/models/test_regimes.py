@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from models.arrays import Rows
 from models.checks import STEP, Model, run
 from models.config import DetectorConfig
 from models.detector import Detector
@@ -15,7 +14,7 @@ from models.regimes.challenger import heavy
 from models.regimes.checks import CONTRACTS, the_threshold_changes_no_learning
 from models.regimes.config import RegimesConfig
 from models.regimes.kept import SLOTS, place_for_new, recall_gain, switch_to
-from models.regimes.silence import NEVER_DUE, Silence
+from models.regimes.silence import NEVER_DUE, Silence, due, learn_silence
 from models.verdicts import Kind
 
 
@@ -96,11 +95,11 @@ def test_a_regime_known_from_before_may_lie_a_tenth_of_its_distance_beside_where
 
 
 def _due(times: list[int], bar: float = 10.0) -> int:
-    silence, rows = Silence(10.0, 1 / 5000, bar), np.array([0])
-    state = silence.new_state(1)
+    silence = Silence(10.0, 1 / 5000, bar)
+    given, heard = constants(all=silence).all, record_of(silence.new_state(1))
     for time in times:
-        silence.learn(Rows(state, rows, ""), np.array([time]), np.array([False]))
-    return int(silence.due(Rows(state, rows, ""))[0])
+        learn_silence(given, heard, time, False)
+    return int(due(given, heard))
 
 
 def test_what_reports_at_irregular_times_is_never_missed() -> None:

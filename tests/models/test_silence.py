@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from models.arrays import Rows
-from models.regimes.silence import Silence
+from models.records import constants, record_of
+from models.regimes.silence import Silence, due, learn_silence, nats_of_silence
 
-ROW = np.array([0])
 MINUTE = 60_000
 UNCOUNTED = 11
 """The first window, and the ten whose distance must be alike before it is known what is usual."""
@@ -19,12 +18,11 @@ UNCOUNTED = 11
 def _after(steps: list[int], bar: float) -> tuple[int, float]:
     """How many minutes after the last window the silence is announced, and its evidence; steps in minutes."""
     silence = Silence(known=10.0, forget=0.0, bar=bar)
-    state = silence.new_state(1)
-    view = Rows(state, ROW, "")
+    given, heard = constants(all=silence).all, record_of(silence.new_state(1))
     times = np.cumsum([0, *steps]) * MINUTE
     for time in times:
-        silence.learn(view, np.array([time]), np.array([False]))
-    return int(silence.due(view)[0] - times[-1]) // MINUTE, float(silence.evidence(view)[0])
+        learn_silence(given, heard, time, False)
+    return int(due(given, heard) - times[-1]) // MINUTE, nats_of_silence(given, heard)
 
 
 def _by_hand(first: float, again: float, bar: float) -> tuple[int, float]:
@@ -36,18 +34,18 @@ def _by_hand(first: float, again: float, bar: float) -> tuple[int, float]:
 @pytest.mark.parametrize("bar", [5.0, 10.0, 30.0])
 def test_what_never_lost_a_window_is_missed_after_as_many_windows_as_carry_the_evidence(bar: float) -> None:
     """Beforehand 1 of 100 windows is missing, worth 50 windows, and 1 of 3 after a missing one; 500 came, none lost."""
-    due, nats = _after([1] * (500 + UNCOUNTED - 1), bar)
+    announced, nats = _after([1] * (500 + UNCOUNTED - 1), bar)
     wanted, evidence = _by_hand(0.5 / 550.5, 1 / 3, bar)
-    assert due == wanted
+    assert announced == wanted
     assert nats == pytest.approx(evidence, rel=1e-6)
 
 
 def test_what_loses_two_windows_in_a_row_at_times_is_missed_after_as_many_as_its_own_losses_say() -> None:
     """4,000 windows came, before 40 of them two were missing: q0 is about 1 %, q1 a half; nothing else decides."""
     steps = [1] * (UNCOUNTED - 1) + ([1] * 99 + [3]) * 40
-    due, _ = _after(steps, 30.0)
+    announced, _ = _after(steps, 30.0)
     wanted, _ = _by_hand(40.5 / 4050.5, 41 / 83, 30.0)
-    assert abs(due - wanted) <= 1
+    assert abs(announced - wanted) <= 1
 
 
 def test_the_usual_time_is_that_of_the_majority_from_the_second_window_on() -> None:

@@ -83,10 +83,11 @@ def test_a_silenced_window_has_no_figures_that_only_news_have() -> None:
         assert silenced[name].null_count() == silenced.height, name
 
 
-def learned_in(state: DetectionState) -> dict[str, pa.Table]:
-    """The tables of a state without what was last said on `detector.state`, which is not learned."""
+def learned_in(state: DetectionState) -> dict[str, dict[str, list[Any]]]:
+    """A copy of the tables of a state without what was last said on `detector.state`, and when windows came: none is a value."""
+    apart = ("said.", "heard.")
     return {
-        name: table.drop_columns([column for column in table.column_names if column.startswith("said.")])
+        name: table.drop_columns([column for column in table.column_names if column.startswith(apart)]).to_pydict()
         for name, table in state.to_tables().items()
     }
 

@@ -7,12 +7,11 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Ints, Rows
+from models.arrays import Array, Flags, Ints, Rows
 from models.course import Course
 from models.joined import JoinedVerdicts
 from models.regimes.kept import SLOTS
-from models.regimes.levels import levels
-from models.verdicts import Kind, SeriesVerdicts
+from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.detect.beliefs import SCHEMA, Belief, Said, changed
 from pipelines.jobs.detect.metrics.state import DetectionState
@@ -31,31 +30,31 @@ class _Step(Protocol):
     def value(self) -> Array: ...
 
 
-def believe_series(state: DetectionState, step: _Step, verdicts: SeriesVerdicts, came_back: Ints) -> None:
+def believe_series(
+    state: DetectionState, step: _Step, verdicts: SeriesVerdicts, standing: Standing, back: Flags
+) -> None:
     """Collects what is believed of the series of a step, where it has changed.
 
     Args:
-        state: The state after the step; changed.
+        state: The state; changed.
         step: The windows.
         verdicts: The verdicts on them.
-        came_back: The rows of the step whose window ends an absence.
+        standing: How the series stand after them.
+        back: True for windows that end an absence, shape (n,).
     """
-    columns, kind, incident = state.series.columns, verdicts.kind, verdicts.incident
-    back = np.zeros(len(kind), np.bool_)
-    if len(came_back):
-        back[came_back] = True
-        ends = back & (kind == Kind.NORMAL.code)
-        kind, incident = np.where(ends, Kind.RECOVERED.code, kind), np.where(ends, Course.CLOSED.code, incident)
+    columns, ends = state.series.columns, back & (verdicts.kind == Kind.NORMAL.code)
+    kind = np.where(ends, Kind.RECOVERED.code, verdicts.kind)
+    incident = np.where(ends, Course.CLOSED.code, verdicts.incident)
     belief = Belief(
         step.time, step.end, kind, incident, verdicts.since, verdicts.record_score, step.value,
         verdicts.typical, verdicts.lower, verdicts.upper,
-        Rows(columns, step.series, "")["seen"], columns["regime.active"][step.series].astype(np.int64), back,
+        standing.values, standing.regime, back,
     )  # fmt: skip
     at = changed(columns, step.series, belief)
     if len(at):
         rows = step.series[at]
         some, names = belief.at(at), state.series.names_of(rows)
-        state.said.append(Said([(entity, metric) for entity, metric in names], some, levels(columns, rows)))
+        state.said.append(Said([(entity, metric) for entity, metric in names], some, standing.levels[at]))
 
 
 def believe_machines(state: DetectionState, made: JoinedVerdicts, start: Ints, end: Ints, came_back: Ints) -> None:

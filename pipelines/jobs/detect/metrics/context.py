@@ -40,20 +40,20 @@ def named(rows: Ints, keys: pl.Series, values: Array, n: int) -> pl.Series:
 
 
 class Contexts:
-    """Collects the contexts of the verdicts of a frame, step by step as the rows are judged."""
+    """The contexts of the verdicts of a frame.
 
-    def __init__(self) -> None:
+    Args:
+        verdicts: The verdicts of the models.
+    """
+
+    def __init__(self, verdicts: SeriesVerdicts) -> None:
         self._rows: list[Ints] = []
         self._keys: list[Ints] = []
         self._values: list[Array] = []
-
-    def add(self, start: int, verdicts: SeriesVerdicts) -> None:
-        """Adds the contexts of verdicts on consecutive rows; ``start`` is the first of these rows."""
         at = np.flatnonzero(np.isfinite(verdicts.context["values"]))
-        if len(at):
-            for key, name in enumerate(KEYS):
-                if name in verdicts.context:
-                    self._put(start + at, key, verdicts.context[name][at])
+        for key, name in enumerate(KEYS):
+            if name in verdicts.context:
+                self._put(at, key, verdicts.context[name][at])
 
     def absent(self, rows: Ints) -> None:
         """Sets the number `absent` of rows that end an absence."""

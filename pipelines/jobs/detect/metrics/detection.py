@@ -1,12 +1,14 @@
 """Judges frames of values; the streaming detector and `newnormal score` share this code.
 
-It applies the models window end by window end, vectorised over the series in each. It knows neither Spark nor Kafka.
+Each series is judged along all of its windows, then the machines with several metrics window end by window end,
+vectorised over machines. It knows neither Spark nor Kafka.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +24,13 @@ from models.evidence.repeats import NEVER
 from models.families.suited import About
 from models.joined import Joined, JoinedVerdicts
 from models.multivariate.config import MultivariateConfig
-from models.verdicts import Kind, SeriesVerdicts
+from models.records import Table
+from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.beliefs import new_columns as said
 from pipelines.jobs.detect.control_messages import RuleInForce
-from pipelines.jobs.detect.metrics.absence import Absences, AbsenceWatch
+from pipelines.jobs.detect.metrics.absence import AbsenceWatch
 from pipelines.jobs.detect.metrics.believing import believe_machines, believe_series, believed_absent
 from pipelines.jobs.detect.metrics.families import about
 from pipelines.jobs.detect.metrics.judging_order import judging_order
@@ -154,59 +157,28 @@ class Detection:
             return self._ruled(rules, self._absences(self.absence.overdue(state, now), state), state), state
         frame, series, entities, step = _in_order(frame, state)
         rows = _Rows(series, entities, *(frame[name].to_numpy() for name in ("window_start", "window_end", "value")))
-        ruled, beforehand = effects(rules, frame), about(frame, self.family)
-        verdicts, joined, absences = RowVerdicts(frame.height), list[JoinedStep](), list[Absences]()
-        starts = np.flatnonzero(np.concatenate([[True], step[1:] != step[:-1]]))
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), frame.height], strict=True):
-            part = slice(start, end)
-            made, found = self._step(
-                state, rows.part(part), part, verdicts, ruled.part(part) if ruled else None, beforehand.part(part)
-            )
-            joined += [made] if made else []
-            absences += found
+        ruled = effects(rules, frame)
+        made, standing = self._judge(state, rows, ruled, about(frame, self.family))
+        verdicts = RowVerdicts(made, standing.onset, ruled)
+        came = np.flatnonzero(np.isfinite(rows.value))
+        heard = self.absence.arrived(
+            state, series[came], entities[came], step[came], rows.end[came], rows.end[came] - rows.time[came]
+        )
+        verdicts.recover(came, heard.series)
+        back = np.full((2, frame.height), NEVER)
+        back[:, came] = heard.series, heard.machine
+        joined = self._together(state, rows, step, made, ruled, back[1])
+        if self.says:
+            for part in _steps(step):
+                believe_series(state, rows.part(part), made.part(part), standing.part(part), back[0, part] != NEVER)
+            for each in joined:
+                came_back = rows.owner[each.rows[back[1, each.rows] != NEVER]]
+                believe_machines(state, each.made, rows.time[each.first], rows.end[each.first], came_back)
         result = self._dated_back(known(verdicts.frame(frame)), verdicts.onset, verdicts.turned, state)
-        absences += self.absence.overdue(state, now)
+        absences = np.concatenate([heard.absences, self.absence.overdue(state, now)])
         others = [known(part) for part in joined_frame(frame, verdicts.numbers, joined)]
         result = pl.concat([result, *others, self._absences(absences, state)])
         return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
-
-    def _step(
-        self,
-        state: DetectionState,
-        rows: _Rows,
-        part: slice,
-        verdicts: RowVerdicts,
-        ruled: Effects | None,
-        beforehand: About,
-    ) -> tuple[JoinedStep | None, list[Absences]]:
-        """Judges the rows of one step, and learns from them: one window end of each machine, one row of each series.
-
-        Args:
-            state: The state; changed.
-            rows: The rows of the step.
-            part: The place of these rows in the frame.
-            verdicts: The verdicts on the frame; filled in for these rows.
-            ruled: The effects of the rules on these rows, if any.
-            beforehand: What is known of the rows' metrics beforehand.
-
-        Returns:
-            The joined verdicts, if there are any, and the absences that these windows reveal.
-        """
-        made = self._judge(state, rows.series, rows.time, rows.value, ruled, beforehand)
-        verdicts.take(part, made, ruled, self.detector.onset(state.series.columns, rows.series))
-        joined = self._join(state, rows, made, ruled, part.start) if len(rows.value) > 1 else None
-        came = np.flatnonzero(np.isfinite(rows.value))
-        length = rows.end[came] - rows.time[came]
-        arrivals = self.absence.arrived(state, rows.series[came], rows.owner[came], rows.end[came], length)
-        verdicts.recover(part.start + came, arrivals.series)
-        if joined:
-            _recover(joined.made, rows.owner[came], arrivals.machine)
-        if self.says:
-            believe_series(state, rows, made, came[arrivals.series != NEVER])
-            if joined:
-                first, back = joined.first - part.start, rows.owner[came[arrivals.machine != NEVER]]
-                believe_machines(state, joined.made, rows.time[first], rows.end[first], back)
-        return joined, arrivals.absences
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
         """Applies the rules in force to verdicts, and follows alerts by rules from verdict to verdict."""
@@ -240,14 +212,14 @@ class Detection:
         state.worst = worst(inside.filter(pl.Series(is_open)), self.unusual)
         return _brief(verdicts)
 
-    def _absences(self, absences: list[Absences], state: DetectionState) -> pl.DataFrame:
+    def _absences(self, absences: Table, state: DetectionState) -> pl.DataFrame:
         """The verdicts on absences; their series and machines are believed to be absent."""
         verdicts = self._absent(absences, state)
         if self.says and verdicts.height:
             state.absent.append(believed_absent(verdicts))
         return verdicts
 
-    def _absent(self, absences: list[Absences], state: DetectionState) -> pl.DataFrame:
+    def _absent(self, absences: Table, state: DetectionState) -> pl.DataFrame:
         known = self.absence.verdicts(absences, state, JOINED)
         if known.is_empty():
             return pl.DataFrame(schema=SCHEMA)
@@ -263,51 +235,56 @@ class Detection:
         return known.with_columns(**fixed, **missing).select(*SCHEMA)
 
     def _judge(
-        self, state: DetectionState, series: Ints, time: Ints, value: Array, ruled: Effects | None, known: About
-    ) -> SeriesVerdicts:
-        """The verdicts on the metrics of one step. The models learn from each value unless a rule forbids it."""
-        columns = state.series.columns
-        if ruled is None:
-            return self.detector.step(columns, series, time, value, None, known)
-        with _kept(columns, series[ruled.skip_learning]):
-            return self.detector.step(columns, series, time, value, ruled.day_off, known)
+        self, state: DetectionState, rows: _Rows, ruled: Effects | None, known: About
+    ) -> tuple[SeriesVerdicts, Standing]:
+        """The verdicts on the metrics. The models learn from each value unless a rule forbids it."""
+        day_off, taught = (ruled.day_off, ~ruled.skip_learning) if ruled else (None, None)
+        return self.detector.steps(state.series.columns, rows.series, rows.time, rows.value, day_off, known, taught)
 
-    def _join(
-        self, state: DetectionState, rows: _Rows, verdicts: SeriesVerdicts, ruled: Effects | None, start: int
-    ) -> JoinedStep | None:
-        """The joined verdicts on the machines with two or more metrics in one step; ``None`` if there are none.
+    def _together(
+        self,
+        state: DetectionState,
+        rows: _Rows,
+        step: Ints,
+        verdicts: SeriesVerdicts,
+        ruled: Effects | None,
+        back: Ints,
+    ) -> list[JoinedStep]:
+        """The joined verdicts on machines with two or more metrics in a step, step by step.
 
         Args:
             state: The state; changed.
-            rows: The rows of the step.
-            verdicts: The verdicts on these rows.
-            ruled: The effects of the rules on these rows, if any.
-            start: The place of the first of these rows in the frame.
+            rows: The rows of the frame.
+            step: The number of the step of each row, shape (n,).
+            verdicts: The verdicts on the rows.
+            ruled: The effects of the rules on the rows, if any.
+            back: For each row the start of the absence of its whole machine that it ends, epoch milliseconds; -1 if
+                there was none, shape (n,).
         """
-        own = rows.owner
-        starts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1]]))
-        sizes = np.diff(np.concatenate([starts, [len(own)]]))
-        some = np.flatnonzero(np.repeat(sizes > 1, sizes))
-        if not len(some):
-            return None
-        value = np.where(np.isfinite(rows.value), rows.value, np.nan)
-        judged: Flags = np.isfinite(value) & (verdicts.kind != Kind.LEARNING.code)
-        seen = learned = None
-        unlearned = own[:0]
+        some = _in_company(step, rows.owner)
+        value = np.where(np.isfinite(rows.value), rows.value, np.nan)[some]
+        judged: Flags = np.isfinite(value) & (verdicts.kind[some] != Kind.LEARNING.code)
+        evidence = combine([verdicts.evidence[name][some] for name in _COMBINED])
+        seen, learned, skipped = value, value, np.zeros(len(some), np.bool_)
         if ruled:
-            muted = ruled.muted(rows.value, verdicts.typical)
+            muted = ruled.muted(rows.value, verdicts.typical)[some]
             judged &= ~muted
-            seen, learned = np.where(muted, np.nan, value)[some], np.where(ruled.skip_learning, np.nan, value)[some]
-            unlearned = np.unique(own[ruled.skip_learning | np.isnan(value)])
-        together = self.machines.step(state, own[some], rows.series[some], rows.time[some], value[some], seen, learned)
-        evidence = combine([verdicts.evidence[name] for name in _COMBINED])
-        columns = state.entities.columns
-        with _kept(columns, unlearned):
-            made = self.joined.join(
-                columns, own[some], rows.time[some], evidence[some], judged[some], together, verdicts.onset[some]
-            )
-        first = np.unique(own[some], return_index=True)[1]
-        return JoinedStep(some[first] + start, some + start, made)
+            skipped = ruled.skip_learning[some] | np.isnan(value)
+            seen, learned = np.where(muted, np.nan, value), np.where(skipped, np.nan, value)
+        made = []
+        for part in _steps(step[some]):
+            at = some[part]
+            own, time = rows.owner[at], rows.time[at]
+            changed = (seen[part], learned[part]) if ruled else ()
+            together = self.machines.step(state, own, rows.series[at], time, value[part], *changed)
+            columns = state.entities.columns
+            with _kept(columns, np.unique(own[skipped[part]])):
+                joined = self.joined.join(
+                    columns, own, time, evidence[part], judged[part], together, verdicts.onset[at]
+                )
+            _recover(joined, own, back[at])
+            made.append(JoinedStep(at[np.unique(own, return_index=True)[1]], at, joined))
+        return made
 
 
 def _told(n: int) -> Columns:
@@ -344,6 +321,19 @@ def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
     yield
     for name, column in saved.items():
         columns[name][rows] = column
+
+
+def _steps(step: Ints) -> Iterator[slice]:
+    """The places of the rows of each step, from the first step to the last."""
+    edges = [*np.flatnonzero(np.diff(step, prepend=-1)).tolist(), len(step)]
+    return (slice(start, end) for start, end in pairwise(edges))
+
+
+def _in_company(step: Ints, owner: Ints) -> Ints:
+    """The rows whose machine has other rows in the same step, which are next to them."""
+    begins = np.ones(len(step) + 1, np.bool_)
+    begins[1:-1] = (step[1:] != step[:-1]) | (owner[1:] != owner[:-1])
+    return np.flatnonzero(~(begins[:-1] & begins[1:]))
 
 
 def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:

@@ -1,4 +1,4 @@
-"""The verdicts on the rows of one frame, filled in step by step as the rows are judged."""
+"""The verdicts on the rows of one frame."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pipelines.jobs.detect.metrics.context import Contexts
 from pipelines.jobs.detect.metrics.verdict_frames import (
     CHANNELS,
     COURSES,
-    EXPERTS,
     IN_BRIEF,
     KINDS,
     LATER,
@@ -29,7 +28,9 @@ class RowVerdicts:
     """The columns of verdicts on n rows; all arrays have shape (n,).
 
     Args:
-        n: Number of rows.
+        verdicts: The verdicts of the models.
+        onset: See below.
+        ruled: The effects of the rules on the rows, if any. No incident is decided where a rule forbids learning.
 
     Attributes:
         numbers: The columns of numbers, and the evidence of each channel in nats, by name.
@@ -38,33 +39,17 @@ class RowVerdicts:
         onset: Onset of the incident that is open after the row, announced or not, epoch milliseconds; -1 if none is.
     """
 
-    def __init__(self, n: int) -> None:
-        self.numbers = {name: np.zeros(n) for name in (*NUMBERS, *CHANNELS) if name != "actual"}
-        self.codes, self.turned, self.onset = (np.empty(n, np.int64) for _ in range(3))
-        self._since, self._incident = np.empty(n, np.int64), np.empty(n, np.int64)
-        self._weights, self._expected = ({name: np.empty(n) for name in EXPERTS} for _ in range(2))
-        self._contexts = Contexts()
-
-    def take(self, part: slice, verdicts: SeriesVerdicts, ruled: Effects | None, onset: Ints) -> None:
-        """Fills in the rows of one step.
-
-        Args:
-            part: The place of the rows.
-            verdicts: The verdicts on the rows.
-            ruled: The effects of the rules on the rows, if any. No incident is decided where a rule forbids learning.
-            onset: See `RowVerdicts`.
-        """
-        for name in ("record_score", "probability", "typical", "lower", "upper"):
-            self.numbers[name][part] = getattr(verdicts, name)
-        for name, channel in verdicts.evidence.items():
-            self.numbers[name][part] = channel
-        for name in EXPERTS:
-            self._weights[name][part], self._expected[name][part] = verdicts.experts[name], verdicts.expected[name]
-        self._expected["hour"][part][verdicts.context["days"] != 1] = np.nan
-        self.codes[part], self._since[part], self._incident[part] = verdicts.kind, verdicts.since, verdicts.incident
-        self.turned[part] = np.where(ruled.skip_learning, -1, verdicts.turned) if ruled else verdicts.turned
-        self.onset[part] = onset
-        self._contexts.add(part.start, verdicts)
+    def __init__(self, verdicts: SeriesVerdicts, onset: Ints, ruled: Effects | None) -> None:
+        self.numbers = {name: getattr(verdicts, name) for name in NUMBERS if name != "actual"} | verdicts.evidence
+        self.numbers["absence"] = np.zeros(len(onset))
+        self.turned = np.where(ruled.skip_learning, -1, verdicts.turned) if ruled else verdicts.turned
+        self.onset = onset
+        self.codes, self._since, self._incident = (
+            column.copy() for column in (verdicts.kind, verdicts.since, verdicts.incident)
+        )
+        hour = np.where(verdicts.context["days"] == 1, verdicts.expected["hour"], np.nan)
+        self._weights, self._expected = verdicts.experts, verdicts.expected | {"hour": hour}
+        self._contexts = Contexts(verdicts)
 
     def recover(self, rows: Ints, since: Ints) -> None:
         """Turns ordinary verdicts that end an absence into recoveries.
