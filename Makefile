@@ -10,6 +10,9 @@ ARGS ?=
 # two processes of tests share the cores already: threads of Polars and of linear algebra would only wait for each other
 ONE_THREAD := POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1
 
+# tests start hundreds of processes: bytecode is kept, even where the shell says otherwise
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help setup demo test test-transcripts test-servers test-alone test-slow test-long test-stack browser agents lint format typecheck layers check services-up services-down services-status bench chaos docs wheel audit mutants clean
 
 help: ## List the targets

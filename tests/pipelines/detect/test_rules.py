@@ -84,7 +84,7 @@ def test_a_silenced_window_has_no_figures_that_only_news_have() -> None:
 
 
 def learned_in(state: DetectionState) -> dict[str, dict[str, list[Any]]]:
-    """A copy of the tables of a state without what was last said on `detector.state`, and when windows came: none is a value."""
+    """A copy of the tables of a state, but for what was last said on `detector.state` and when windows came."""
     apart = ("said.", "heard.")
     return {
         name: table.drop_columns([column for column in table.column_names if column.startswith(apart)]).to_pydict()
