@@ -15,7 +15,7 @@ import pytest
 
 from engine.formats.dead_letters import dead_letter
 from engine.spec.errors import REGISTRY, NewnormalError, section
-from pipelines.cli.docs import errors_page
+from pipelines.cli.reference import errors_page
 from pipelines.jobs.index.backoff import SinkStoppedError
 
 ROOT = Path(__file__).parents[1]

@@ -22,7 +22,6 @@ from pipelines.contracts import topics
 from pipelines.contracts.settings import DetectorSettings, Settings, load
 from pipelines.evaluation import show, truth
 from pipelines.evaluation.judge import Judged, JudgedVerdicts, judge
-from pipelines.evaluation.recorded import judge as scored
 from pipelines.evaluation.stored import sparse
 from pipelines.evaluation.truth import EVERY, Span
 
@@ -111,6 +110,8 @@ def _of_files(
     made, spans = list(ready.values()), []
     recorded = [file for file in files if file not in ready]
     if recorded:
+        from pipelines.evaluation.recorded import judge as scored  # noqa: PLC0415  it loads the models
+
         series, reports = read_files(recorded, reading, keep_missing=True)
         console = Console(stderr=True, soft_wrap=True)
         for file, name, report in zip(recorded, names_of(recorded), reports, strict=True):

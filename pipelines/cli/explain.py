@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from engine.explain import explain
+from engine.explain.plan import explain
 from engine.spec.errors import NewnormalError
 from pipelines.cli.options import Namespace, StateDir, is_file, overrides
 from pipelines.contracts.settings import load

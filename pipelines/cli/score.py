@@ -14,7 +14,7 @@ from engine.explain.printing import cell, visible_lines
 from pipelines.cli.csv_options import How, reads_files
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts import settings
-from pipelines.evaluation.score import score_files, write_csv
+from pipelines.evaluation import show
 
 app = typer.Typer()
 
@@ -45,7 +45,10 @@ def score(
       newnormal score export/ --time-column Zeit --decimal , --timezone Europe/Berlin --out verdicts.csv
     """
     overrides = {"detector.threshold": threshold, "detector.timezone": how.timezone}
-    verdicts, reports = score_files(files, settings.load(**overrides).detector, how.reading)
+    from pipelines.evaluation.score import score_files, write_csv  # noqa: PLC0415  it loads the models
+
+    with show.bar("scoring") as progress:
+        verdicts, reports = score_files(files, settings.load(**overrides).detector, how.reading, progress)
     write_csv(verdicts, out)
     console = Console(stderr=True, soft_wrap=True)
     for report in reports:

@@ -5,7 +5,7 @@ Each row of a file is one window of one metric of one machine. The streaming det
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +19,10 @@ COLUMNS = ("time", "entity", "metric", "actual", "typical", "lower", "upper", "r
 
 
 def score_files(
-    paths: Sequence[Path], settings: DetectorSettings, reading: Reading = USUAL
+    paths: Sequence[Path],
+    settings: DetectorSettings,
+    reading: Reading = USUAL,
+    progress: Callable[[float], None] = lambda _share: None,
 ) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
     """Judges every value of the files, also missing ones; machines with several metrics also get joined verdicts.
 
@@ -30,6 +33,7 @@ def score_files(
         paths: CSV files and folders of them, see `read_files`.
         settings: The detector's settings.
         reading: How the files are read.
+        progress: Called with the share that is judged.
 
     Returns:
         The verdicts, with the columns `COLUMNS` (time in epoch milliseconds), in order of machine, time and metric; and
@@ -40,7 +44,7 @@ def score_files(
         NewnormalError: ``SERIES_UNREADABLE`` or ``SERIES_EMPTY`` if nothing of the files can be used.
     """
     series, reports = read_files(paths, reading, keep_missing=True)
-    verdicts = judge(series.select("entity", "metric", "time", "value"), settings)
+    verdicts = judge(series.select("entity", "metric", "time", "value"), settings, progress)
     return verdicts.select(time="window_end").hstack(verdicts.select(COLUMNS[1:])), reports
 
 

@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from engine.aggregates import Count
-from engine.explain import explain
-from engine.explain.plan import UNMEASURED
+from engine.explain.plan import UNMEASURED, explain
 from engine.formats.columnar import ColumnarDecoder
 from engine.formats.dead_letters import DeadLetter
 from engine.reference import Arrival
