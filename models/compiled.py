@@ -27,6 +27,7 @@ def load() -> None:
 
 
 load()
+kernels.mark_ready()
 
 if __name__ == "__main__":
     kernels.tidy()

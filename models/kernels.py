@@ -83,6 +83,23 @@ def kernel(formula: _Function) -> _Function:
     return compiled
 
 
+def _mark() -> Path:
+    """The file that says that these sources, in this folder, have been compiled: Numba keeps code by folder, too."""
+    folder = hashlib.sha256(str(Path(__file__).parent).encode()).hexdigest()[:16]
+    return Path(os.environ["NUMBA_CACHE_DIR"]) / f"ready-{_digest()}-{folder}"
+
+
+def is_ready() -> bool:
+    """Whether the models have been compiled already, so that importing `models.compiled` only loads them."""
+    return _mark().exists()
+
+
+def mark_ready() -> None:
+    """Says that the models have been compiled."""
+    _mark().parent.mkdir(parents=True, exist_ok=True)
+    _mark().touch()
+
+
 def tidy() -> None:
     """Deletes the machine code of other sources or versions than these, where this one is kept."""
     place = Path(os.environ.get("NUMBA_CACHE_DIR", ""))
