@@ -7,6 +7,7 @@ from engine.kafka.admin import partition_counts
 from pipelines.contracts import topics
 from pipelines.doctor.context import Context
 from pipelines.doctor.finding import Finding, Severity, subject
+from pipelines.jobs import LINKS
 from pipelines.versions.overview import view
 from pipelines.versions.registry import Registry
 
@@ -30,13 +31,12 @@ def unread_versions(context: Context) -> list[Finding]:
     needed = {name for each in versions.values() for name in each.sources.values()}
     found = []
     for name, version in versions.items():
-        try:
-            seen = view(version, context.settings)
-        except TimeoutError:
-            continue  # its topics do not exist: it was never started
-        if seen.shown is False and name not in needed:
-            kept = size((seen.index_bytes or 0) + sum(job.state_bytes for job in seen.jobs))
+        seen, mine = view(version, context.settings), context.settings.of(version.names)
+        written = {topic for job in version.jobs for topic in LINKS[job].writes(mine)}
+        kept = (seen.index_bytes or 0) + sum(job.state_bytes for job in seen.jobs)
+        keeps = kept or partition_counts(context.bootstrap, written, timeout=10.0)  # neither: it was never started
+        if seen.shown is False and name not in needed and keeps:
             running = f", and process {', '.join(map(str, seen.pids))} runs it" if seen.pids else ""
-            what = f"nobody reads {name}: {seen.documents or 0:,} documents, {kept} of indices and state{running}"
+            what = f"nobody reads {name}: {seen.documents or 0:,} documents, {size(kept)} of indices and state{running}"
             found.append(Finding(_UNREAD, what, name))
     return found

@@ -199,7 +199,7 @@ def test_a_message_is_sent_again_once_and_its_letter_is_marked(settings: Setting
     assert (again.sent, codes(again)) == ([], ["LETTER_RETRIED"])
     assert len(held(settings, topics.RAW_JSON)) == 2
     (row,) = summary(letters(settings))
-    assert (row["job"], row["code"], row["letters"], row["retried"]) == ("normalizer", "TIME_AHEAD", 1, 1)
+    assert (row["job"], row["code"], row["letters"], row["sent again"]) == ("normalizer", "TIME_AHEAD", 1, 1)
     assert len(retry(settings, force=True).sent) == 1
     assert len(held(settings, topics.RAW_JSON)) == 3
 
