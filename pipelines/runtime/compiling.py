@@ -10,6 +10,9 @@ from models import kernels
 
 log = structlog.get_logger()
 
+MODELS = "models.compiled"
+"""The module that compiles the models when it is imported; jobs that judge nothing do not import it."""
+
 
 def compile_once() -> None:
     """Compiles the models, and says so, as it takes a while; does nothing where their machine code is there.
@@ -19,4 +22,4 @@ def compile_once() -> None:
     """
     if not kernels.is_ready():
         log.info("compiling the models, once: this takes about a minute")
-        importlib.import_module("models.compiled")
+        importlib.import_module(MODELS)

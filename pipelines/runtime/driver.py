@@ -33,7 +33,7 @@ from pipelines.contracts.settings import Settings
 from pipelines.jobs.archive.job import ARCHIVE, ArchiveJob
 from pipelines.jobs.index.job import SinkJob
 from pipelines.runtime.archived_input import ArchivedInput
-from pipelines.runtime.compiling import compile_once
+from pipelines.runtime.compiling import MODELS, compile_once
 from pipelines.runtime.interrupts import Interrupts
 from pipelines.runtime.job_metrics import JobMetrics
 from pipelines.runtime.ownership import Ownership
@@ -163,7 +163,8 @@ class Driver:
         """
         settings = self.settings
         self.resources.enter_context(self.servers)
-        compile_once()
+        if MODELS in self.program.modules:
+            compile_once()
         self.interrupts.defer()
         self.spark = (self._starting or start_spark(settings)).session(settings.engine.cores, self.program.modules)
         self.interrupts.defer()  # called again, as Spark has installed its own handler for Ctrl-C
