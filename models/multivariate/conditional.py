@@ -1,141 +1,143 @@
-"""What each metric should be, given the machine's other metrics and all of them in the window before."""
+"""What each metric should be, given the machine's other metrics and all of them in the window before.
+
+Regressions are read from two inverted matrices, kept in the state and renewed now and then. With R the correlations of
+the metrics within a window, C those with the window before and I·noise the variance that is each metric's own, the
+prediction from the window before is A z₋₁, A = C (R + I·noise)⁻¹, with error covariance Σ = R + I·noise - A Cᵀ; of a
+prediction error e, metric j is off by (Σ⁻¹e)ⱼ / √(Σ⁻¹)ⱼⱼ standard deviations, given all others. Before there are many
+windows R and C are shrunk to uncorrelated.
+
+Sources: Gaussian conditionals from the precision matrix: S. Lauritzen, Graphical Models (1996), 5.1; the matrix plus a
+constant as the covariance of probabilistic PCA with all directions kept: M. Tipping, C. Bishop, JRSS B 61 (1999);
+ridge: A. Hoerl, R. Kennard, Technometrics 12 (1970).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+import math
+from typing import Any
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Rows
-from models.multivariate.moments import Moments
+from models.arrays import Array, Columns
+from models.kernels import kernel
+from models.multivariate.config import MultivariateConfig
+from models.multivariate.state import Machine
 
 
-class Expectation(NamedTuple):
-    """What the machine's metrics say of one another, standardised; every array has the shape (n, w).
-
-    Args:
-        z: Standardised values; where missing, what was expected.
-        residual: How far off each metric is from what was expected of it, in standard deviations; 0 where missing.
-        expected: What was expected of each metric, given all the others.
-    """
-
-    z: Array
-    residual: Array
-    expected: Array
+def new_state(n: int, width: int, noise: float) -> Columns:
+    """The columns for n machines of which nothing is known: uncorrelated metrics."""
+    own = np.broadcast_to(np.eye(width, dtype=np.float32).reshape(-1) / np.float32(1 + noise), (n, width**2))
+    return {"static": own.copy(), "dynamic": own.copy(), "transition": np.zeros((n, width**2), np.float32)}
 
 
-@dataclass(frozen=True)
-class Conditional:
-    """Regressions read from two inverted matrices, kept in the state and renewed now and then.
-
-    With R the correlations of the metrics within a window, C those with the window before and I·noise the variance that
-    is each metric's own, the prediction from the window before is A z₋₁, A = C (R + I·noise)⁻¹, with error covariance
-    Σ = R + I·noise - A Cᵀ; of a prediction error e, metric j is off by (Σ⁻¹e)ⱼ / √(Σ⁻¹)ⱼⱼ standard deviations, given
-    all others. Before there are many windows R and C are shrunk to uncorrelated.
+@kernel
+def expect(
+    config: MultivariateConfig, machine: Machine, z: Array, judgeable: Any, linked: float, told: tuple[Array, Array]
+) -> None:
+    """Compares the metrics of a window with what the others say.
 
     Args:
-        moments: The moments that it is worked out from.
-        noise: Variance that is each metric's own, in standardised units.
-        prior: Windows that the belief in uncorrelated metrics is worth.
-        refresh: Renewed at least every so many windows, in the beginning more often.
-
-    Sources: Gaussian conditionals from the precision matrix: S. Lauritzen, Graphical Models (1996), 5.1; the matrix
-    plus a constant as the covariance of probabilistic PCA with all directions kept: M. Tipping, C. Bishop, JRSS B 61
-    (1999); ridge: A. Hoerl, R. Kennard, Technometrics 12 (1970).
+        config: The constants.
+        machine: The machine.
+        z: Standardised values, shape (w,); where there is none to judge, changed to what the window before says.
+        judgeable: Where there is one of a metric that had values before, shape (w,).
+        linked: 1 where the window before says something, else 0.
+        told: Written: the residuals, in standard deviations, 0 where missing, and what was expected of each metric,
+            given all the others; shape (w,) each.
     """
-
-    moments: Moments
-    noise: float
-    prior: float
-    refresh: int
-
-    def new_state(self, n: int) -> Columns:
-        """The columns for n machines of which nothing is known: uncorrelated metrics."""
-        w = self.moments.width
-        own = np.broadcast_to(np.eye(w, dtype=np.float32).reshape(-1) / np.float32(1 + self.noise), (n, w * w))
-        columns: Columns = {"static": own.copy(), "dynamic": own.copy(), "transition": np.zeros((n, w * w), np.float32)}
-        return columns | {"age": np.zeros(n)}
-
-    def expect(self, state: Rows, z: Array, present: Flags, before: Array, linked: Array) -> Expectation:
-        """Residuals of one window.
-
-        Args:
-            state: The columns.
-            z: Standardised values, shape (n, w).
-            present: Where there was a value.
-            before: Standardised values of the window before.
-            linked: 1 where that says something, else 0, shape (n,).
-        """
-        matrix = self.moments.matrix
-        precision, alone = matrix(state, "dynamic"), linked == 0
-        if alone.any():
-            precision[alone] = matrix(Rows(state.state, state.rows[alone], state.prefix), "static")
-        drift = np.matvec(matrix(state, "transition"), before) * linked[:, None]
-        error = np.where(present, z - drift, 0.0)
-        holes = (~present & (state["count"] > 0)).any(axis=1)  # a column never used is uncorrelated: no hole
-        if holes.any():
-            precision[holes] = _marginal(precision[holes], present[holes])
-        pull = np.matvec(precision, error)
-        diagonal = np.maximum(np.diagonal(precision, axis1=1, axis2=2), 1 / (1 + self.noise))
-        off = pull / diagonal
-        filled = np.where(present, z, drift)
-        return Expectation(filled, np.where(present, pull / np.sqrt(diagonal), 0.0), filled - off)
-
-    def distance(self, state: Rows, z: Array) -> Array:
-        """Hotelling's T² of each window: squared distance from the mean, in units of the covariance; shape (n,)."""
-        squared: Array = np.einsum("nw,nw->n", z, np.matvec(self.moments.matrix(state, "static"), z))
-        return np.maximum(squared, 0.0)
-
-    def learn(self, state: Rows, seen: Array) -> None:
-        """Renews the regressions of the machines whose time has come.
-
-        Args:
-            state: The columns.
-            seen: Windows that the moments hold, shape (n,).
-        """
-        age = state["age"] + 1
-        due = age >= np.minimum(1 + np.floor(seen / 16), self.refresh)
-        state["age"] = np.where(due, 0.0, age)
-        if not due.any():
-            return
-        held = state["count"]
-        used = np.where(due, self.moments.width - (held > 0)[:, ::-1].argmax(axis=1), 0)
-        for columns in np.unique(used[due]).tolist():
-            at = np.flatnonzero(used == columns)
-            self._renew(Rows(state.state, state.rows[at], state.prefix), held[at], columns)
-
-    def _renew(self, state: Rows, held: Array, columns: int) -> None:
-        """Renews the regressions; of columns beyond the last one in use there is nothing new.
-
-        Args:
-            state: The columns of these machines.
-            held: Windows that the moments hold of each metric, shape (n, w).
-            columns: How many are in use.
-        """
-        w, part = self.moments.width, (slice(None), slice(columns), slice(columns))
-        held = held[:, :columns]
-        shared = np.minimum(held[:, :, None], held[:, None, :])
-        trust = shared / (shared + self.prior)
-        own = np.eye(columns)
-        now, then = (self.moments.matrix(state, name)[part] for name in ("now", "then"))
-        diagonal = np.diagonal(now, axis1=1, axis2=2)
-        covariance = now * np.where(own > 0, 1.0, trust) + own * self.noise
-        blank = self.prior / (held + self.prior) * np.maximum(1 - diagonal, 0.0)
-        covariance += own * blank[:, :, None]
-        then = then * trust
-        static = np.linalg.inv(covariance)
-        transition = then @ static
-        error = covariance - transition @ then.swapaxes(1, 2)
-        dynamic = np.linalg.inv(0.5 * (error + error.swapaxes(1, 2)))
-        for name, result in (("static", static), ("dynamic", dynamic), ("transition", transition)):
-            whole = state[name].reshape(-1, w, w)
-            whole[part] = result
-            state[name] = whole.reshape(-1, w * w)
+    width = len(z)
+    residual, expected = told
+    precision = (machine.dynamic if linked > 0 else machine.static).astype(np.float64)
+    error, holes = np.zeros(width), False
+    for i in range(width):
+        drift = 0.0
+        if linked > 0:
+            for j in range(width):
+                drift += float(machine.transition[i, j]) * machine.before[j]
+        if judgeable[i]:
+            error[i] = z[i] - drift
+        else:
+            z[i] = drift
+            holes |= machine.held[i] > 0  # a column never used is uncorrelated: no hole
+    if holes:
+        precision = _marginal(precision, judgeable)
+    for i in range(width):
+        pull = 0.0
+        for j in range(width):
+            pull += precision[i, j] * error[j]
+        diagonal = max(precision[i, i], 1 / (1 + config.noise))
+        residual[i] = pull / math.sqrt(diagonal) if judgeable[i] else 0.0
+        expected[i] = z[i] - pull / diagonal
 
 
-def _marginal(precision: Array, present: Flags) -> Array:
+@kernel
+def _marginal(precision: Array, present: Any) -> Array:
     """The precision of the metrics that are there, when the others are not known; 1 on the diagonal of those."""
     covariance = np.linalg.inv(precision)
-    both = present[:, :, None] & present[:, None, :]
-    return np.linalg.inv(np.where(both, covariance, np.eye(present.shape[1])))
+    width = len(present)
+    for i in range(width):
+        for j in range(width):
+            if not (present[i] and present[j]):
+                covariance[i, j] = 1.0 if i == j else 0.0
+    return np.linalg.inv(covariance)
+
+
+@kernel
+def distance(machine: Machine, z: Array, judgeable: Any) -> float:
+    """Hotelling's T² of a window: squared distance from the mean, in units of the covariance.
+
+    Args:
+        machine: The machine.
+        z: Standardised values, shape (w,).
+        judgeable: Where they count, shape (w,).
+    """
+    squared = 0.0
+    for i in range(len(z)):
+        if judgeable[i]:
+            pull = 0.0
+            for j in range(len(z)):
+                if judgeable[j]:
+                    pull += float(machine.static[i, j]) * z[j]
+            squared += z[i] * pull
+    return max(squared, 0.0)
+
+
+@kernel
+def learn_regressions(config: MultivariateConfig, machine: Machine, seen: float) -> None:
+    """Renews the regressions of a machine if their time has come.
+
+    Args:
+        config: The constants.
+        machine: The machine; changed.
+        seen: Windows that the moments hold.
+    """
+    machine.own[0].age += 1
+    if machine.own[0].age < min(1 + math.floor(seen / 16), config.refresh):
+        return
+    machine.own[0].age = 0.0
+    columns = len(machine.held)
+    while columns > 0 and machine.held[columns - 1] <= 0:
+        columns -= 1
+    if columns > 0:  # of columns beyond the last one in use there is nothing new
+        _renew(config, machine, columns)
+
+
+@kernel
+def _renew(config: MultivariateConfig, machine: Machine, columns: int) -> None:
+    covariance, then = np.empty((columns, columns)), np.empty((columns, columns))
+    for i in range(columns):
+        for j in range(columns):
+            shared = min(machine.held[i], machine.held[j])
+            trust = shared / (shared + config.prior)
+            then[i, j] = float(machine.then[i, j]) * trust
+            covariance[i, j] = float(machine.now[i, j]) * (1.0 if i == j else trust)
+        blank = config.prior / (machine.held[i] + config.prior) * max(1 - float(machine.now[i, i]), 0.0)
+        covariance[i, i] += config.noise + blank
+    static = np.linalg.inv(covariance)
+    transition = then @ static
+    error = covariance - transition @ then.T
+    dynamic = np.linalg.inv(0.5 * (error + error.T))
+    for i in range(columns):
+        for j in range(columns):
+            machine.static[i, j], machine.dynamic[i, j] = static[i, j], dynamic[i, j]
+            machine.transition[i, j] = transition[i, j]

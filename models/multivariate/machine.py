@@ -1,21 +1,27 @@
-"""One machine's metrics judged together, window by window; vectorised over machines."""
+"""One machine's metrics judged together, window by window. Compiled; the model runs over any number of machines."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from models.arrays import LARGEST, Array, Columns, Flags, Ints, Rows, clamp, prefixed
-from models.evidence.combine import score
-from models.evidence.mean import mean_surprise
-from models.evidence.point import compress, nats_calibration
+from models.arrays import LARGEST, Array, Columns, Ints, Rows, prefixed
+from models.calibration import learn_tail, tail_evidence
+from models.evidence.combine import scored
+from models.evidence.mean import mean_surprise_of
+from models.evidence.point import compressed, nats_calibration
 from models.evidence.repeats import NEVER
-from models.multivariate.conditional import Conditional, Expectation
+from models.kernels import kernel, within
+from models.multivariate import conditional, moments
+from models.multivariate.conditional import distance, expect, learn_regressions
 from models.multivariate.config import MultivariateConfig
-from models.multivariate.moments import Moments, Window
-from models.multivariate.tail import PowerTail
+from models.multivariate.moments import learn_moments, scale_of, standardised
+from models.multivariate.state import MATRICES, VECTORS, Machine, Machines, Window, machine_at
+from models.multivariate.tail import PowerTail, learn_power, power_evidence
+from models.records import Layout, Record, Table, constants, record_type
 from models.verdicts import Kind, Verdicts
 
 _TAIL_SCALE, _TAIL_STRENGTH = 0.3, 20.0
@@ -25,6 +31,13 @@ _STEP_PACE = 0.05
 
 _DISTANCE_SHARE = 0.05
 """What is believed beforehand of an anomaly: that it breaks no correlation, and only lies far out."""
+
+_BY_METRICS, _BY_DISTANCE = math.log(1 - _DISTANCE_SHARE), math.log(_DISTANCE_SHARE)
+_NORMAL, _ANOMALY, _LEARNING = Kind.NORMAL.code, Kind.ANOMALY.code, Kind.LEARNING.code
+
+_FLOATS = ("record_score", "probability", "residual", "distance", "mean")
+VERDICT = record_type([*((name, np.float64) for name in _FLOATS), ("kind", np.int64), ("since", np.int64)])
+"""A verdict on a machine as a record; the fields are those of `MachineVerdicts`, and its evidence."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +56,6 @@ class MachineVerdicts(Verdicts):
     shares: Array
     expected: Array
     mean: Array
-
-
-@dataclass(frozen=True)
-class _Judgement:
-    verdicts: MachineVerdicts
-    valid: Flags
-    window: Window
-    expectation: Expectation
-    residual: Any
-    distance: Any
 
 
 class Multivariate:
@@ -76,17 +79,20 @@ class Multivariate:
 
     def __init__(self, config: MultivariateConfig, width: int) -> None:
         self.config, self.width = config, width
-        self.moments = Moments(width, config.forget, config.clip)
-        self.conditional = Conditional(self.moments, config.noise, config.prior, config.refresh)
         self.tail = PowerTail(_TAIL_SCALE, _TAIL_STRENGTH, config.tail_forget)
         self.calibration = nats_calibration(config.calibration_forget)
+        self._layout = Layout(self._own(0))
+        self._constants = constants(config=config, tail=self.tail, calibration=self.calibration)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n machines of which nothing is known; the first axis is the machine."""
-        columns: Columns = {"seen": np.zeros(n), "time": np.zeros(n, np.int64), "step": np.zeros(n)}
-        columns |= self.moments.new_state(n) | self.conditional.new_state(n)
-        columns |= prefixed("tail.", self.tail.new_state(n, self.width))
-        columns |= prefixed("residual.", self.calibration.new_state(n)) | {"residual.mean": np.ones(n)}
+        columns = self._layout.joined(self._own(n)) | moments.new_state(n, self.width)
+        columns |= conditional.new_state(n, self.width, self.config.noise) | {"residual.mean": np.ones(n)}
+        return columns | prefixed("tail.", self.tail.new_state(n, self.width))
+
+    def _own(self, n: int) -> Columns:
+        columns: Columns = {"seen": np.zeros(n), "time": np.zeros(n, np.int64), "step": np.zeros(n), "age": np.zeros(n)}
+        columns |= prefixed("residual.", self.calibration.new_state(n))
         return columns | prefixed("distance.", self.calibration.new_state(n))
 
     def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> MachineVerdicts:
@@ -94,31 +100,38 @@ class Multivariate:
 
         Args:
             state: As from `new_state`.
-            rows: Distinct rows of the state, shape (n,).
+            rows: Rows of the state, shape (n,).
             time: End of the window, epoch milliseconds, shape (n,).
             value: A column a metric, the same metric always in the same one; NaN or infinite: missing; shape (n, w).
         """
-        return self._judge(state, rows, time, value).verdicts
+        return self._run(state, rows, time, value, value, np.full(len(rows), -1.0))
 
     def learn(self, state: Columns, rows: Ints, time: Ints, value: Array, weight: Array | None = None) -> None:
-        """Learns from one window each; changes those rows of the state.
+        """Learns from one window each; changes those rows of the state. Arguments as of `step`."""
+        self.step(state, rows, time, value, weight)
+
+    def step(
+        self,
+        state: Columns,
+        rows: Ints,
+        time: Ints,
+        value: Array,
+        weight: Array | None = None,
+        learned: Array | None = None,
+    ) -> MachineVerdicts:
+        """`score`, then `learn`, at the cost of one.
 
         Args:
-            state: As of `score`, like ``rows``, ``time`` and ``value``.
+            state: As of `score`, like ``rows``, ``time`` and ``value``; a row may stand several times: each verdict is
+                by what was learned from those before.
             rows: See `score`.
             time: See `score`.
             value: See `score`.
             weight: What each window counts, in [0, 1], e.g. 0 while an outage lasts; ``None``: 1; shape (n,).
+            learned: What is learned in place of ``value``; ``None``: the same; shape (n, w).
         """
-        self._learn(state, rows, time, self._judge(state, rows, time, value), weight)
-
-    def step(
-        self, state: Columns, rows: Ints, time: Ints, value: Array, weight: Array | None = None
-    ) -> MachineVerdicts:
-        """`score`, then `learn`, at the cost of one. Arguments as of `learn`."""
-        judged = self._judge(state, rows, time, value)
-        self._learn(state, rows, time, judged, weight)
-        return judged.verdicts
+        weight = np.ones(len(rows)) if weight is None else weight
+        return self._run(state, rows, time, value, value if learned is None else learned, weight)
 
     def shift(self, state: Columns, rows: Ints, column: Ints, offset: Array) -> None:
         """Moves what is typical of one metric each of some machines by an offset; changes those rows of the state.
@@ -132,95 +145,193 @@ class Multivariate:
         mean = Rows(state, rows, "")
         mean.set_cell("mean", column, mean.cell("mean", column) + offset)
 
-    def _judge(self, state: Columns, rows: Ints, time: Ints, value: Array) -> _Judgement:
-        own = Rows(state, rows, "")
-        present = np.isfinite(value)
-        valid: Flags = present.max(axis=1)
-        seen, usual = own["seen"], own["step"]
-        standard = self.moments.standard(own)
-        count, mean, scale = standard
-        known = np.where(present, clamp(np.where(present, value, 0.0), -LARGEST, LARGEST), mean)
-        judgeable = present & (count > 0)
-        gap = (time - own["time"]).astype(np.float64)
-        linked = ((seen > 1) & (gap > 0) & (gap <= self.config.stale * usual)).astype(np.float64)
-        before = own["before"]
-        expectation = self.conditional.expect(own, self.moments.standardise(standard, known), judgeable, before, linked)
-
-        pieces = judgeable.sum(axis=1)
-        evidence = self.tail.evidence(Rows(state, rows, "tail."), expectation.residual)
-        evidence = np.where(judgeable, evidence, 0.0)
-        total = evidence.sum(axis=1)
-        so_far = Rows(state, rows, "residual.")["mean"]
-        average = so_far + self.config.pace * (total / np.maximum(pieces, 1) - so_far)
-        average = np.where(pieces > 0, average, so_far)
-        worth = np.maximum(pieces, 1) * (2 - self.config.pace) / self.config.pace
-        residual, residual_memo = self.calibration.evidence(
-            Rows(state, rows, "residual."), compress(mean_surprise(average, worth))
-        )
-        squared = self.conditional.distance(own, np.where(judgeable, expectation.z, 0.0)) / np.maximum(pieces, 1)
-        distance, distance_memo = self.calibration.evidence(
-            Rows(state, rows, "distance."), compress(mean_surprise(squared, 0.5 * np.maximum(pieces, 1)))
-        )
-
-        trust = np.where(pieces > 0, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
-        channels = {"residual": residual * trust, "distance": distance * trust}
-        both = _combine(residual * trust, distance * trust)
-        points = score(both, self.config.half)
-        kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
-        kind = np.where(seen < self.config.warm_up, Kind.LEARNING.code, kind)
-        unknown = np.full(len(rows), np.nan)
-        since = np.where(kind == Kind.ANOMALY.code, time, NEVER)
-        shares = evidence / np.where(total > 0, total, 1.0)[:, None]
-        expected = mean + expectation.expected * scale
-        window = Window(known, present, expectation.z, before, linked, np.ones(len(rows)))
-        return _Judgement(
-            verdicts=MachineVerdicts(
-                points,
-                np.exp(-both),
-                unknown,
-                unknown,
-                unknown,
-                kind,
-                since,
-                channels,
-                shares,
-                expected,
-                average,
-            ),
-            valid=valid,
-            window=window,
-            expectation=expectation,
-            residual=residual_memo,
-            distance=distance_memo,
+    def _run(
+        self, state: Columns, rows: Ints, time: Ints, value: Array, learned: Array, weight: Array
+    ) -> MachineVerdicts:
+        """Judges windows one after the other, and learns from each; a weight below 0: nothing is learned."""
+        n = len(rows)
+        made, by_metric = np.zeros(n, VERDICT), np.empty((2, n, self.width))
+        own, at, kept = self._layout.records(state), rows, state
+        distinct, places = np.unique(rows, return_inverse=True)
+        if own is None:  # columns that were copied: records are made of them, and written back
+            at, kept = places, {name: state[name][distinct] for name in (*VECTORS, *MATRICES)}
+        table = self._layout.gather(state, distinct) if own is None else own
+        machines = self._machines(kept, table)
+        values = np.ascontiguousarray(value, np.float64), np.ascontiguousarray(learned, np.float64)
+        run(self._constants, machines, at, time, *values, value is not learned, weight, made, by_metric)
+        if own is None and (weight >= 0).any():
+            self._layout.scatter(table, state, distinct)
+            for name, column in zip((*VECTORS, *MATRICES), machines[1:], strict=True):
+                state[name][distinct] = column
+        unknown = np.full(n, np.nan)
+        return MachineVerdicts(
+            made["record_score"],
+            made["probability"],
+            unknown,
+            unknown,
+            unknown,
+            made["kind"],
+            made["since"],
+            {name: made[name] for name in ("residual", "distance")},
+            by_metric[0],
+            by_metric[1],
+            made["mean"],
         )
 
-    def _learn(self, state: Columns, rows: Ints, time: Ints, judged: _Judgement, weight: Array | None) -> None:
-        blank = rows[~judged.valid]
-        saved = {name: column[blank] for name, column in state.items()} if len(blank) else {}
-        self._learn_all(state, rows, time, judged, np.ones(len(rows)) if weight is None else weight)
-        for name, column in saved.items():
-            state[name][blank] = column
+    def machines(self, state: Columns) -> Machines:
+        """The state as kernels take it: columns as from `new_state`, which share memory with what is returned.
 
-    def _learn_all(self, state: Columns, rows: Ints, time: Ints, judged: _Judgement, weight: Array) -> None:
-        own = Rows(state, rows, "")
-        window, seen, usual = judged.window, own["seen"], own["step"]
-        counted = window.present & (own["count"] > 0)
-        self.moments.learn(own, replace(window, weight=weight))
-        self.conditional.learn(own, seen + 1)
-        self.tail.learn(Rows(state, rows, "tail."), judged.expectation.residual, counted, weight)
-        warm = (seen >= self.config.warm_up) & (weight > 0)
-        residual = Rows(state, rows, "residual.")
-        self.calibration.learn(residual, judged.residual, warm)
-        self.calibration.learn(Rows(state, rows, "distance."), judged.distance, warm)
-        residual["mean"] = judged.verdicts.mean
-        gap = np.maximum(time - own["time"], 0).astype(np.float64)
-        surprised = np.where(usual > 0, np.minimum(gap, self.config.stale * usual), gap)
-        own["step"] = np.where(seen > 0, np.where(usual > 0, usual + _STEP_PACE * (surprised - usual), gap), 0.0)
-        own["seen"], own["time"] = seen + 1, time
+        Raises:
+            ValueError: The columns are copies.
+        """
+        own = self._layout.records(state)
+        if own is None:
+            raise ValueError("the columns of the machines are copies of those that were made for them")
+        return self._machines(state, own)
+
+    def _machines(self, state: Columns, own: Table) -> Machines:
+        return Machines(own, *(state[name] for name in (*VECTORS, *MATRICES)))  # type: ignore[arg-type]
 
 
-def _combine(residual: Array, distance: Array) -> Array:
+class Judgement(NamedTuple):
+    """All that learning wants of the way to a verdict."""
+
+    window: Window
+    valid: bool
+    residual: float
+    distance: float
+    mean: float
+
+
+@kernel
+def run(
+    constants: Record,
+    machines: Machines,
+    rows: Ints,
+    time: Ints,
+    value: Array,
+    learned: Array,
+    differs: bool,
+    weight: Array,
+    verdicts: Table,
+    by_metric: Array,
+) -> None:
+    """Judges windows one after the other, and learns from each before the next.
+
+    Args:
+        constants: Those of the model.
+        machines: The state; changed where a weight is not below 0.
+        rows: Row of the machine of each window, shape (n,).
+        time: Its end, epoch milliseconds, shape (n,).
+        value: What is judged, shape (n, w).
+        learned: What is learned, shape (n, w).
+        differs: Whether that is something else.
+        weight: What a window counts; below 0: nothing is learned from it; shape (n,).
+        verdicts: Records of `VERDICT`, shape (n,); written.
+        by_metric: Written: shares and what was expected, shape (2, n, w).
+    """
+    nothing, nowhere = np.zeros(1, VERDICT), np.empty((2, 1, value.shape[1]))
+    for i in range(len(rows)):
+        machine = machine_at(machines, rows[i])
+        judgement = judge_window(constants, machine, time[i], value[i], verdicts[i], by_metric[:, i])
+        if weight[i] < 0:
+            continue
+        if differs:
+            judgement = judge_window(constants, machine, time[i], learned[i], nothing[0], nowhere[:, 0])
+        if judgement.valid:
+            learn_window(constants, machine, time[i], judgement, weight[i])
+
+
+@kernel
+def judge_window(
+    constants: Record, machine: Machine, time: int, value: Array, verdict: Record, by_metric: Array
+) -> Judgement:
+    """Judges a window; changes nothing but the verdict.
+
+    Args:
+        constants: Those of the model.
+        machine: The machine.
+        time: End of the window, epoch milliseconds.
+        value: The values, NaN or infinite where missing, shape (w,).
+        verdict: A record of `VERDICT`; written.
+        by_metric: Written: the share of each metric, and what was expected of it; shape (2, w).
+    """
+    config, own, width = constants.config, machine.own[0], len(value)
+    known, z, scale = np.empty(width), np.empty(width), np.empty(width)
+    present, judgeable = np.zeros(width, np.bool_), np.zeros(width, np.bool_)
+    valid, pieces = False, 0.0
+    for i in range(width):
+        present[i] = math.isfinite(value[i])
+        judgeable[i] = present[i] and machine.held[i] > 0
+        valid |= present[i]
+        pieces += judgeable[i]
+        scale[i] = scale_of(machine.mean[i], machine.variance[i])
+        known[i] = within(value[i], -LARGEST, LARGEST) if present[i] else machine.mean[i]
+        z[i] = standardised(config, machine.held[i], machine.mean[i], scale[i], known[i])
+    gap = float(time - own.time)
+    linked = 1.0 if own.seen > 1 and 0 < gap <= config.stale * own.step else 0.0
+    residual, expected = np.empty(width), np.empty(width)
+    expect(config, machine, z, judgeable, linked, (residual, expected))
+
+    total = 0.0
+    for i in range(width):
+        shares = power_evidence(machine.shape[i], machine.rate[i], residual[i]) if judgeable[i] else 0.0
+        by_metric[0, i], by_metric[1, i] = shares, machine.mean[i] + expected[i] * scale[i]
+        total += shares
+    for i in range(width):
+        by_metric[0, i] /= total if total > 0 else 1.0
+    some = max(pieces, 1.0)
+    mean = machine.average[0]
+    if pieces > 0:
+        mean += config.pace * (total / some - mean)
+    lasting = compressed(mean_surprise_of(mean, some * (2 - config.pace) / config.pace))
+    far = compressed(mean_surprise_of(distance(machine, z, judgeable) / some, 0.5 * some))
+    trust = min(own.seen / config.warm_up, 1.0) if pieces > 0 else 0.0
+    verdict.residual = tail_evidence(constants.calibration, own.residual, lasting) * trust
+    verdict.distance = tail_evidence(constants.calibration, own.distance, far) * trust
+    both = _either(verdict.residual, verdict.distance)
+    verdict.record_score, verdict.probability, verdict.mean = scored(both, config.half), math.exp(-both), mean
+    verdict.kind = _ANOMALY if verdict.record_score >= config.threshold else _NORMAL
+    if own.seen < config.warm_up:
+        verdict.kind = _LEARNING
+    verdict.since = time if verdict.kind == _ANOMALY else NEVER
+    return Judgement(Window(known, present, judgeable, z, residual, expected, linked), valid, lasting, far, mean)
+
+
+@kernel
+def _either(residual: float, distance: float) -> float:
     """Weighted harmonic mean of the two probabilities (Wilson 2019), in nats: valid however they depend."""
-    joined: Array = np.logaddexp(residual + np.log(1 - _DISTANCE_SHARE), distance + np.log(_DISTANCE_SHARE))
-    both: Array = np.maximum(joined, 0.0)
-    return both
+    one, other = residual + _BY_METRICS, distance + _BY_DISTANCE
+    top = max(one, other)
+    return max(top + math.log(math.exp(one - top) + math.exp(other - top)), 0.0)
+
+
+@kernel
+def learn_window(constants: Record, machine: Machine, time: int, judgement: Judgement, weight: float) -> None:
+    """Learns from a window in which there is a value.
+
+    Args:
+        constants: Those of the model.
+        machine: The machine; changed.
+        time: End of the window, epoch milliseconds.
+        judgement: As from `judge_window`.
+        weight: What it counts, in [0, 1].
+    """
+    config, own, window = constants.config, machine.own[0], judgement.window
+    learn_moments(config, machine, window, weight)
+    learn_regressions(config, machine, own.seen + 1)
+    for i in range(len(window.z)):
+        if window.judgeable[i]:
+            learn_power(constants.tail, machine.shape, machine.rate, i, window.residual[i], weight)
+    if own.seen >= config.warm_up and weight > 0:
+        learn_tail(constants.calibration, own.residual, judgement.residual)
+        learn_tail(constants.calibration, own.distance, judgement.distance)
+    machine.average[0] = judgement.mean
+    gap = float(max(time - own.time, 0))
+    if own.seen == 0:
+        own.step = 0.0
+    elif own.step > 0:
+        own.step += _STEP_PACE * (min(gap, config.stale * own.step) - own.step)
+    else:
+        own.step = gap
+    own.seen, own.time = own.seen + 1, time

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from models.arrays import SMALLEST, Array, Columns, Flags, Rows
+from models.arrays import SMALLEST, Columns
+from models.kernels import kernel, within
+from models.multivariate.config import MultivariateConfig
+from models.multivariate.state import Machine, Window
 
 _COARSE = 1e-6
 """Differences below this share of a metric's mean mean nothing."""
@@ -15,119 +17,87 @@ _COARSE = 1e-6
 _FEW = 10
 """With fewer windows the scale is too uncertain to call a value far out."""
 
-Single = NDArray[np.float32]
 
+def new_state(n: int, width: int) -> Columns:
+    """The columns for n machines of which nothing is known, with so many metrics each.
 
-@dataclass(frozen=True)
-class Window:
-    """One window of n machines with w metrics each; what is standardised is in units of the scales so far.
-
-    Args:
-        value: Finite, whatever stands where it is missing, shape (n, w).
-        present: Where there was a value, shape (n, w).
-        z: Standardised values; where missing, what was expected; shape (n, w).
-        before: The same of the window before, shape (n, w).
-        linked: 1 where the window before says something of this one, else 0, shape (n,).
-        weight: What the window counts in learning, in [0, 1], shape (n,).
-    """
-
-    value: Array
-    present: Flags
-    z: Array
-    before: Array
-    linked: Array
-    weight: Array
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Means, variances and correlations of w metrics; each by the windows in which the metrics were there.
-
-    The correlations are kept in units of the present scales: two matrices a machine, ``now`` (of metrics i and j in one
-    window) and ``then`` (of metric i now and j in the window before), float32.
-
-    Args:
-        width: Metrics a machine has at most, w.
-        forget: Share of the moments forgotten a window.
-        clip: A standardised value counts at most this.
+    Means, variances and correlations, each by the windows in which the metrics were there. The correlations are kept in
+    units of the present scales: two matrices a machine, ``now`` (of metrics i and j in one window) and ``then`` (of
+    metric i now and j in the window before), float32.
 
     Source: exponentially weighted moments: M. West, J. Harrison, Bayesian Forecasting and Dynamic Models (1997), 16.4;
     correlations with the window before: W. Ku, R. Storer, C. Georgakis, Disturbance detection and isolation by dynamic
     principal component analysis, Chemometrics and Intelligent Laboratory Systems 30 (1995).
-
-    >>> moments, rows, one = Moments(2, 1 / 5000, 1000.0), np.array([0]), np.ones(1)
-    >>> state = moments.new_state(1)
-    >>> for load in np.random.default_rng(0).normal(0, 1, 500):
-    ...     view, value = Rows(state, rows, ""), np.array([[50 + 5 * load, 3 - load]])
-    ...     z = moments.standardise(moments.standard(view), value)
-    ...     moments.learn(view, Window(value, np.isfinite(value), z, 0 * z, 0 * one, one))
-    >>> state["mean"].round(), state["now"].reshape(2, 2).round(2)
-    (array([[50.,  3.]]), array([[ 1., -1.],
-           [-1.,  1.]], dtype=float32))
     """
-
-    width: int
-    forget: float
-    clip: float
-
-    def new_state(self, n: int) -> Columns:
-        """The columns for n machines of which nothing is known."""
-        columns: Columns = {name: np.zeros((n, self.width)) for name in ("count", "mean", "variance", "before")}
-        return columns | {name: np.zeros((n, self.width**2), np.float32) for name in ("now", "then")}
-
-    def standard(self, state: Rows) -> tuple[Array, Array, Array]:
-        """Effective windows, location and scale of each metric so far, each of shape (n, w)."""
-        count, mean = state["count"], state["mean"]
-        return count, mean, _scale(mean, state["variance"])
-
-    def standardise(self, standard: tuple[Array, Array, Array], value: Array) -> Array:
-        """Values in units of their scale, shape (n, w); 0 for a metric not yet seen, at most k for one seen k times."""
-        count, mean, scale = standard
-        most = np.minimum(count, self.clip)
-        return np.minimum(np.maximum((value - mean) / scale, -most), most)
-
-    def matrix(self, state: Rows, name: str) -> Array:
-        """``now`` or ``then`` as float64, shape (n, w, w)."""
-        return state[name].astype(np.float64).reshape(-1, self.width, self.width)
-
-    def learn(self, state: Rows, window: Window) -> None:
-        """Adds one window to the moments of each machine."""
-        count, mean, scale = self.standard(state)
-        there = window.present * window.weight[:, None]
-        after = count * (1 - self.forget * there) + there
-        gain = there / np.maximum(after, 1e-12)
-        error = window.value - mean
-        step = np.where(count < _FEW, error, np.copysign(np.minimum(np.abs(error), self.clip * scale), error))
-        located = mean + gain * step
-        variance = state["variance"]
-        spread = variance + gain * ((1 - gain) * step * step - variance)
-        scaled = _scale(located, spread)
-
-        z = (step / scaled) * np.sqrt(1 - gain) * window.present
-        units = (np.sqrt(variance) / scaled).astype(np.float32)
-        linked = there * window.linked[:, None]
-        before = window.before * scale / scaled
-        share = (1 / np.maximum(after, 1.0)).astype(np.float32)
-        used = slice(int(np.flatnonzero((after > 0).any(axis=0)).max(initial=-1)) + 1)  # of the others all is 0
-        units, share, z, before = units[:, used], share[:, used], z[:, used], before[:, used]
-        pace = np.maximum(share[:, :, None], share[:, None, :])
-        both = _outer(there[:, used], window.present[:, used].astype(np.float64))
-        self._mix(state, "now", units, (z, z), pace * both)
-        self._mix(state, "then", units, (z, before), pace * linked.astype(np.float32)[:, used, None])
-        state["count"], state["mean"], state["variance"] = after, located, spread
-        state["before"] = np.where(count > 0, window.z * scale / scaled, 0.0)
-
-    def _mix(self, state: Rows, name: str, units: Single, pair: tuple[Array, Array], gain: Single) -> None:
-        whole, used = state[name], slice(units.shape[1])
-        part = whole.reshape(-1, self.width, self.width)[:, used, used]
-        old = part * (units[:, :, None] * units[:, None, :])
-        part[...] = old + gain * (_outer(*pair) - old)
-        state[name] = whole
+    columns: Columns = {name: np.zeros((n, width)) for name in ("count", "mean", "variance", "before")}
+    return columns | {name: np.zeros((n, width**2), np.float32) for name in ("now", "then")}
 
 
-def _scale(mean: Array, variance: Array) -> Array:
-    return np.maximum(np.sqrt(variance), np.maximum(_COARSE * np.abs(mean), SMALLEST))
+@kernel
+def scale_of(mean: float, variance: float) -> float:
+    """The unit of a metric.
+
+    >>> scale_of(64.0, 4.0), round(scale_of(64.0, 0.0), 9)
+    (2.0, 6.4e-05)
+    """
+    return max(math.sqrt(variance), _COARSE * abs(mean), SMALLEST)
 
 
-def _outer(left: Array, right: Array) -> Single:
-    return left.astype(np.float32)[:, :, None] * right.astype(np.float32)[:, None, :]
+@kernel
+def standardised(config: MultivariateConfig, count: float, mean: float, scale: float, value: float) -> float:
+    """A value in units of its scale; 0 for a metric not yet seen, at most k for one seen k times.
+
+    Args:
+        config: The constants.
+        count: Windows that the moments hold of the metric.
+        mean: Its location.
+        scale: Its unit.
+        value: The value.
+    """
+    most = min(count, config.clip)
+    return within((value - mean) / scale, -most, most)
+
+
+@kernel
+def learn_moments(config: MultivariateConfig, machine: Machine, window: Window, weight: float) -> None:
+    """Adds a window to the moments of a machine.
+
+    Args:
+        config: The constants.
+        machine: The machine; changed.
+        window: The window.
+        weight: What it counts, in [0, 1].
+    """
+    width = len(machine.held)
+    z, there, before = np.zeros(width), np.zeros(width), np.zeros(width)
+    units, share = np.zeros(width, np.float32), np.zeros(width, np.float32)
+    used = 0
+    for i in range(width):
+        count, mean, variance = machine.held[i], machine.mean[i], machine.variance[i]
+        scale = scale_of(mean, variance)
+        there[i] = weight if window.present[i] else 0.0
+        after = count * (1 - config.forget * there[i]) + there[i]
+        gain = there[i] / max(after, 1e-12)
+        error = window.value[i] - mean
+        step = error if count < _FEW else math.copysign(min(abs(error), config.clip * scale), error)
+        machine.mean[i] = mean + gain * step
+        machine.variance[i] = variance + gain * ((1 - gain) * step * step - variance)
+        scaled = scale_of(machine.mean[i], machine.variance[i])
+        if window.present[i]:
+            z[i] = step / scaled * math.sqrt(1 - gain)
+        units[i] = math.sqrt(variance) / scaled
+        before[i] = machine.before[i] * scale / scaled
+        share[i] = 1 / max(after, 1.0)
+        machine.held[i] = after
+        machine.before[i] = window.z[i] * scale / scaled if count > 0 else 0.0
+        if after > 0:
+            used = i + 1
+    for i in range(used):  # of the others all is 0
+        for j in range(used):
+            pace, unit = max(share[i], share[j]), units[i] * units[j]
+            both = pace * np.float32(there[i] if window.present[j] else 0.0)
+            old = machine.now[i, j] * unit
+            machine.now[i, j] = old + both * (np.float32(z[i]) * np.float32(z[j]) - old)
+            old = machine.then[i, j] * unit
+            linked = pace * np.float32(there[i] * window.linked)
+            machine.then[i, j] = old + linked * (np.float32(z[i]) * np.float32(before[j]) - old)

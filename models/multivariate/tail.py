@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Rows
+from models.arrays import Array, Columns
+from models.kernels import kernel
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,8 @@ class PowerTail:
     Sources: power tails from logarithms: B. Hill, A simple general approach to inference about the tail of a
     distribution, Annals of Statistics 3 (1975); Lomax as the gamma mixture of exponentials: K. Lomax, JASA 49 (1954).
 
-    >>> tail = PowerTail(scale=0.3, strength=20.0, forget=1 / 2000)
-    >>> state = tail.new_state(1, 1)
-    >>> tail.evidence(Rows(state, np.array([0]), ""), np.array([[3.0]])).round(2)  # 20 ln(1 + ln(10) / 6)
-    array([[6.5]])
+    >>> round(power_evidence(20.0, 20.0 * 0.3, 3.0), 2)  # before any history: 20 ln(1 + ln(10) / 6)
+    6.5
     """
 
     scale: float
@@ -43,15 +43,33 @@ class PowerTail:
             "rate": np.full((n, width), self.strength * self.scale),
         }
 
-    def evidence(self, state: Rows, residual: Array) -> Array:
-        """-ln of the chance of a residual at least so far off, at least 0; shape (n, w)."""
-        return state["shape"] * np.log1p(np.log1p(residual * residual) / state["rate"])
 
-    def learn(self, state: Rows, residual: Array, present: Flags, weight: Array) -> None:
-        """Adds the residuals that are there, each counting ``weight`` of shape (n,), to the history."""
-        shape, rate = state["shape"], state["rate"]
-        counted = present * weight[:, None]
-        bent = np.minimum(np.log1p(residual * residual), self.most * rate / shape)
-        forget = np.maximum(self.forget, 0.5 / shape)
-        state["shape"] = shape + counted * (1 + forget * (self.strength - shape))
-        state["rate"] = rate + counted * (bent + forget * (self.strength * self.scale - rate))
+@kernel
+def power_evidence(shape: float, rate: float, residual: float) -> float:
+    """-ln of the chance of a residual at least so far off, at least 0.
+
+    Args:
+        shape: Of the tail of the metric.
+        rate: Of the same.
+        residual: In standard deviations.
+    """
+    return shape * math.log1p(math.log1p(residual * residual) / rate)
+
+
+@kernel
+def learn_power(tail: PowerTail, shapes: Array, rates: Array, metric: int, residual: float, weight: float) -> None:
+    """Adds the residual of a metric to the history.
+
+    Args:
+        tail: The constants.
+        shapes: Of the metrics of the machine, shape (w,); changed.
+        rates: Of the same, shape (w,); changed.
+        metric: The metric's column.
+        residual: In standard deviations.
+        weight: What the window counts, in [0, 1].
+    """
+    shape, rate = shapes[metric], rates[metric]
+    bent = min(math.log1p(residual * residual), tail.most * rate / shape)
+    forget = max(tail.forget, 0.5 / shape)
+    shapes[metric] = shape + weight * (1 + forget * (tail.strength - shape))
+    rates[metric] = rate + weight * (bent + forget * (tail.strength * tail.scale - rate))

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from models.arrays import Rows
 from models.checks import CONTRACTS, Model
-from models.multivariate.conditional import Conditional
+from models.multivariate.conditional import expect, learn_regressions
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.machine import MachineVerdicts, Multivariate
-from models.multivariate.moments import Moments, Window
-from models.multivariate.tail import PowerTail
+from models.multivariate.state import Machine, machine_at
+from models.multivariate.tail import PowerTail, learn_power, power_evidence
+from models.records import Record, constants
 
 STEP = 300_000
 
@@ -51,12 +51,8 @@ def test_the_model_of_a_machine_keeps_the_contract(contract: Callable[[Model, np
 
 def test_without_forgetting_the_moments_are_those_of_the_sample() -> None:
     values = _correlated(400, 1, 5)[:, 0]
-    moments, rows = Moments(5, 0.0, 1000.0), np.array([0])
-    state, all_there, one = moments.new_state(1), np.ones((1, 5), bool), np.ones(1)
-    for value in values:
-        view = Rows(state, rows, "")
-        z = moments.standardise(moments.standard(view), value[None])
-        moments.learn(view, Window(value[None], all_there, z, view["before"], one, one))
+    model = Multivariate(MultivariateConfig(forget=0.0), 5)
+    state = _stream(model, values[:, None])[1]
     np.testing.assert_allclose(state["mean"][0], values.mean(axis=0), rtol=1e-9)
     np.testing.assert_allclose(state["variance"][0], values.var(axis=0), rtol=1e-9)
     np.testing.assert_allclose(state["now"].reshape(5, 5), np.corrcoef(values.T), atol=1e-5)
@@ -64,15 +60,25 @@ def test_without_forgetting_the_moments_are_those_of_the_sample() -> None:
     np.testing.assert_allclose(state["then"].reshape(5, 5), lagged, atol=0.02)
 
 
-def _regressions(correlation: np.ndarray, lagged: np.ndarray) -> tuple[Conditional, Rows]:
-    width = len(correlation)
-    conditional = Conditional(Moments(width, 1 / 5000, 1000.0), noise=0.3, prior=1e-9, refresh=1)
-    state = conditional.moments.new_state(1) | conditional.new_state(1)
+def _regressions(correlation: np.ndarray, lagged: np.ndarray) -> tuple[Record, Machine]:
+    """The constants, and a machine whose metrics are correlated so; what its regressions follow from is certain."""
+    model = Multivariate(MultivariateConfig(noise=0.3, prior=1e-9, refresh=1), len(correlation))
+    state = model.new_state(1)
     state["count"][:] = 1000.0
     state["now"][0], state["then"][0] = correlation.reshape(-1), lagged.reshape(-1)
-    view = Rows(state, np.array([0]), "")
-    conditional.learn(view, np.array([1000.0]))
-    return conditional, view
+    given, machine = constants(all=model.config).all, machine_at(model.machines(state), 0)
+    learn_regressions(given, machine, 1000.0)
+    return given, machine
+
+
+def _expected(
+    given: Record, machine: Machine, z: np.ndarray, present: np.ndarray, before: np.ndarray, linked: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Residuals of a window, and what was expected."""
+    machine.before[:] = before
+    told = np.empty(len(z)), np.empty(len(z))
+    expect(given, machine, z.copy(), present, linked, told)
+    return told
 
 
 def _by_hand(joint: np.ndarray, point: np.ndarray, target: int, given: list[int]) -> tuple[float, float]:
@@ -81,38 +87,38 @@ def _by_hand(joint: np.ndarray, point: np.ndarray, target: int, given: list[int]
 
 
 @pytest.mark.parametrize("missing", [[], [2], [0, 3]], ids=str)
-def test_what_is_expected_is_the_gaussian_conditional_given_the_metrics_that_are_there(missing: list[int]) -> None:
+def test_what_is_expected_is_the_gaussian_conditional_fixedthe_metrics_that_are_there(missing: list[int]) -> None:
     rng, width = np.random.default_rng(0), 4
     factors = rng.normal(size=(8, 20))
     joint = np.corrcoef(factors)
     joint[width:, width:] = joint[:width, :width]
-    conditional, view = _regressions(joint[:width, :width], joint[:width, width:])
+    fixed, machine = _regressions(joint[:width, :width], joint[:width, width:])
     joint = joint + 0.3 * np.eye(8)
     z, before = rng.normal(size=width), rng.normal(size=width)
-    present = np.ones((1, width), bool)
-    present[0, missing] = False
-    told = conditional.expect(view, z[None], present, before[None], np.ones(1))
+    present = np.ones(width, bool)
+    present[missing] = False
+    residual, expected = _expected(fixed, machine, z, present, before, 1.0)
     point = np.concatenate([z, before])
     for target in range(width):
         if target in missing:
-            assert told.residual[0, target] == 0
+            assert residual[target] == 0
             continue
         given = [other for other in range(8) if other != target and other not in missing]
         mean, spread = _by_hand(joint, point, target, given)
-        assert told.expected[0, target] == pytest.approx(mean, abs=1e-4)
-        assert told.residual[0, target] == pytest.approx((z[target] - mean) / spread, abs=1e-3)
+        assert expected[target] == pytest.approx(mean, abs=1e-4)
+        assert residual[target] == pytest.approx((z[target] - mean) / spread, abs=1e-3)
 
 
 def test_after_a_gap_only_the_metrics_of_the_same_window_count() -> None:
     rng, width = np.random.default_rng(0), 3
     joint = np.corrcoef(rng.normal(size=(6, 20)))
     joint[3:, 3:] = joint[:3, :3]
-    conditional, view = _regressions(joint[:3, :3], joint[:3, 3:])
-    z, present = rng.normal(size=width), np.ones((1, width), bool)
-    told = conditional.expect(view, z[None], present, rng.normal(size=(1, width)), np.zeros(1))
+    given, machine = _regressions(joint[:3, :3], joint[:3, 3:])
+    z = rng.normal(size=width)
+    residual, expected = _expected(given, machine, z, np.ones(width, bool), rng.normal(size=width), 0.0)
     mean, spread = _by_hand(joint[:3, :3] + 0.3 * np.eye(3), z, 0, [1, 2])
-    assert told.expected[0, 0] == pytest.approx(mean, abs=1e-4)
-    assert told.residual[0, 0] == pytest.approx((z[0] - mean) / spread, abs=1e-3)
+    assert expected[0] == pytest.approx(mean, abs=1e-4)
+    assert residual[0] == pytest.approx((z[0] - mean) / spread, abs=1e-3)
 
 
 def test_a_metric_that_breaks_with_the_others_is_noticed_and_named_though_its_value_is_common() -> None:
@@ -166,13 +172,14 @@ def test_a_window_of_weight_zero_teaches_nothing_of_what_is_normal() -> None:
 
 
 def test_the_power_tail_finds_the_power() -> None:
-    tail, rng, rows = PowerTail(0.3, 20.0, 1 / 2000), np.random.default_rng(0), np.arange(200)
-    state, there, one = tail.new_state(200, 1), np.ones((200, 1), bool), np.ones(200)
+    tail, rng = PowerTail(0.3, 20.0, 1 / 2000), np.random.default_rng(0)
+    given, state = constants(all=tail).all, tail.new_state(1, 200)
     for _ in range(1500):
-        residual = np.sqrt(np.exp(rng.exponential(0.5, (200, 1))) - 1)
-        tail.learn(Rows(state, rows, ""), residual, there, one)
-    far = np.sqrt(np.exp(np.full((200, 1), 0.5 * np.log(1000.0))) - 1)
-    assert tail.evidence(Rows(state, rows, ""), far).mean() == pytest.approx(np.log(1000.0), rel=0.05)
+        for metric, residual in enumerate(np.sqrt(np.exp(rng.exponential(0.5, 200)) - 1)):
+            learn_power(given, state["shape"][0], state["rate"][0], metric, residual, 1.0)
+    far = np.sqrt(np.exp(0.5 * np.log(1000.0)) - 1)
+    told = [power_evidence(*each, far) for each in zip(state["shape"][0], state["rate"][0], strict=True)]
+    assert np.mean(told) == pytest.approx(np.log(1000.0), rel=0.05)
 
 
 def test_probabilities_of_a_stationary_machine_are_calibrated() -> None:

@@ -80,11 +80,8 @@ class Machines:
             matrices = np.full((2, len(here), width), np.nan)
             for matrix, values in zip(matrices, (seen, learned), strict=True):
                 matrix[at[place[in_it]], column[in_it]] = (value if values is None else values)[in_it]
-            if seen is None and learned is None:
-                verdicts = model.step(columns, rows[here], when, matrices[0])
-            else:
-                verdicts = model.score(columns, rows[here], when, matrices[0])
-                model.learn(columns, rows[here], when, matrices[1])
+            apart = None if seen is None and learned is None else matrices[1]
+            verdicts = model.step(columns, rows[here], when, matrices[0], learned=apart)
             evidence[here] = -np.log(verdicts.probability)
             cells = at[place[in_it]], column[in_it]
             shares[in_it], expected[in_it] = verdicts.shares[cells], verdicts.expected[cells]
