@@ -11,14 +11,20 @@ import numpy as np
 from models import kernels
 from models.config import DetectorConfig
 from models.detector import Detector
+from models.joined import Joined, Windows
+from models.multivariate.config import MultivariateConfig
+from models.multivariate.machine import Multivariate
 from models.regimes.absence import Absence
 from models.regimes.silence import Silence
 
 
 def load() -> None:
-    """Judges a value of a series of its own, and looks whether it is absent."""
-    detector, row = Detector(DetectorConfig()), np.zeros(1, np.int64)
-    detector.step(detector.new_state(1), row, row, np.ones(1))
+    """Judges a value of a series of its own, and its machine, and looks whether they are absent."""
+    detector, row, value = Detector(DetectorConfig()), np.zeros(1, np.int64), np.ones(1)
+    detector.step(detector.new_state(1), row, row, value)
+    machine, joined = Multivariate(MultivariateConfig(), 1), Joined(DetectorConfig())
+    machine.step(machine.new_state(1), row, row, value.reshape(1, 1))
+    joined.join(joined.new_state(1), Windows(row, row, np.arange(2)), value, row == 0)
     absence = Absence(Silence(known=10.0, forget=1 / 5000, bar=10.0))
     series, machines = absence.new_series(1), absence.new_machines(1)
     absence.hear(series, machines, row, row, row, row, row)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-import numpy as np
-
-from models.arrays import Flags, Ints
-from models.evidence.repeats import Unrest, UnrestStep
+from models.evidence.repeats import Unrest
 from models.kernels import kernel
 from models.verdicts import Kind
 
@@ -25,32 +22,21 @@ class Course(StrEnum):
         return list(Course).index(self)
 
 
-def by_unrest(threshold: float, unrest: Unrest, kind: Ints, told: Flags) -> tuple[Ints, Ints]:
-    """Kinds, and where incidents stand, of steps that are judged by their unrest alone.
-
-    Args:
-        threshold: record_score from which an unrest is told of.
-        unrest: What the steps made of it.
-        kind: Codes of `Kind` by the steps' own evidence, shape (n,).
-        told: Whether anything is told of the step, shape (n,).
-    """
-    goes_on, over = unrest.worst >= threshold, unrest.over >= threshold
-    accepted = told & (unrest.accepted >= threshold)
-    kind = np.where(told & over & ~goes_on & (kind == Kind.NORMAL.code), Kind.RECOVERED.code, kind)
-    kind = np.where(accepted, Kind.NEW_NORMAL.code, kind)
-    closed = told & (accepted | (over & ~goes_on))
-    return kind, np.select([closed, told & goes_on], [Course.CLOSED.code, Course.OPEN.code], Course.NONE.code)
-
-
 _NORMAL, _RECOVERED, _NEW_NORMAL = Kind.NORMAL.code, Kind.RECOVERED.code, Kind.NEW_NORMAL.code
 _NONE, _OPEN, _CLOSED = Course.NONE.code, Course.OPEN.code, Course.CLOSED.code
 
 
 @kernel
-def course_of(threshold: float, unrest: UnrestStep, kind: int, told: bool) -> tuple[int, int]:
-    """`by_unrest` of one step.
+def course_of(threshold: float, unrest: Unrest, kind: int, told: bool) -> tuple[int, int]:
+    """The kind, and where the incident stands, of a step that is judged by its unrest alone.
 
-    >>> course_of(50.0, UnrestStep(worst=10.0, over=60.0, accepted=0.0, quiet=6.0), 0, True)  # recovered, closed
+    Args:
+        threshold: record_score from which an unrest is told of.
+        unrest: What the step made of it.
+        kind: Code of `Kind` by the step's own evidence.
+        told: Whether anything is told of the step.
+
+    >>> course_of(50.0, Unrest(worst=10.0, over=60.0, accepted=0.0, quiet=6.0), 0, True)  # recovered, closed
     (6, 2)
     """
     goes_on, over = unrest.worst >= threshold, unrest.over >= threshold

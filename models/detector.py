@@ -180,14 +180,8 @@ class Detector:
             taught: Whether the value may be learned from; ``None``: each may, shape (n,).
         """
         taught = np.ones(len(rows), np.bool_) if taught is None else taught
-        table = self.layout.records(state)
-        if table is not None:
-            return self._run(table, rows, time, value, day_off, about, taught)
-        distinct, places = np.unique(rows, return_inverse=True)
-        table = self.layout.gather(state, distinct)
-        made = self._run(table, places, time, value, day_off, about, taught)
-        self.layout.scatter(table, state, distinct)
-        return made
+        with self.layout.opened(state, rows) as (table, places):
+            return self._run(table, places, time, value, day_off, about, taught)
 
     def _run(
         self,

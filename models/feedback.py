@@ -73,8 +73,14 @@ def worth_of(config: Feedback, feedback: Record) -> float:
 
 
 @kernel
-def learn_feedback(config: Feedback, feedback: Record, deviation: float) -> None:
-    """Fades what was said, and follows the deviation from what is typical."""
+def fade(config: Feedback, feedback: Record) -> None:
+    """Forgets a little of what was said of a series, as `Feedback.fade`."""
     keep = 1 - config.forget
     feedback.true, feedback.false = feedback.true * keep, feedback.false * keep
+
+
+@kernel
+def learn_feedback(config: Feedback, feedback: Record, deviation: float) -> None:
+    """Fades what was said, and follows the deviation from what is typical."""
+    fade(config, feedback)
     feedback.offset += config.pace * (deviation - feedback.offset)

@@ -1,20 +1,28 @@
-"""One verdict on an entity from the verdicts on its metrics at one time, and from the model of them all together."""
+"""One verdict on an entity from the verdicts on its metrics at one time, and from the model of them all together.
+
+Compiled; the formulas are those of one entity at one window, and run over any number of windows of any number of
+entities, in the order in which they are given.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.arrays import Array, Columns, Flags, Ints, Rows, log_sum_exp, prefixed
+from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.calibration import learn_tail, tail_evidence
 from models.config import DetectorConfig
-from models.course import Course, by_unrest
-from models.evidence.combine import score
-from models.evidence.mean import mean_surprise
-from models.evidence.point import compress, nats_calibration
-from models.evidence.repeats import NEVER, Repeats
-from models.feedback import Feedback
+from models.course import Course, course_of
+from models.evidence.combine import scored
+from models.evidence.mean import mean_surprise_of
+from models.evidence.point import compressed, nats_calibration
+from models.evidence.repeats import NEVER, Repeats, damp, learn_repeats, unrest
+from models.feedback import Feedback, fade, worth_of
+from models.kernels import kernel
+from models.records import Layout, Record, Table, constants, record_type
 from models.verdicts import Kind, Verdicts
 
 _WEIGHTS = {"metrics": 0.05, "strongest": 0.05, "together": 0.9}
@@ -23,35 +31,43 @@ _WEIGHTS = {"metrics": 0.05, "strongest": 0.05, "together": 0.9}
 _CLIP = 12.0
 """Evidence of one metric counts at most this in the mean, in nats."""
 
+_BY_ONE, _BY_MODEL, _BY_EITHER = math.log(_WEIGHTS["metrics"]), math.log(_WEIGHTS["together"]), math.log(0.5)
+_NORMAL, _ANOMALY, _LEARNING = Kind.NORMAL.code, Kind.ANOMALY.code, Kind.LEARNING.code
+_NONE, _OPEN = Course.NONE.code, Course.OPEN.code
 
-@dataclass(frozen=True)
-class JoinedVerdicts:
-    """Verdicts on m entities, and what each row that went in contributed.
+_FLOATS = ("record_score", "probability", "metrics", "strongest", "together", "seen")
+_WHOLE = ("kind", "since", "incident")
+VERDICT = record_type([*((name, np.float64) for name in _FLOATS), *((name, np.int64) for name in _WHOLE)])
+"""A verdict on an entity as a record; the fields are those of `Verdicts` and its evidence, and of `JoinedVerdicts`."""
+
+
+class Windows(NamedTuple):
+    """m windows of entities, in the order in which they are judged, and where their n metrics stand.
 
     Args:
-        entities: Row of the state of each entity, ascending, shape (m,).
-        verdicts: One an entity; typical, lower and upper are NaN.
-        incident: Codes of `Course`: whether an incident that has been told of goes on, or ends here; shape (m,).
-        shares: Of each row that went in, its share of its entity's verdict; they add up to 1; shape (n,).
-        suggested: Of each row, what the entity's other metrics let expect where that is what makes the verdict, else
-            NaN; shape (n,).
+        entity: Row of the state of the entity of each, shape (m,). An entity may have several windows.
+        time: When, epoch milliseconds, shape (m,).
+        first: Number of its first metric, the metrics of a window being adjacent; and n at the end; shape (m + 1,).
     """
 
-    entities: Ints
-    verdicts: Verdicts
-    incident: Ints
-    shares: Array
-    suggested: Array
+    entity: Ints
+    time: Ints
+    first: Ints
+
+    @property
+    def place(self) -> Ints:
+        """Of each metric, the number of its window, shape (n,)."""
+        return np.repeat(np.arange(len(self.entity)), np.diff(self.first))
 
 
 class Together(NamedTuple):
-    """What the models of several metrics say of m entities.
+    """What the models of several metrics say of m windows of entities.
 
     Args:
         evidence: In nats; 0 where there is no model, shape (m,).
         known: Whether there is one, shape (m,).
-        shares: Of each row that went in, its share of its entity's evidence, shape (n,).
-        expected: Of each row, what the entity's other metrics let expect; NaN where there is no model; shape (n,).
+        shares: Of each metric, its share of the evidence of its window, shape (n,).
+        expected: Of each metric, what the entity's other metrics let expect; NaN where there is no model; shape (n,).
     """
 
     evidence: Array
@@ -60,22 +76,41 @@ class Together(NamedTuple):
     expected: Array
 
 
+@dataclass(frozen=True)
+class JoinedVerdicts:
+    """Verdicts on m windows of entities, and what each of their n metrics contributed.
+
+    Args:
+        verdicts: One a window; typical, lower and upper are NaN.
+        incident: Codes of `Course`: whether an incident that has been told of goes on, or ends here; shape (m,).
+        seen: Windows of the entity that were judged so far, this one among them, shape (m,).
+        shares: Of each metric, its share of the verdict; they add up to 1; shape (n,).
+        suggested: Of each metric, what the entity's other metrics let expect where that is what makes the verdict, else
+            NaN; shape (n,).
+    """
+
+    verdicts: Verdicts
+    incident: Ints
+    seen: Array
+    shares: Array
+    suggested: Array
+
+
 class Joined:
     """Mean evidence over the metrics, calibrated on the entity's own history, and the strongest one of them.
 
     Evidence channels: ``metrics``, the mean over the metrics of clipped evidence; ``strongest``, the largest of them
-    less ln of the number of metrics (Bonferroni).
+    less ln of the number of metrics (Bonferroni); ``together``, what the model of all metrics says, where it is asked.
 
     Args:
         config: The constants, as of the detector.
 
     >>> joined = Joined(DetectorConfig())
-    >>> state = joined.new_state(1)
-    >>> quiet, loud, none = np.full(20, 0.5), np.full(20, 14.0), np.zeros(20, np.int64)
-    >>> for minute in range(20):
-    ...     verdict = joined.join(state, none, none + minute * 60_000, quiet, none == 0)
-    >>> joined.join(state, none, none + 1_200_000, loud, none == 0).verdicts.record_score.round()
-    array([64.])
+    >>> state, minutes = joined.new_state(1), np.arange(21)
+    >>> evidence = np.repeat([0.5, 14.0], [20 * 20, 20])  # twenty quiet minutes of twenty metrics, and a loud one
+    >>> windows = Windows(0 * minutes, minutes * 60_000, np.arange(0, 21 * 20 + 1, 20))
+    >>> joined.join(state, windows, evidence, evidence > 0).verdicts.record_score[-2:].round()
+    array([ 0., 64.])
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -83,14 +118,19 @@ class Joined:
         self.calibration = nats_calibration(config.calibration_forget)
         self.repeats = Repeats(0.75 * config.joined_half, config.joined_rest, config.damping, config.calm)
         self.feedback = Feedback()
+        self._layout = Layout(self._columns(0))
+        self._constants = constants(
+            config=config, calibration=self.calibration, repeats=self.repeats, feedback=self.feedback
+        )
 
     def new_state(self, n: int) -> Columns:
         """The columns for n entities of which nothing is known."""
+        return self._layout.joined(self._columns(n))
+
+    def _columns(self, n: int) -> Columns:
         columns = prefixed("metrics.", self.calibration.new_state(n)) | prefixed("repeats.", self.repeats.new_state(n))
-        columns |= {
-            f"feedback.{name}": column for name, column in self.feedback.new_state(n).items() if name != "offset"
-        }
-        return columns | {"seen": np.zeros(n)}
+        said = {name: column for name, column in self.feedback.new_state(n).items() if name != "offset"}
+        return columns | prefixed("feedback.", said) | {"seen": np.zeros(n)}
 
     def told(self, state: Columns, entities: Ints, true: Flags) -> None:
         """Takes in that the last joined alarm of some entities was true, or false; changes those rows of the state."""
@@ -103,90 +143,153 @@ class Joined:
     def join(
         self,
         state: Columns,
-        rows: Ints,
-        time: Ints,
+        windows: Windows,
         evidence: Array,
         judged: Flags,
         together: Together | None = None,
         onset: Ints | None = None,
+        taught: Flags | None = None,
     ) -> JoinedVerdicts:
-        """Joins the verdicts of one time and learns how unusual they were together.
+        """Joins the verdicts of windows one after the other, and learns from each how unusual they were together.
 
         Args:
             state: As from `new_state`; its rows of the entities named are changed.
-            rows: The row of the entity of each verdict; the rows of one entity stand together in the same order each
-                time (by metric), shape (n,).
-            time: End of the window, epoch milliseconds, one an entity, shape (n,).
+            windows: The windows, those of an entity in order of time; its metrics in the same order in all of them.
             evidence: Each metric's evidence in nats, at least 0, shape (n,).
             judged: Whether the metric had a value and is no longer being learned, shape (n,).
-            together: What the models of several metrics say of these entities, ascending; ``None``: there are none.
+            together: What the models of several metrics say; ``None``: there are none.
             onset: Since when each metric has been unusual by itself; -1: it is not; ``None``: none is; shape (n,).
+            taught: Whether a window may be learned from; ``None``: each may, shape (m,).
         """
-        entities, first, place = np.unique(rows, return_index=True, return_inverse=True)
-        m = len(entities)
-        counted = np.where(judged, evidence, 0.0)
-        metrics = np.bincount(place, weights=judged, minlength=m)
-        mean = np.bincount(place, weights=np.minimum(counted, _CLIP), minlength=m) / np.maximum(metrics, 1.0)
-        strongest = np.zeros(m)
-        np.maximum.at(strongest, place, counted)
-        strongest = np.maximum(strongest - np.log(np.maximum(metrics, 1.0)), 0.0)
-
-        own, calibration = Rows(state, entities, ""), Rows(state, entities, "metrics.")
-        repeats = Rows(state, entities, "repeats.")
-        seen = own["seen"]
-        average, memo = self.calibration.evidence(calibration, compress(mean_surprise(mean, np.maximum(metrics, 1.0))))
-        trust = np.where(metrics > 0, np.minimum(seen / self.config.warm_up, 1.0), 0.0)
-        channels = {"metrics": average * trust, "strongest": strongest * trust}
-        if together is not None:
-            channels["together"] = np.where(together.known, together.evidence, 0.0) * trust
-        feedback = Rows(state, entities, "feedback.")
-        both = _combine(channels) * self.feedback.worth(feedback)
-        damped = self.repeats.damp(repeats, both)
-        points = score(damped, self.config.joined_half)
-        kind = np.where(points >= self.config.threshold, Kind.ANOMALY.code, Kind.NORMAL.code)
-        kind = np.where(seen < self.config.learning, Kind.LEARNING.code, kind)
-        times, valid = time[first], metrics > 0
-        told = valid & (kind != Kind.LEARNING.code)
-        busy, no = both >= self.repeats.notable, np.zeros(m, np.bool_)
-        unrest = self.repeats.unrest(repeats, busy, np.where(told, points, 0.0), no)
-        kind, incident = by_unrest(self.config.threshold, unrest, kind, told)
-        since = np.where(incident == Course.NONE.code, NEVER, self.repeats.onset(repeats, times))
-        new = (incident == Course.OPEN.code) & (repeats["worst"] < self.config.threshold)
-
+        m, n = len(windows.entity), len(evidence)
+        made, shares, suggested = np.zeros(m, VERDICT), np.empty(n), np.full(n, np.nan)
+        asked = together is not None
+        if together is None:
+            together = Together(np.zeros(m), np.zeros(m, np.bool_), np.zeros(n), np.full(n, np.nan))
+        onset = np.full(n, NEVER) if onset is None else onset
+        taught = np.ones(m, np.bool_) if taught is None else taught
+        given = Given(evidence, judged, onset, taught)
+        with self._layout.opened(state, windows.entity) as (table, rows):
+            run(self._constants, table, windows._replace(entity=rows), given, asked, together, made, shares, suggested)
         unknown = np.full(m, np.nan)
-        verdicts = Verdicts(points, np.exp(-damped), unknown, unknown, unknown, kind, since, channels)
-        self.calibration.learn(calibration, memo, valid & (seen >= self.config.warm_up))
-        self.repeats.learn(repeats, both, times, valid, unrest)
-        self.feedback.fade(feedback, valid)
-        own["seen"] = seen + valid
-
-        suggested = np.full(len(rows), np.nan)
-        whole = np.bincount(place, weights=evidence, minlength=m)[place]
-        equal = 1.0 / np.bincount(place, minlength=m)[place]
-        shares = np.where(whole > 0, evidence / np.where(whole > 0, whole, 1.0), equal)
-        if together is not None:
-            by_model = together.evidence >= np.maximum(average, strongest)
-            there = np.bincount(place, weights=together.shares, minlength=m) > 0
-            shares = np.where((by_model & there)[place], together.shares, shares)
-            suggested = np.where((by_model & there)[place], together.expected, np.nan)
-        if onset is not None and new.any():  # it began when what carries it did
-            carried = onset[_strongest(place, shares)]
-            new &= carried != NEVER
-            since[:] = np.where(new, carried, since)
-            repeats["onset"] = np.where(new, carried, repeats["onset"].astype(np.int64))
-        return JoinedVerdicts(entities, verdicts, incident, shares, suggested)
+        channels = ("metrics", "strongest", "together") if asked else ("metrics", "strongest")
+        verdicts = Verdicts(
+            made["record_score"],
+            made["probability"],
+            unknown,
+            unknown,
+            unknown,
+            made["kind"],
+            made["since"],
+            {name: made[name] for name in channels},
+        )
+        return JoinedVerdicts(verdicts, made["incident"], made["seen"], shares, suggested)
 
 
-def _strongest(place: Ints, shares: Array) -> Ints:
-    """The row of the largest share of each entity; ``place`` is ascending, shape (n,); of equal ones the first."""
-    order = np.lexsort((-np.arange(len(place)), shares, place))
-    last: Ints = order[np.flatnonzero(np.diff(place[order], append=-1))]
-    return last
+class Given(NamedTuple):
+    """What `Joined.join` is given of n metrics, and of m windows."""
+
+    evidence: Array
+    judged: Any
+    onset: Ints
+    taught: Any
 
 
-def _combine(channels: dict[str, Array]) -> Array:
-    """-ln of the weighted harmonic mean of the probabilities [Wilson 2019]."""
-    weights = np.array([_WEIGHTS[name] for name in channels])
-    logs = np.log(weights / weights.sum())[:, None]
-    joined: Array = np.maximum(log_sum_exp(np.array(list(channels.values())) + logs), 0.0)
-    return joined
+@kernel
+def run(
+    constants: Record,
+    table: Table,
+    windows: Windows,
+    given: Given,
+    asked: bool,
+    together: Together,
+    verdicts: Table,
+    shares: Array,
+    suggested: Array,
+) -> None:
+    """Joins the verdicts of windows one after the other, as `Joined.join`.
+
+    Args:
+        constants: Those of the model.
+        table: The state; its records of the entities are changed.
+        windows: The windows.
+        given: What is known of their metrics.
+        asked: Whether ``together`` counts.
+        together: What the models of several metrics say.
+        verdicts: Records of `VERDICT`, shape (m,); written.
+        shares: Written, shape (n,).
+        suggested: Written where the model of all metrics makes the verdict, shape (n,).
+    """
+    config = constants.config
+    for i in range(len(windows.time)):
+        entity, verdict, time = table[windows.entity[i]], verdicts[i], windows.time[i]
+        first, end = windows.first[i], windows.first[i + 1]
+        by_model = together.evidence[i] if asked and together.known[i] else 0.0
+
+        metrics, mean, most, whole = 0.0, 0.0, 0.0, 0.0
+        for j in range(first, end):
+            whole += given.evidence[j]
+            if given.judged[j]:
+                metrics += 1
+                mean += min(given.evidence[j], _CLIP)
+                most = max(most, given.evidence[j])
+        pieces = max(metrics, 1.0)
+        surprise = compressed(mean_surprise_of(mean / pieces, pieces))
+        average = tail_evidence(constants.calibration, entity.metrics, surprise)
+        strongest = max(most - math.log(pieces), 0.0)
+
+        seen, valid = entity.seen, metrics > 0
+        trust = min(seen / config.warm_up, 1.0) if valid else 0.0
+        verdict.metrics, verdict.strongest, verdict.together = average * trust, strongest * trust, by_model * trust
+        both = _combined(verdict, asked) * worth_of(constants.feedback, entity.feedback)
+        damped = damp(constants.repeats, entity.repeats, both)
+        verdict.record_score, verdict.probability = scored(damped, config.joined_half), math.exp(-damped)
+        kind = _ANOMALY if verdict.record_score >= config.threshold else _NORMAL
+        if seen < config.learning:
+            kind = _LEARNING
+        told = valid and kind != _LEARNING
+        busy = both >= constants.repeats.notable
+        course = unrest(constants.repeats, entity.repeats, busy, verdict.record_score if told else 0.0, False)
+        verdict.kind, verdict.incident = course_of(config.threshold, course, kind, told)
+        verdict.since = NEVER
+        if verdict.incident != _NONE:
+            verdict.since = time if entity.repeats.onset == NEVER else entity.repeats.onset
+
+        _share(given.evidence[first:end], whole, shares[first:end])
+        if asked and together.evidence[i] >= max(average, strongest) and together.shares[first:end].sum() > 0:
+            shares[first:end] = together.shares[first:end]
+            suggested[first:end] = together.expected[first:end]
+        begun = NEVER
+        if verdict.incident == _OPEN and entity.repeats.worst < config.threshold:
+            begun = given.onset[first + np.argmax(shares[first:end])]  # it began when what carries it did
+            if begun != NEVER:
+                verdict.since = begun
+
+        verdict.seen = seen
+        if valid and given.taught[i]:
+            if seen >= config.warm_up:
+                learn_tail(constants.calibration, entity.metrics, surprise)
+            learn_repeats(constants.repeats, entity.repeats, both, time, course, begun)
+            fade(constants.feedback, entity.feedback)
+            entity.seen = verdict.seen = seen + 1
+
+
+@kernel
+def _combined(verdict: Record, asked: bool) -> float:
+    """-ln of the weighted harmonic mean of the channels' probabilities [Wilson 2019]."""
+    if not asked:
+        return _harmonic(verdict.metrics + _BY_EITHER, verdict.strongest + _BY_EITHER, -math.inf)
+    return _harmonic(verdict.metrics + _BY_ONE, verdict.strongest + _BY_ONE, verdict.together + _BY_MODEL)
+
+
+@kernel
+def _harmonic(one: float, other: float, third: float) -> float:
+    top = max(one, other, third)
+    return max(top + math.log(math.exp(one - top) + math.exp(other - top) + math.exp(third - top)), 0.0)
+
+
+@kernel
+def _share(evidence: Array, whole: float, shares: Array) -> None:
+    """Of each metric its share of the evidence of all; equal shares where there is none."""
+    for j in range(len(evidence)):
+        shares[j] = evidence[j] / whole if whole > 0 else 1.0 / len(evidence)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from models.config import DetectorConfig
 from models.course import Course, course_of
 from models.evidence.combine import scored
-from models.evidence.repeats import NEVER, Repeats, UnrestStep, unrest
+from models.evidence.repeats import NEVER, Repeats, Unrest, unrest
 from models.kernels import kernel
 from models.records import Record
 from models.regimes.regimes import Decision
@@ -48,7 +48,7 @@ class Told(NamedTuple):
     onset: int
     incident: int
     turned: int
-    unrest: UnrestStep
+    unrest: Unrest
 
 
 @kernel
@@ -106,7 +106,7 @@ def tell(
 @kernel
 def _unrest(
     config: DetectorConfig, repeats: Repeats, state: Record, decision: Decision, judged: Judged, told: bool
-) -> UnrestStep:
+) -> Unrest:
     """What becomes of anomalies outside of the incidents of regimes: they are over when all is quiet again."""
     runs = judged.before >= _STUCK
     busy = judged.weight >= config.notable or judged.frozen >= _STUCK

@@ -5,7 +5,8 @@ A column ``level.mean`` is the field ``mean`` of the field ``level`` of each ser
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -99,6 +100,23 @@ class Layout:
         """Writes a table back to the rows that it is a copy of."""
         for name, view in self.columns(table).items():
             columns[name][rows] = view
+
+    @contextmanager
+    def opened(self, columns: Columns, rows: Ints) -> Iterator[tuple[Table, Ints]]:
+        """A table to change some rows in, and where they are in it; columns that are copies are written at the end.
+
+        Args:
+            columns: The columns; changed.
+            rows: The rows; one may stand several times, shape (n,).
+        """
+        table = self.records(columns)
+        if table is not None:
+            yield table, rows
+            return
+        distinct, places = np.unique(rows, return_inverse=True)
+        table = self.gather(columns, distinct)
+        yield table, places
+        self.scatter(table, columns, distinct)
 
 
 def record_type(parts: list[Any]) -> np.dtype[np.void]:

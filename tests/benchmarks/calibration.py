@@ -15,7 +15,7 @@ from models.evidence.combine import combine
 from models.families.choice import NONE, MetricKind
 from models.families.choice import Family as Prescribed
 from models.families.suited import About
-from models.joined import Joined, Together
+from models.joined import Joined, Together, Windows
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.machine import Multivariate
 from pipelines.evaluation import show
@@ -127,7 +127,8 @@ def joined_shares(machines: int, metrics: int, warm: int, counted: int, seed: in
         together = Together(
             -np.log(whole.probability), np.ones(machines, np.bool_), shares_of, np.full(len(shares_of), np.nan)
         )
-        verdicts = joined.join(both, owner, time[owner], evidence, there, together).verdicts
+        windows = Windows(np.arange(machines), time, metrics * np.arange(machines + 1))
+        verdicts = joined.join(both, windows, evidence, there, together).verdicts
         if step >= warm:
             loud = verdicts.record_score >= config.threshold
             seen += np.array([*(verdicts.probability < level for level in LEVELS), loud])

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from models.config import DetectorConfig
-from models.joined import Joined, JoinedVerdicts
+from models.joined import Joined, JoinedVerdicts, Windows
 
 STEP = 60_000
 
 
 def _last(evidence: list[float], judged: list[bool] | None = None) -> JoinedVerdicts:
     """The verdict on such a window after 60 quiet ones of one machine."""
-    joined, n = Joined(DetectorConfig()), len(evidence)
-    state, row = joined.new_state(1), np.zeros(len(evidence), np.int64)
-    for window in range(60):
-        joined.join(state, row, row + window * STEP, np.full(n, 0.5), np.ones(n, np.bool_))
-    there = np.array(judged if judged is not None else [True] * n)
-    return joined.join(state, row, row + 60 * STEP, np.array(evidence), there)
+    joined, n, quiet = Joined(DetectorConfig()), len(evidence), 60
+    there = np.concatenate([np.ones(n * quiet, np.bool_), judged if judged is not None else [True] * n])
+    made = joined.join(joined.new_state(1), _windows(quiet + 1, n), np.array([0.5] * n * quiet + evidence), there)
+    return replace(made, shares=made.shares[-n:])
+
+
+def _windows(m: int, metrics: int, entity: int = 0) -> Windows:
+    return Windows(np.full(m, entity), STEP * np.arange(m), metrics * np.arange(m + 1))
 
 
 @pytest.mark.parametrize("metrics", [1, 2, 5, 20])
 def test_the_strongest_of_n_metrics_counts_as_much_less_as_n_tries_are_worth(metrics: int) -> None:
     """Bonferroni: the chance that one of n is so strange is at most n times its own."""
     verdict = _last([12.0] + [0.5] * (metrics - 1)).verdicts
-    assert verdict.evidence["strongest"][0] == pytest.approx(12 - np.log(metrics))
+    assert verdict.evidence["strongest"][-1] == pytest.approx(12 - np.log(metrics))
 
 
 def test_metrics_without_a_word_to_say_have_equal_shares() -> None:
@@ -35,5 +39,14 @@ def test_metrics_without_a_word_to_say_have_equal_shares() -> None:
 
 def test_a_machine_none_of_whose_metrics_is_judged_is_no_news() -> None:
     verdict = _last([0.0, 0.0], [False, False]).verdicts
-    assert (verdict.record_score[0], verdict.probability[0]) == (0.0, 1.0)
-    assert all(channel[0] == 0 for channel in verdict.evidence.values())
+    assert (verdict.record_score[-1], verdict.probability[-1]) == (0.0, 1.0)
+    assert all(channel[-1] == 0 for channel in verdict.evidence.values())
+
+
+def test_a_window_none_of_whose_metrics_is_judged_changes_nothing_that_is_known_of_the_machine() -> None:
+    joined, state = Joined(DetectorConfig()), Joined(DetectorConfig()).new_state(1)
+    joined.join(state, _windows(60, 2), np.full(120, 9.0), np.ones(120, np.bool_))
+    before = {name: column.copy() for name, column in state.items()}
+    joined.join(state, _windows(5, 2), np.full(10, 90.0), np.zeros(10, np.bool_))
+    joined.join(state, _windows(5, 2), np.full(10, 90.0), np.ones(10, np.bool_), taught=np.zeros(5, np.bool_))
+    assert all((state[name] == before[name]).all() for name in state)

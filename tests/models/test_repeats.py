@@ -1,26 +1,30 @@
 """Repeats: evidence that does not exceed the strongest recent evidence counts less as news."""
 
+from __future__ import annotations
+
 import numpy as np
 
-from models.arrays import Rows
-from models.evidence.repeats import NEVER, Repeats
+from models.evidence.repeats import NEVER, Repeats, damp, learn_repeats, unrest
+from models.records import Record, constants, record_of
 
 REPEATS = Repeats(notable=7.5, rest=20, damping=0.3, calm=5)
-ALWAYS = np.array([True])
+GIVEN = constants(repeats=REPEATS).repeats
 
 
-def _learn(view: Rows, evidence: np.ndarray, time: np.ndarray, valid: np.ndarray) -> None:
-    unrest = REPEATS.unrest(view, evidence >= REPEATS.notable, evidence, ~ALWAYS)
-    REPEATS.learn(view, evidence, time, valid, unrest)
+def _new() -> Record:
+    return record_of(REPEATS.new_state(1))
+
+
+def _learn(repeats: Record, evidence: float, time: int) -> None:
+    course = unrest(GIVEN, repeats, evidence >= REPEATS.notable, evidence, False)
+    learn_repeats(GIVEN, repeats, evidence, time, course, NEVER)
 
 
 def _damped(evidence: list[float]) -> list[float]:
-    columns = REPEATS.new_state(1)
-    view, result = Rows(columns, np.array([0]), ""), []
+    repeats, result = _new(), []
     for step, piece in enumerate(evidence):
-        value = np.array([piece])
-        result.append(float(REPEATS.damp(view, value)[0]))
-        _learn(view, value, np.array([step]), ALWAYS)
+        result.append(damp(GIVEN, repeats, piece))
+        _learn(repeats, piece, step)
     return result
 
 
@@ -42,21 +46,11 @@ def test_the_order_of_verdicts_is_the_same_whatever_the_unit_of_evidence() -> No
     np.testing.assert_allclose(twice, 2 * once, rtol=1e-12)
 
 
-def test_a_missing_value_changes_nothing() -> None:
-    columns = REPEATS.new_state(1)
-    view = Rows(columns, np.array([0]), "")
-    _learn(view, np.array([9.0]), np.array([1]), ALWAYS)
-    before = {name: column.copy() for name, column in columns.items()}
-    _learn(view, np.array([90.0]), np.array([2]), ~ALWAYS)
-    assert all((columns[name] == before[name]).all() for name in columns)
-
-
 def test_an_unrest_has_an_onset_until_it_is_calm() -> None:
-    columns = REPEATS.new_state(1)
-    view = Rows(columns, np.array([0]), "")
+    repeats = _new()
     for step, piece in enumerate([0.0, 9.0, 0.0, 9.0]):
-        _learn(view, np.array([piece]), np.array([step]), ALWAYS)
-    assert REPEATS.onset(view, np.array([4]))[0] == 1
+        _learn(repeats, piece, step)
+    assert repeats.onset == 1
     for step in range(4, 10):
-        _learn(view, np.zeros(1), np.array([step]), ALWAYS)
-    assert columns["onset"][0] == NEVER
+        _learn(repeats, 0.0, step)
+    assert repeats.onset == NEVER

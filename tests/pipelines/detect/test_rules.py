@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from polars.testing import assert_frame_equal
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
@@ -64,6 +65,15 @@ def kinds(verdicts: pl.DataFrame, *windows: int) -> list[str]:
 
 def test_without_rules_both_outliers_are_anomalies() -> None:
     assert kinds(judge(frame({("a", "cpu"): OUTLIERS}), []), 100, 150) == ["anomaly", "anomaly"]
+
+
+def test_a_rule_changes_nothing_of_what_is_learned_of_other_machines_even_where_values_are_missing() -> None:
+    """What is in a frame beside a machine depends on micro-batches, so it must not decide what is learned."""
+    gappy = {("a", name): [v if i % 3 else None for i, v in enumerate(noise(seed=n))] for n, name in enumerate("xy")}
+    values = frame({**gappy, ("a", "z"): OUTLIERS, ("b", "cpu"): noise()})  # type: ignore[dict-item]
+    on_b = judge(values, in_force(entity="b", skip_learning=True))
+    of_a = pl.col("entity") == "a"
+    assert_frame_equal(on_b.filter(of_a), judge(values, []).filter(of_a), check_exact=True)
 
 
 def test_skip_result_silences_the_windows_that_overlap_it_and_no_others() -> None:

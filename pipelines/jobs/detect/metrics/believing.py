@@ -7,14 +7,16 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from models.arrays import Array, Flags, Ints, Rows
+from models.arrays import Array, Flags, Ints
 from models.course import Course
-from models.joined import JoinedVerdicts
+from models.evidence.repeats import NEVER
 from models.regimes.kept import SLOTS
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.detect.beliefs import SCHEMA, Belief, Said, changed
+from pipelines.jobs.detect.metrics.judging_order import steps
 from pipelines.jobs.detect.metrics.state import DetectionState
+from pipelines.jobs.detect.metrics.verdict_frames import JoinedWindows
 
 
 class _Step(Protocol):
@@ -57,29 +59,31 @@ def believe_series(
         state.said.append(Said([(entity, metric) for entity, metric in names], some, standing.levels[at]))
 
 
-def believe_machines(state: DetectionState, made: JoinedVerdicts, start: Ints, end: Ints, came_back: Ints) -> None:
-    """Collects what is believed of the machines of a step, where it has changed.
+def believe_machines(state: DetectionState, joined: JoinedWindows, step: Ints, end: Ints, back: Ints) -> None:
+    """Collects what is believed of the machines of a frame, step by step, where it has changed.
 
     Args:
-        state: The state after the step; changed.
-        made: The joined verdicts.
-        start: First instant of each machine's window, epoch milliseconds.
-        end: End of each machine's window, epoch milliseconds.
-        came_back: Rows of the machines whose absence these windows end.
+        state: The state; changed.
+        joined: The joined verdicts.
+        step: The number of the step of each row of the frame.
+        end: End of the window of each row, epoch milliseconds.
+        back: For each row the start of the absence of its whole machine that it ends; -1 if there was none.
     """
-    columns, verdicts = state.entities.columns, made.verdicts
-    none = np.full(len(start), np.nan)
-    back = np.isin(made.entities, came_back) if len(came_back) else np.zeros(len(start), np.bool_)
+    made, verdicts, machine = joined.made, joined.made.verdicts, joined.windows.entity
+    if not len(machine):
+        return
+    none = np.full(len(machine), np.nan)
+    came_back = np.logical_or.reduceat(back[joined.rows] != NEVER, joined.windows.first[:-1])
     belief = Belief(
-        start, end, verdicts.kind, made.incident, verdicts.since, verdicts.record_score, none, none, none, none,
-        Rows(columns, made.entities, "")["seen"], np.zeros(len(start), np.int64), back,
+        joined.windows.time, end[joined.first], verdicts.kind, made.incident, verdicts.since, verdicts.record_score,
+        none, none, none, none, made.seen, np.zeros(len(machine), np.int64), came_back,
     )  # fmt: skip
-    at = changed(columns, made.entities, belief)
-    if len(at):
-        names = state.entities.names_of(made.entities[at])
-        state.said.append(
-            Said([(entity, JOINED) for (entity,) in names], belief.at(at), np.full((len(at), SLOTS), np.nan))
-        )
+    for part in steps(step[joined.first]):
+        places = np.arange(part.start, part.stop)
+        at = places[changed(state.entities.columns, machine[part], belief.at(places))]
+        if len(at):
+            names = [(entity, JOINED) for (entity,) in state.entities.names_of(machine[at])]
+            state.said.append(Said(names, belief.at(at), np.full((len(at), SLOTS), np.nan)))
 
 
 def believed_absent(verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -6,9 +6,7 @@ vectorised over machines. It knows neither Spark nor Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +20,7 @@ from models.detector import Detector
 from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
 from models.families.suited import About
-from models.joined import Joined, JoinedVerdicts
+from models.joined import Joined, JoinedVerdicts, Windows
 from models.multivariate.config import MultivariateConfig
 from models.records import Table
 from models.verdicts import Kind, SeriesVerdicts, Standing
@@ -33,7 +31,7 @@ from pipelines.jobs.detect.control_messages import RuleInForce
 from pipelines.jobs.detect.metrics.absence import AbsenceWatch
 from pipelines.jobs.detect.metrics.believing import believe_machines, believe_series, believed_absent
 from pipelines.jobs.detect.metrics.families import about
-from pipelines.jobs.detect.metrics.judging_order import judging_order
+from pipelines.jobs.detect.metrics.judging_order import judging_order, steps
 from pipelines.jobs.detect.metrics.machines import Machines, new_columns, new_slots
 from pipelines.jobs.detect.metrics.row_verdicts import RowVerdicts
 from pipelines.jobs.detect.metrics.state import DetectionState
@@ -42,7 +40,7 @@ from pipelines.jobs.detect.metrics.verdict_frames import (
     KINDS,
     NO_INCIDENTS,
     SCHEMA,
-    JoinedStep,
+    JoinedWindows,
     joined_frame,
     known,
 )
@@ -169,15 +167,13 @@ class Detection:
         back[:, came] = heard.series, heard.machine
         joined = self._together(state, rows, step, made, ruled, back[1])
         if self.says:
-            for part in _steps(step):
+            for part in steps(step):
                 believe_series(state, rows.part(part), made.part(part), standing.part(part), back[0, part] != NEVER)
-            for each in joined:
-                came_back = rows.owner[each.rows[back[1, each.rows] != NEVER]]
-                believe_machines(state, each.made, rows.time[each.first], rows.end[each.first], came_back)
+            believe_machines(state, joined, step, rows.end, back[1])
         result = self._dated_back(known(verdicts.frame(frame)), verdicts.onset, verdicts.turned, state)
         absences = np.concatenate([heard.absences, self.absence.overdue(state, now)])
-        others = [known(part) for part in joined_frame(frame, verdicts.numbers, joined)]
-        result = pl.concat([result, *others, self._absences(absences, state)])
+        by_machine = known(joined_frame(frame, verdicts.numbers, joined))
+        result = pl.concat([result, by_machine, self._absences(absences, state)])
         return self._ruled(rules, result.sort("window_end", "entity", "metric", maintain_order=True), state), state
 
     def _ruled(self, rules: Sequence[RuleInForce], verdicts: pl.DataFrame, state: DetectionState) -> pl.DataFrame:
@@ -249,8 +245,8 @@ class Detection:
         verdicts: SeriesVerdicts,
         ruled: Effects | None,
         back: Ints,
-    ) -> list[JoinedStep]:
-        """The joined verdicts on machines with two or more metrics in a step, step by step.
+    ) -> JoinedWindows:
+        """The joined verdicts on machines with two or more metrics in a step, in the order of the steps.
 
         Args:
             state: The state; changed.
@@ -261,30 +257,24 @@ class Detection:
             back: For each row the start of the absence of its whole machine that it ends, epoch milliseconds; -1 if
                 there was none, shape (n,).
         """
-        some = _in_company(step, rows.owner)
+        some, first = _in_company(step, rows.owner)
+        begins = some[first]
+        windows = Windows(rows.owner[begins], rows.time[begins], np.append(first, len(some)))
         value = np.where(np.isfinite(rows.value), rows.value, np.nan)[some]
         judged: Flags = np.isfinite(value) & (verdicts.kind[some] != Kind.LEARNING.code)
         evidence = combine([verdicts.evidence[name][some] for name in _COMBINED])
-        seen, learned, skipped = value, value, np.zeros(len(some), np.bool_)
-        if ruled:
+        seen = learned = taught = None
+        if ruled and len(some):
             muted = ruled.muted(rows.value, verdicts.typical)[some]
             judged &= ~muted
-            skipped = ruled.skip_learning[some] | np.isnan(value)
+            skipped = ruled.skip_learning[some]
             seen, learned = np.where(muted, np.nan, value), np.where(skipped, np.nan, value)
-        made = []
-        for part in _steps(step[some]):
-            at = some[part]
-            own, time = rows.owner[at], rows.time[at]
-            changed = (seen[part], learned[part]) if ruled else ()
-            together = self.machines.step(state, own, rows.series[at], time, value[part], *changed)
-            columns = state.entities.columns
-            with _kept(columns, np.unique(own[skipped[part]])):
-                joined = self.joined.join(
-                    columns, own, time, evidence[part], judged[part], together, verdicts.onset[at]
-                )
-            _recover(joined, own, back[at])
-            made.append(JoinedStep(at[np.unique(own, return_index=True)[1]], at, joined))
-        return made
+            taught = ~np.logical_or.reduceat(skipped, first)
+        together = self.machines.step(state, windows, rows.series[some], value, seen, learned)
+        columns = state.entities.columns
+        made = self.joined.join(columns, windows, evidence, judged, together, verdicts.onset[some], taught)
+        _recover(made, windows, back[some])
+        return JoinedWindows(windows, begins, some, made)
 
 
 def _told(n: int) -> Columns:
@@ -298,42 +288,31 @@ def _brief(verdicts: pl.DataFrame) -> pl.DataFrame:
     return verdicts.with_columns(pl.when(news).then(name).alias(name) for name in ("experts", "expected", "context"))
 
 
-def _recover(made: JoinedVerdicts, entities: Ints, since: Ints) -> None:
+def _recover(made: JoinedVerdicts, windows: Windows, back: Ints) -> None:
     """Turns ordinary joined verdicts into recoveries where a machine sends again after an absence.
 
     Args:
         made: The joined verdicts; changed.
-        entities: Row of each machine that sent a window, shape (n,).
-        since: Start of the absence that the window ends, epoch milliseconds; -1 if there was none, shape (n,).
+        windows: Their windows.
+        back: For each row that went in the start of the absence that it ends, epoch milliseconds; -1 if there was none.
     """
-    verdicts, back = made.verdicts, since != NEVER
-    onset = dict(zip(entities[back].tolist(), since[back].tolist(), strict=True))
-    for index, entity in enumerate(made.entities.tolist() if onset else []):
-        if entity in onset and verdicts.kind[index] == Kind.NORMAL.code:
-            verdicts.kind[index], verdicts.since[index] = Kind.RECOVERED.code, onset[entity]
-            made.incident[index] = Course.CLOSED.code
+    verdicts, ends = made.verdicts, np.flatnonzero(back != NEVER)
+    ends = ends[verdicts.kind[windows.place[ends]] == Kind.NORMAL.code]
+    at = windows.place[ends]
+    verdicts.kind[at], verdicts.since[at] = Kind.RECOVERED.code, back[ends]
+    made.incident[at] = Course.CLOSED.code
 
 
-@contextmanager
-def _kept(columns: Columns, rows: Ints) -> Iterator[None]:
-    """A context manager that restores some rows of the state at the end of its block."""
-    saved = {name: column[rows] for name, column in columns.items()} if len(rows) else {}
-    yield
-    for name, column in saved.items():
-        columns[name][rows] = column
+def _in_company(step: Ints, owner: Ints) -> tuple[Ints, Ints]:
+    """The rows whose machine has other rows in the same step, which are next to them, and where each machine begins.
 
-
-def _steps(step: Ints) -> Iterator[slice]:
-    """The places of the rows of each step, from the first step to the last."""
-    edges = [*np.flatnonzero(np.diff(step, prepend=-1)).tolist(), len(step)]
-    return (slice(start, end) for start, end in pairwise(edges))
-
-
-def _in_company(step: Ints, owner: Ints) -> Ints:
-    """The rows whose machine has other rows in the same step, which are next to them."""
+    >>> _in_company(np.array([0, 0, 0, 1, 1]), np.array([4, 5, 5, 4, 4]))
+    (array([1, 2, 3, 4]), array([0, 2]))
+    """
     begins = np.ones(len(step) + 1, np.bool_)
     begins[1:-1] = (step[1:] != step[:-1]) | (owner[1:] != owner[:-1])
-    return np.flatnonzero(~(begins[:-1] & begins[1:]))
+    some = np.flatnonzero(~(begins[:-1] & begins[1:]))
+    return some, np.flatnonzero(begins[some])
 
 
 def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame, Ints, Ints, Ints]:

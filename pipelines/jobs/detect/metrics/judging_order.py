@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 
 from engine.columns.packing import LARGEST, ordered
@@ -33,6 +36,19 @@ def judging_order(series: Ints, entity: Ints, window_end: Ints) -> tuple[Ints, I
     rank[by_entity] = _dense(by_entity, entity, (window_end, again))
     order = _sorted(rank, series)
     return order, np.cumsum(_begins(order, rank)) - 1
+
+
+def steps(step: Ints) -> Iterator[slice]:
+    """The places of the rows of each step, from the first step to the last.
+
+    Args:
+        step: The number of the step of each row, ascending.
+
+    >>> list(steps(np.array([0, 0, 1])))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    edges = [*np.flatnonzero(np.diff(step, prepend=-1)).tolist(), len(step)]
+    return (slice(start, end) for start, end in pairwise(edges))
 
 
 def _sorted(*columns: Ints) -> Ints:

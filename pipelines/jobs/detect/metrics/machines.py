@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.arrays import Array, Columns, Ints
-from models.joined import Together
+from models.joined import Together, Windows
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.machine import Multivariate
 from pipelines.jobs.detect.metrics.state import DetectionState
@@ -46,42 +46,38 @@ class Machines:
     def step(
         self,
         state: DetectionState,
-        owner: Ints,
+        windows: Windows,
         series: Ints,
-        time: Ints,
         value: Array,
         seen: Array | None = None,
         learned: Array | None = None,
     ) -> Together:
-        """Judges one window of each of some machines with two or more metrics, and learns from it.
+        """Judges windows of machines with two or more metrics one after the other, and learns from them.
 
         Args:
             state: The state; the rows of these machines and series are changed.
-            owner: Row of the machine of each value; the values of a machine are adjacent, shape (n,).
+            windows: The windows, those of a machine in order of time, with the start of each as its time.
             series: Row of the series of each value, shape (n,).
-            time: Start of the window of each value, epoch milliseconds, shape (n,).
             value: The values; NaN if missing, shape (n,).
             seen: The values that are judged, NaN where a rule mutes them; ``None``: all values, shape (n,).
             learned: The values that are learned, NaN where a rule forbids it; ``None``: all values, shape (n,).
         """
-        entities, first, place = np.unique(owner, return_index=True, return_inverse=True)
-        column = self._columns(state, owner, series)
-        own = state.entities.columns
-        widths: Ints = own["machine.width"][entities].astype(np.int64)
-        rows: Ints = own["machine.row"][entities].astype(np.int64)
-        evidence, shares = np.zeros(len(entities)), np.zeros(len(owner))
-        expected = np.full(len(owner), np.nan)
+        place, m = windows.place, len(windows.entity)
+        widths, rows = self._models_of(state, windows, place, series)
+        column = state.series.columns["machine.column"][series].astype(np.int64)
+        evidence, shares = np.zeros(m), np.zeros(len(series))
+        expected = np.full(len(series), np.nan)
         for width in np.unique(widths).tolist():
             here = np.flatnonzero(widths == width)
-            at = np.full(len(entities), -1)
+            at = np.full(m, -1)
             at[here] = np.arange(len(here))
             in_it = (at[place] >= 0) & (column < width)
-            model, columns, when = self.models[width], state.machines[width].columns, time[first[here]]
             matrices = np.full((2, len(here), width), np.nan)
             for matrix, values in zip(matrices, (seen, learned), strict=True):
                 matrix[at[place[in_it]], column[in_it]] = (value if values is None else values)[in_it]
             apart = None if seen is None and learned is None else matrices[1]
-            verdicts = model.step(columns, rows[here], when, matrices[0], learned=apart)
+            table = state.machines[width].columns
+            verdicts = self.models[width].step(table, rows[here], windows.time[here], matrices[0], learned=apart)
             evidence[here] = -np.log(verdicts.probability)
             cells = at[place[in_it]], column[in_it]
             shares[in_it], expected[in_it] = verdicts.shares[cells], verdicts.expected[cells]
@@ -103,21 +99,45 @@ class Machines:
             here = (widths == width) & (column >= 0) & (column < width)
             self.models[width].shift(state.machines[width].columns, rows[here], column[here], offset[here])
 
-    def _columns(self, state: DetectionState, owner: Ints, series: Ints) -> Ints:
-        """The model's column of each value; new metrics get a column, and machines a wider model if they need it."""
+    def _models_of(self, state: DetectionState, windows: Windows, place: Ints, series: Ints) -> tuple[Ints, Ints]:
+        """Width of the model of each window, and the machine's row in its table; both of shape (m,).
+
+        New metrics get a column; from its first window with more metrics than before on, a machine has a wider model.
+        """
+        own, entity = state.entities.columns, windows.entity
         slots: Ints = state.series.columns["machine.column"]  # type: ignore[assignment]
+        taken: Ints = own["machine.metrics"]  # type: ignore[assignment]
+        widths: Ints = own["machine.width"][entity].astype(np.int64)
+        rows: Ints = own["machine.row"][entity].astype(np.int64)
         new = np.flatnonzero(slots[series] < 0)
-        if len(new):
-            own = state.entities.columns
-            taken, width = own["machine.metrics"], own["machine.width"]
-            names = state.entities.keys()
-            for index in new.tolist():  # not a loop over all records: each series is new only once
-                entity = owner[index]
-                slots[series[index]] = taken[entity]
-                taken[entity] += 1
-            for entity in np.unique(owner[new]).tolist():
-                needed = min((w for w in WIDTHS if w >= taken[entity]), default=WIDTHS[-1])
-                if needed > width[entity]:
-                    width[entity] = needed
-                    own["machine.row"][entity] = state.machines[needed].rows([names[entity]])[0]
-        return slots[series]
+        if not len(new):
+            return widths, rows
+        new = np.sort(new[np.unique(series[new], return_index=True)[1]])
+        newcomers, in_order = entity[place[new]], np.argsort(entity, kind="stable")
+        metrics = taken[entity]
+        metrics[in_order] += _running(np.bincount(place[new], minlength=len(entity))[in_order], entity[in_order])
+        new, newcomers = (column[np.argsort(newcomers, kind="stable")] for column in (new, newcomers))
+        slots[series[new]] = taken[newcomers] + _running(np.ones(len(new), np.int64), newcomers) - 1
+        np.maximum.at(taken, entity, metrics)
+        needed = np.array(WIDTHS)[np.minimum(np.searchsorted(WIDTHS, metrics), len(WIDTHS) - 1)]
+        for width in np.unique(needed[needed > widths]).tolist():
+            wider = np.flatnonzero((needed == width) & (widths < width))
+            machines, among = np.unique(entity[wider], return_inverse=True)
+            rows[wider] = state.machines[width].rows(state.entities.names_of(machines))[among]
+            widths[wider] = width
+            own["machine.width"][machines], own["machine.row"][machines[among]] = width, rows[wider]
+        return widths, rows
+
+
+def _running(numbers: Ints, group: Ints) -> Ints:
+    """The running sum of numbers in each group; those of a group are adjacent.
+
+    >>> _running(np.array([1, 2, 0, 5]), np.array([7, 7, 9, 9]))
+    array([1, 3, 0, 5])
+    """
+    sums = np.cumsum(numbers)
+    starts = np.flatnonzero(np.diff(group, prepend=group[0] - 1)) if len(group) else np.zeros(0, np.int64)
+    before = np.where(starts > 0, sums[starts - 1], 0)
+    sizes = np.diff(np.append(starts, len(group)))
+    result: Ints = sums - np.repeat(before, sizes)
+    return result

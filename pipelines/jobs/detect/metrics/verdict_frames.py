@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
 from models.arrays import Array, Ints
 from models.course import Course
-from models.joined import JoinedVerdicts
+from models.joined import JoinedVerdicts, Windows
 from models.verdicts import Kind
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
 from pipelines.jobs.detect.metrics.context import NAMED
@@ -59,9 +58,17 @@ LATER = ("template", "example", "rules", "reported_by", "message", "details", "i
 NO_INCIDENTS = pl.DataFrame(schema=SCHEMA | {"onset": pl.Int64})
 
 
-class JoinedStep(NamedTuple):
-    """The joined verdicts of one step: the first row of each machine, all rows that went in, and the verdicts."""
+class JoinedWindows(NamedTuple):
+    """The joined verdicts of a frame, in the order in which they were judged.
 
+    Attributes:
+        windows: The windows of machines.
+        first: The first row of each, shape (m,).
+        rows: All rows that went in, shape (n,).
+        made: The verdicts.
+    """
+
+    windows: Windows
     first: Ints
     rows: Ints
     made: JoinedVerdicts
@@ -79,54 +86,37 @@ def known(verdicts: pl.DataFrame) -> pl.DataFrame:
     return verdicts.with_columns(*clean, since, pl.when(pl.col("actual").is_finite()).then("actual").alias("actual"))
 
 
-def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: list[JoinedStep]) -> list[pl.DataFrame]:
-    """The joined verdicts as one frame with the columns of `SCHEMA`; no frame if there are none.
+def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: JoinedWindows) -> pl.DataFrame:
+    """The joined verdicts as a frame with the columns of `SCHEMA`.
 
     Args:
         frame: The windows, in the order in which they were judged.
         numbers: The numbers of the verdicts on these windows, by name.
-        joined: The joined verdicts, step by step.
+        joined: The joined verdicts.
     """
-    if not joined:
-        return []
-    first = np.concatenate([step.first for step in joined])
-    verdicts = [step.made.verdicts for step in joined]
-
-    def gather(name: str) -> pl.Series:
-        return pl.Series(np.concatenate([getattr(verdict, name) for verdict in verdicts]))
-
-    def channel(name: str) -> pl.Series:
-        return pl.Series(np.concatenate([verdict.evidence[name] for verdict in verdicts]))
-
-    kinds = KINDS.gather(gather("kind"))
+    first, made, verdicts = joined.first, joined.made, joined.made.verdicts
+    kinds = KINDS.gather(verdicts.kind)
     news = (~kinds.is_in(QUIET_KINDS)).to_numpy()
     value = frame["value"].to_numpy()
     inside = (numbers["lower"] <= value) & (value <= numbers["upper"])
     metrics = JudgedMetrics(frame["metric"], value, numbers["typical"], inside)
     none = pl.zeros(len(first), eager=True)
-    evidence = pl.DataFrame(
-        dict.fromkeys(CHANNELS, none) | {"point": channel("strongest"), "window": channel("metrics")}
-    )
-    made = (
+    channels = {"point": verdicts.evidence["strongest"], "window": verdicts.evidence["metrics"]}
+    evidence = pl.DataFrame(dict.fromkeys(CHANNELS, none) | channels)
+    names = ("record_score", "probability", "typical", "lower", "upper", "since")
+    return (
         frame[first]
         .select("entity", "window_start", "window_end")
         .with_columns(
-            **influencers(
-                metrics,
-                first,
-                np.concatenate([step.rows for step in joined]),
-                np.concatenate([step.made.shares for step in joined]),
-                np.concatenate([step.made.suggested for step in joined]),
-                news,
-            ),
+            **influencers(metrics, first, joined.rows, made.shares, made.suggested, news),
             metric=pl.lit(JOINED),
             metric_kind=pl.lit("gauge"),
             kind=kinds,
-            **{name: gather(name) for name in ("record_score", "probability", "typical", "lower", "upper", "since")},
-            incident_state=COURSES.gather(np.concatenate([step.made.incident for step in joined])),
+            **{name: pl.Series(getattr(verdicts, name)) for name in names},
+            incident_state=COURSES.gather(made.incident),
             evidence=evidence.to_struct(),
             **nulls("decided", "actual", "experts", "expected", "context", *LATER),
             revision=pl.lit(0, pl.Int64),
         )
+        .select(*SCHEMA)
     )
-    return [made.select(*SCHEMA)]
