@@ -45,6 +45,8 @@ from pipelines.runtime.status import StatusCollector
 
 _SLOW_SECONDS = 120.0
 _STOP_SECONDS = 5.0
+_FIRST_SECONDS = 20.0
+"""Longest time for which the jobs that start second wait for the first ones."""
 log = structlog.get_logger()
 
 
@@ -106,7 +108,8 @@ class Driver:
         self.runs = {name: RunningJob() for name in self.names}
         if ARCHIVE in self.runs:
             self.runs[ARCHIVE].patience += duration_ms(settings.archive.every) / 1000
-        self.slow_until = 0.0
+        self.slow_until = self.waiting_until = 0.0
+        self.waiting: list[str] = []
         self.interrupts = Interrupts()
         self.drained: dict[str, SinkJob | ArchiveJob] = {}
         self.spark: SparkSession | None = None
@@ -163,6 +166,8 @@ class Driver:
         """
         settings = self.settings
         self.resources.enter_context(self.servers)
+        if beating := self.program.beating(self.names, settings):  # before Spark: silence is counted from the first one
+            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
         if MODELS in self.program.modules:
             compile_once()
         self.interrupts.defer()
@@ -170,12 +175,13 @@ class Driver:
         self.interrupts.defer()  # called again, as Spark has installed its own handler for Ctrl-C
         self._prepare(self.spark)
         self.interrupts.check()
-        if beating := self.program.beating(self.names, settings):
-            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
         self.ownership.check_others()
+        self.waiting = [name for name in self.names if self.program.second(name)]
+        self.waiting_until = time.monotonic() + _FIRST_SECONDS
         for name in self.names:
             self.interrupts.check()
-            self._launch(name)
+            if name not in self.waiting:
+                self._launch(name)
 
     def _prepare(self, spark: SparkSession) -> None:
         """Starts Python before the first task needs it; on a cluster, sees whether its machines can run the jobs."""
@@ -235,6 +241,7 @@ class Driver:
                 runs the job now.
         """
         lags = self.lags()
+        self._launch_waiting()
         for name, run in self.runs.items():
             if run.query is None:
                 continue
@@ -246,6 +253,13 @@ class Driver:
                 self._failed(name, run)
             elif run.restarts.due(time.monotonic()) and not self.servers.is_away("kafka") and self._may_start():
                 self._launch(name)
+
+    def _launch_waiting(self) -> None:
+        """Starts the jobs that come second, once the first ones have completed a micro-batch, or have had the time."""
+        first = [run for name, run in self.runs.items() if name not in self.waiting]
+        if all(run.query is None or run.batch >= 0 for run in first) or time.monotonic() > self.waiting_until:
+            while self.waiting:
+                self._launch(self.waiting.pop(0))
 
     def _may_start(self) -> bool:
         """False while another job is starting, if Python workers were slow to start lately: jobs then start in turn."""

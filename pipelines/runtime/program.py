@@ -43,6 +43,10 @@ class Program(ABC):
         """Whether a job runs with these settings."""
         return True
 
+    def second(self, name: str) -> bool:
+        """Whether a job starts only when those of which this is not true have begun to work."""
+        return False
+
     @abstractmethod
     def reads(self, name: str, settings: Settings) -> Sequence[str]:
         """The full names of the topics that a job reads."""
@@ -90,6 +94,9 @@ class ChainProgram(Program):
 
     def wanted(self, name: str, settings: Settings) -> bool:
         return LINKS[name].wanted(settings)
+
+    def second(self, name: str) -> bool:
+        return LINKS[name].second
 
     def reads(self, name: str, settings: Settings) -> Sequence[str]:
         return LINKS[name].reads(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -84,6 +85,9 @@ def test_each_kind_of_news_and_the_metrics_behind_a_joined_verdict_are_seen_in_e
     assert outage["candidates"][0]["entity"] == names[DOWN]
     assert {each["entity"] for each in outage["candidates"]} == {names[DOWN], names[TAKEN_DOWN]}
     assert (outage["event.start"] - start) / MINUTE == pytest.approx(55, abs=0.7)
+
+    started = re.findall(r"job started .*job=(\w+)", pipeline.log.read_text())
+    assert started == ["normalizer", "extractor", "detector", "sink", "incidents"], "the way of a metric comes first"
 
 
 def _last_working_day() -> int:

@@ -63,13 +63,15 @@ class SinkJob:
         ]
         if not documents:
             return
-        outcome = self.sink.write(
-            [document for topic, document in zip(names, documents, strict=True) if topic not in self.sinks]
-        )
-        for topic, sink in self.sinks.items():
+        of_incidents = []
+        for topic, sink in self.sinks.items():  # incidents first: they are few, and what operators wait for
             sink.open()  # a version can be promoted before it has its first incident
             if mine := [document for name, document in zip(names, documents, strict=True) if name == topic]:
-                outcome = outcome.plus(sink.write(mine))
+                of_incidents.append(sink.write(mine))
+        others = [document for name, document in zip(names, documents, strict=True) if name not in self.sinks]
+        outcome = self.sink.write(others)
+        for each in of_incidents:
+            outcome = outcome.plus(each)
         if outcome.rejected:
             self._dead_letters(rows, documents, outcome, batch_id)
         self.listener(SinkReport(len(documents), outcome, time.perf_counter() - began))
