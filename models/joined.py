@@ -25,13 +25,15 @@ from models.kernels import kernel
 from models.records import Layout, Record, Table, constants, record_type
 from models.verdicts import Kind, Verdicts
 
-_WEIGHTS = {"metrics": 0.05, "strongest": 0.05, "together": 0.9}
-"""What is believed beforehand of which channel shows that a machine is unusual."""
+_BY_METRICS, _BY_STRONGEST, _BY_MODEL = math.log(0.05), math.log(0.05), math.log(0.9)
+"""What is believed beforehand of which channel shows that a machine is unusual, as logarithms."""
+
+_BY_EITHER = math.log(0.5)
+"""The same of the first two where no model of all metrics is asked."""
 
 _CLIP = 12.0
 """Evidence of one metric counts at most this in the mean, in nats."""
 
-_BY_ONE, _BY_MODEL, _BY_EITHER = math.log(_WEIGHTS["metrics"]), math.log(_WEIGHTS["together"]), math.log(0.5)
 _NORMAL, _ANOMALY, _LEARNING = Kind.NORMAL.code, Kind.ANOMALY.code, Kind.LEARNING.code
 _NONE, _OPEN = Course.NONE.code, Course.OPEN.code
 
@@ -64,14 +66,12 @@ class Together(NamedTuple):
     """What the models of several metrics say of m windows of entities.
 
     Args:
-        evidence: In nats; 0 where there is no model, shape (m,).
-        known: Whether there is one, shape (m,).
+        evidence: In nats, shape (m,).
         shares: Of each metric, its share of the evidence of its window, shape (n,).
-        expected: Of each metric, what the entity's other metrics let expect; NaN where there is no model; shape (n,).
+        expected: Of each metric, what the other metrics let expect; NaN where the model leaves it out; shape (n,).
     """
 
     evidence: Array
-    known: Flags
     shares: Array
     expected: Array
 
@@ -165,7 +165,7 @@ class Joined:
         made, shares, suggested = np.zeros(m, VERDICT), np.empty(n), np.full(n, np.nan)
         asked = together is not None
         if together is None:
-            together = Together(np.zeros(m), np.zeros(m, np.bool_), np.zeros(n), np.full(n, np.nan))
+            together = Together(np.zeros(m), np.zeros(n), np.full(n, np.nan))
         onset = np.full(n, NEVER) if onset is None else onset
         taught = np.ones(m, np.bool_) if taught is None else taught
         given = Given(evidence, judged, onset, taught)
@@ -224,7 +224,7 @@ def run(
     for i in range(len(windows.time)):
         entity, verdict, time = table[windows.entity[i]], verdicts[i], windows.time[i]
         first, end = windows.first[i], windows.first[i + 1]
-        by_model = together.evidence[i] if asked and together.known[i] else 0.0
+        by_model = together.evidence[i] if asked else 0.0
 
         metrics, mean, most, whole = 0.0, 0.0, 0.0, 0.0
         for j in range(first, end):
@@ -256,7 +256,7 @@ def run(
             verdict.since = time if entity.repeats.onset == NEVER else entity.repeats.onset
 
         _share(given.evidence[first:end], whole, shares[first:end])
-        if asked and together.evidence[i] >= max(average, strongest) and together.shares[first:end].sum() > 0:
+        if asked and by_model >= max(average, strongest) and together.shares[first:end].sum() > 0:
             shares[first:end] = together.shares[first:end]
             suggested[first:end] = together.expected[first:end]
         begun = NEVER
@@ -279,7 +279,7 @@ def _combined(verdict: Record, asked: bool) -> float:
     """-ln of the weighted harmonic mean of the channels' probabilities [Wilson 2019]."""
     if not asked:
         return _harmonic(verdict.metrics + _BY_EITHER, verdict.strongest + _BY_EITHER, -math.inf)
-    return _harmonic(verdict.metrics + _BY_ONE, verdict.strongest + _BY_ONE, verdict.together + _BY_MODEL)
+    return _harmonic(verdict.metrics + _BY_METRICS, verdict.strongest + _BY_STRONGEST, verdict.together + _BY_MODEL)
 
 
 @kernel

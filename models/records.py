@@ -105,6 +105,8 @@ class Layout:
     def opened(self, columns: Columns, rows: Ints) -> Iterator[tuple[Table, Ints]]:
         """A table to change some rows in, and where they are in it; columns that are copies are written at the end.
 
+        If the block raises an error, copies are left as they were, while shared memory may have been changed in part.
+
         Args:
             columns: The columns; changed.
             rows: The rows; one may stand several times, shape (n,).

@@ -61,7 +61,7 @@ _SLOW_TO_OPTIMIZE = tuple(
 )
 """The JVM optimizes code after ten times as many runs as usual.
 
-When eight queries start at once, its optimizing compiler would take a third of the processor from them.
+When several queries start at once, its optimizing compiler would take a third of the processor from them.
 """
 _BARE = "hadoop-bare-naked-local-fs"
 

@@ -73,6 +73,8 @@ def expect(
 @kernel
 def _marginal(precision: Array, present: Any) -> Array:
     """The precision of the metrics that are there, when the others are not known; 1 on the diagonal of those."""
+    if not np.isfinite(precision).all():  # of a damaged state: compiled code cannot invert it, and says so by an error
+        return precision
     covariance = np.linalg.inv(precision)
     width = len(present)
     for i in range(width):
@@ -133,6 +135,8 @@ def _renew(config: MultivariateConfig, machine: Machine, columns: int) -> None:
             covariance[i, j] = float(machine.now[i, j]) * (1.0 if i == j else trust)
         blank = config.prior / (machine.held[i] + config.prior) * max(1 - float(machine.now[i, i]), 0.0)
         covariance[i, i] += config.noise + blank
+    if not (np.isfinite(covariance).all() and np.isfinite(then).all()):
+        return  # as in `_marginal`
     static = np.linalg.inv(covariance)
     transition = then @ static
     error = covariance - transition @ then.T

@@ -225,7 +225,7 @@ def run(
         time: Its end, epoch milliseconds, shape (n,).
         value: What is judged, shape (n, w).
         learned: What is learned, shape (n, w).
-        differs: Whether that is something else.
+        differs: Whether that is something else in some window.
         weight: What a window counts; below 0: nothing is learned from it; shape (n,).
         verdicts: Records of `VERDICT`, shape (n,); written.
         by_metric: Written: shares and what was expected, shape (2, n, w).
@@ -236,10 +236,19 @@ def run(
         judgement = judge_window(constants, machine, time[i], value[i], verdicts[i], by_metric[:, i])
         if weight[i] < 0:
             continue
-        if differs:
+        if differs and not _alike(value[i], learned[i]):
             judgement = judge_window(constants, machine, time[i], learned[i], nothing[0], nowhere[:, 0])
         if judgement.valid:
             learn_window(constants, machine, time[i], judgement, weight[i])
+
+
+@kernel
+def _alike(one: Array, other: Array) -> bool:
+    """Whether two windows have the same values, and lack the same."""
+    same = True
+    for i in range(len(one)):
+        same &= one[i] == other[i] or (math.isnan(one[i]) and math.isnan(other[i]))
+    return same
 
 
 @kernel

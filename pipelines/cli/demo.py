@@ -87,7 +87,8 @@ def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark,
 
             def done() -> bool:
                 moment = int(time.time() * 1000)
-                if driver.status.live_from == END_OF_TIME and driver.status.caught_up(moment, 2 * window + delay):
+                begins = driver.status.live_from == END_OF_TIME and not driver.later.names
+                if begins and driver.status.caught_up(moment, 2 * window + delay):
                     driver.status.live_from = moment
                 return time.monotonic() >= end or inputs.failure is not None
 

@@ -37,8 +37,8 @@ class Link:
         needs: The setting without which the job does not run, by its dotted name; empty: it always runs.
         replayed: True if each version of the chain may have such a job of its own; see `pipelines.versions`.
         fresh: True if a version that is forked before this job begins it without state, as it needs no long history.
-        second: True if the job starts when those without this mark have begun to work: starting jobs compete for the
-            processor, and the way of a metric to the screen comes first.
+        starts_later: True if the job starts when those without this mark have begun to work: starting jobs compete for
+            the processor, and the way of a metric to the screen comes first.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Link:
     needs: str = ""
     replayed: bool = True
     fresh: bool = False
-    second: bool = False
+    starts_later: bool = False
 
     def reads(self, settings: Settings) -> tuple[str, ...]:
         """The full names of the topics that the job reads."""
@@ -82,7 +82,7 @@ CHAIN = (
         (topics.LOGS,),
         log_normalizer,
         "checks log lines and their clocks; decides the watermark",
-        second=True,
+        starts_later=True,
     ),
     Link(
         "extractor",
@@ -99,7 +99,7 @@ CHAIN = (
         (topics.LOG_FEATURES, topics.LOGS_LATE),
         templates,
         "mines log templates; counts lines by template and by severity",
-        second=True,
+        starts_later=True,
     ),
     Link(
         "detector",
@@ -116,7 +116,7 @@ CHAIN = (
         (topics.NOVELTIES, topics.LOG_NEWS, topics.LOG_FEATURES_LATE),
         log_detector,
         "finds what is novel in each machine's log",
-        second=True,
+        starts_later=True,
     ),
     Link(
         "incidents",
@@ -126,7 +126,7 @@ CHAIN = (
         grouper,
         "groups novelties over series, machines and time",
         fresh=True,
-        second=True,
+        starts_later=True,
     ),
     Link(
         "sink",
@@ -147,7 +147,7 @@ CHAIN = (
         "Parquet files",
         needs="archive.path",
         replayed=False,
-        second=True,
+        starts_later=True,
     ),
 )
 """All jobs, in the order in which data flow through them."""

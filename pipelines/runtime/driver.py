@@ -36,6 +36,7 @@ from pipelines.runtime.archived_input import ArchivedInput
 from pipelines.runtime.compiling import MODELS, compile_once
 from pipelines.runtime.interrupts import Interrupts
 from pipelines.runtime.job_metrics import JobMetrics
+from pipelines.runtime.later_jobs import LaterJobs
 from pipelines.runtime.ownership import Ownership
 from pipelines.runtime.program import CHAIN, Program
 from pipelines.runtime.running_job import RunningJob
@@ -45,8 +46,6 @@ from pipelines.runtime.status import StatusCollector
 
 _SLOW_SECONDS = 120.0
 _STOP_SECONDS = 5.0
-_FIRST_SECONDS = 20.0
-"""Longest time for which the jobs that start second wait for the first ones."""
 log = structlog.get_logger()
 
 
@@ -108,8 +107,8 @@ class Driver:
         self.runs = {name: RunningJob() for name in self.names}
         if ARCHIVE in self.runs:
             self.runs[ARCHIVE].patience += duration_ms(settings.archive.every) / 1000
-        self.slow_until = self.waiting_until = 0.0
-        self.waiting: list[str] = []
+        self.slow_until = 0.0
+        self.later = LaterJobs()
         self.interrupts = Interrupts()
         self.drained: dict[str, SinkJob | ArchiveJob] = {}
         self.spark: SparkSession | None = None
@@ -158,7 +157,7 @@ class Driver:
         self.program.check(self.names, settings, self.runtime.checkpoints)
 
     def start(self) -> None:
-        """Starts Spark and the jobs; `claim` must have been called before.
+        """Starts Spark and the jobs, but for those that `check` starts later; `claim` must have been called before.
 
         Raises:
             NewnormalError: ``CLUSTER_UNREACHABLE``, ``CHECKPOINT_NOT_SHARED`` or ``WORKERS_UNFIT`` if a cluster cannot
@@ -166,8 +165,6 @@ class Driver:
         """
         settings = self.settings
         self.resources.enter_context(self.servers)
-        if beating := self.program.beating(self.names, settings):  # before Spark: silence is counted from the first one
-            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
         if MODELS in self.program.modules:
             compile_once()
         self.interrupts.defer()
@@ -175,12 +172,14 @@ class Driver:
         self.interrupts.defer()  # called again, as Spark has installed its own handler for Ctrl-C
         self._prepare(self.spark)
         self.interrupts.check()
+        if beating := self.program.beating(self.names, settings):
+            self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
         self.ownership.check_others()
-        self.waiting = [name for name in self.names if self.program.second(name)]
-        self.waiting_until = time.monotonic() + _FIRST_SECONDS
+        later = [name for name in self.names if self.program.starts_later(name)]
+        self.later = LaterJobs(later, time.monotonic())
         for name in self.names:
             self.interrupts.check()
-            if name not in self.waiting:
+            if name not in later:
                 self._launch(name)
 
     def _prepare(self, spark: SparkSession) -> None:
@@ -234,14 +233,16 @@ class Driver:
         self.job_metrics.batch(report)
 
     def check(self) -> None:
-        """Restarts failed jobs when their pause is over and Kafka answers; to be called about once a second.
+        """Starts the jobs that start later, and failed ones when their pause is over, if Kafka answers.
+
+        It is to be called about once a second.
 
         Raises:
             NewnormalError: ``JOB_FAILED`` if a job failed too often in a row; ``ALREADY_RUNNING`` if another process
                 runs the job now.
         """
         lags = self.lags()
-        self._launch_waiting()
+        self._launch_later()
         for name, run in self.runs.items():
             if run.query is None:
                 continue
@@ -254,12 +255,15 @@ class Driver:
             elif run.restarts.due(time.monotonic()) and not self.servers.is_away("kafka") and self._may_start():
                 self._launch(name)
 
-    def _launch_waiting(self) -> None:
-        """Starts the jobs that come second, once the first ones have completed a micro-batch, or have had the time."""
-        first = [run for name, run in self.runs.items() if name not in self.waiting]
-        if all(run.query is None or run.batch >= 0 for run in first) or time.monotonic() > self.waiting_until:
-            while self.waiting:
-                self._launch(self.waiting.pop(0))
+    def _launch_later(self) -> None:
+        """Starts the jobs that start later, once the others have begun to work."""
+        others = [run for name, run in self.runs.items() if name not in self.later.names]
+        if not self.later.due(others, time.monotonic()):
+            return
+        while self.later.names and not self.servers.is_away("kafka") and self._may_start():
+            self.interrupts.check()
+            self._launch(self.later.names[0])
+            self.later.drop(self.later.names[0])
 
     def _may_start(self) -> bool:
         """False while another job is starting, if Python workers were slow to start lately: jobs then start in turn."""
@@ -306,14 +310,17 @@ class Driver:
         if run.query:
             _stop(run.query)
         run.query = None
+        self.later.drop(name)
 
     def quiesce(self) -> None:
-        """Stops the heartbeats, so that the jobs can become idle."""
+        """Stops the heartbeats, so that the jobs can become idle; those that have not been started yet are not."""
         self.heartbeats.close()
+        self.later = LaterJobs()
 
     def idle(self) -> bool:
-        """True if all jobs run and have read and processed all messages."""
-        return all(run.query and run.query.isActive and not _busy(run.query) for run in self.runs.values())
+        """True if all jobs that were started run, and have read and processed all messages."""
+        started = [run.query for run in self.runs.values() if run.query]
+        return bool(started) and all(query.isActive and not _busy(query) for query in started)
 
     def stop(self) -> None:
         """Stops the jobs, between micro-batches if possible, and then Spark.

@@ -43,7 +43,7 @@ class Program(ABC):
         """Whether a job runs with these settings."""
         return True
 
-    def second(self, name: str) -> bool:
+    def starts_later(self, name: str) -> bool:
         """Whether a job starts only when those of which this is not true have begun to work."""
         return False
 
@@ -95,8 +95,8 @@ class ChainProgram(Program):
     def wanted(self, name: str, settings: Settings) -> bool:
         return LINKS[name].wanted(settings)
 
-    def second(self, name: str) -> bool:
-        return LINKS[name].second
+    def starts_later(self, name: str) -> bool:
+        return LINKS[name].starts_later
 
     def reads(self, name: str, settings: Settings) -> Sequence[str]:
         return LINKS[name].reads(settings)

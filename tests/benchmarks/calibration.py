@@ -124,9 +124,7 @@ def joined_shares(machines: int, metrics: int, warm: int, counted: int, seed: in
         whole = model.step(own, np.arange(machines), time, window)
         evidence = combine([single.evidence[name] for name in ("point", "window", "record", "change")])
         shares_of = whole.shares[:, :metrics].reshape(-1)
-        together = Together(
-            -np.log(whole.probability), np.ones(machines, np.bool_), shares_of, np.full(len(shares_of), np.nan)
-        )
+        together = Together(-np.log(whole.probability), shares_of, np.full(len(shares_of), np.nan))
         windows = Windows(np.arange(machines), time, metrics * np.arange(machines + 1))
         verdicts = joined.join(both, windows, evidence, there, together).verdicts
         if step >= warm:

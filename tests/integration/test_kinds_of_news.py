@@ -87,7 +87,9 @@ def test_each_kind_of_news_and_the_metrics_behind_a_joined_verdict_are_seen_in_e
     assert (outage["event.start"] - start) / MINUTE == pytest.approx(55, abs=0.7)
 
     started = re.findall(r"job started .*job=(\w+)", pipeline.log.read_text())
-    assert started == ["normalizer", "extractor", "detector", "sink", "incidents"], "the way of a metric comes first"
+    assert list(dict.fromkeys(started)) == ["normalizer", "extractor", "detector", "sink", "incidents"], (
+        "the way of a metric comes first"
+    )
 
 
 def _last_working_day() -> int:

@@ -21,8 +21,8 @@ def _last(evidence: list[float], judged: list[bool] | None = None) -> JoinedVerd
     return replace(made, shares=made.shares[-n:])
 
 
-def _windows(m: int, metrics: int, entity: int = 0) -> Windows:
-    return Windows(np.full(m, entity), STEP * np.arange(m), metrics * np.arange(m + 1))
+def _windows(m: int, metrics: int) -> Windows:
+    return Windows(np.zeros(m, np.int64), STEP * np.arange(m), metrics * np.arange(m + 1))
 
 
 @pytest.mark.parametrize("metrics", [1, 2, 5, 20])
@@ -50,3 +50,24 @@ def test_a_window_none_of_whose_metrics_is_judged_changes_nothing_that_is_known_
     joined.join(state, _windows(5, 2), np.full(10, 90.0), np.zeros(10, np.bool_))
     joined.join(state, _windows(5, 2), np.full(10, 90.0), np.ones(10, np.bool_), taught=np.zeros(5, np.bool_))
     assert all((state[name] == before[name]).all() for name in state)
+
+
+def test_windows_of_two_machines_in_one_call_are_judged_as_one_by_one_and_so_are_copies_of_their_state() -> None:
+    """The state of the second way is handed on as copied columns, as it is when it was read from a table."""
+    joined, rng, metrics = Joined(DetectorConfig()), np.random.default_rng(2), 3
+    m = 120
+    entity, time = np.arange(m) % 2, STEP * (np.arange(m) // 2)
+    evidence = rng.exponential(1.0, (m, metrics)) + 14.0 * (np.arange(m) > 100)[:, None]
+    at_once = joined.new_state(2)
+    whole = joined.join(
+        at_once, Windows(entity, time, metrics * np.arange(m + 1)), evidence.reshape(-1), evidence.reshape(-1) >= 0
+    )
+    state, scores = joined.new_state(2), []
+    for i in range(m):
+        state = {name: column.copy() for name, column in state.items()}
+        window = Windows(entity[i : i + 1], time[i : i + 1], np.array([0, metrics]))
+        scores.append(joined.join(state, window, evidence[i], evidence[i] >= 0).verdicts.record_score[0])
+    np.testing.assert_array_equal(whole.verdicts.record_score, scores)
+    assert max(scores) > 50
+    for name, column in at_once.items():
+        np.testing.assert_array_equal(column, state[name], err_msg=name)

@@ -87,7 +87,7 @@ def _by_hand(joint: np.ndarray, point: np.ndarray, target: int, given: list[int]
 
 
 @pytest.mark.parametrize("missing", [[], [2], [0, 3]], ids=str)
-def test_what_is_expected_is_the_gaussian_conditional_fixedthe_metrics_that_are_there(missing: list[int]) -> None:
+def test_what_is_expected_is_the_gaussian_conditional_given_the_metrics_that_are_there(missing: list[int]) -> None:
     rng, width = np.random.default_rng(0), 4
     factors = rng.normal(size=(8, 20))
     joint = np.corrcoef(factors)

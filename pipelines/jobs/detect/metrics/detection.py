@@ -1,7 +1,7 @@
 """Judges frames of values; the streaming detector and `newnormal score` share this code.
 
-Each series is judged along all of its windows, then the machines with several metrics window end by window end,
-vectorised over machines. It knows neither Spark nor Kafka.
+Each series is judged along all of its windows, then each machine with several metrics along those of its own. It knows
+neither Spark nor Kafka.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order of judging: divides the rows of a frame into steps; the rows of a step are judged together."""
+"""The order of judging: divides the rows of a frame into steps, which are judged one after the other."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The models of whole machines: one model per width (number of columns), and the column of each metric in it.
 
-Machines whose models have the same width are judged together. A metric keeps its column for ever. If a machine gets
+Machines whose models have the same width are judged by one model. A metric keeps its column for ever. If a machine gets
 more metrics than its model has columns, a wider model replaces it and starts to learn anew. Metrics beyond the widest
 model are judged only on their own.
 """
@@ -81,7 +81,7 @@ class Machines:
             evidence[here] = -np.log(verdicts.probability)
             cells = at[place[in_it]], column[in_it]
             shares[in_it], expected[in_it] = verdicts.shares[cells], verdicts.expected[cells]
-        return Together(evidence, widths > 0, shares, expected)
+        return Together(evidence, shares, expected)
 
     def shift(self, state: DetectionState, owner: Ints, series: Ints, offset: Array) -> None:
         """Shifts the typical value of some metrics in the models of their machines.

@@ -1,0 +1,37 @@
+"""The jobs that start once the others have begun to work: starting jobs compete for the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipelines.runtime.running_job import RunningJob
+
+PATIENCE_SECONDS = 20.0
+"""Longest time for which these jobs wait for the others."""
+
+
+class LaterJobs:
+    """The names of the jobs that have not been started yet, in the order in which they start.
+
+    Args:
+        names: Their names.
+        now: Seconds of the monotonic clock: the others start now.
+    """
+
+    def __init__(self, names: Iterable[str] = (), now: float = 0.0) -> None:
+        self.names = list(names)
+        self._until = now + PATIENCE_SECONDS
+
+    def due(self, others: Iterable[RunningJob], now: float) -> bool:
+        """Whether they may start: each of the others has completed a micro-batch or found nothing to read, or is over.
+
+        Args:
+            others: The jobs that start first.
+            now: Seconds of the monotonic clock.
+        """
+        return now >= self._until or all(run.query is None or run.batch >= 0 for run in others)
+
+    def drop(self, name: str) -> None:
+        """Leaves out a job, which has been started or is not wanted any more; does nothing if it is not among them."""
+        if name in self.names:
+            self.names.remove(name)
