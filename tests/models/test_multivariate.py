@@ -208,3 +208,16 @@ def test_from_the_eleventh_window_on_an_outlier_counts_as_a_thousand_standard_de
     moved = state["mean"][0, 0] - before
     wanted = 1000 * spread if bounded else 1e9 - before
     assert moved == pytest.approx(wanted / (windows + 1), rel=1e-3)
+
+
+def test_a_machine_whose_state_is_damaged_stops_no_other_machine() -> None:
+    """Compiled code refuses to invert what is not finite, where NumPy gives NaN: it must not end the micro-batch."""
+    rng, model = np.random.default_rng(3), Multivariate(MultivariateConfig(), 4)
+    both, alone = model.new_state(2), model.new_state(1)
+    for name in ("now", "static", "dynamic"):
+        both[name][0] = np.nan
+    for window in range(60):
+        value, time = rng.normal(50, 2, (1, 4)), np.array([window * 60_000])
+        value[0, window % 5 % 4] = np.nan if window % 5 == 0 else value[0, window % 5 % 4]
+        verdicts = model.step(both, np.arange(2), np.repeat(time, 2), np.repeat(value, 2, axis=0))
+        assert verdicts.record_score[1] == model.step(alone, np.array([0]), time, value).record_score[0]
