@@ -23,7 +23,7 @@ from models.evidence.repeats import NEVER, Repeats, damp, learn_repeats, unrest
 from models.feedback import Feedback, fade, worth_of
 from models.kernels import kernel
 from models.records import Layout, Record, Table, constants, record_type
-from models.verdicts import Kind, Verdicts
+from models.verdicts import Kind, Verdicts, without_band
 
 _BY_METRICS, _BY_STRONGEST, _BY_MODEL = math.log(0.05), math.log(0.05), math.log(0.9)
 """What is believed beforehand of which channel shows that a machine is unusual, as logarithms."""
@@ -171,18 +171,8 @@ class Joined:
         given = Given(evidence, judged, onset, taught)
         with self._layout.opened(state, windows.entity) as (table, rows):
             run(self._constants, table, windows._replace(entity=rows), given, asked, together, made, shares, suggested)
-        unknown = np.full(m, np.nan)
         channels = ("metrics", "strongest", "together") if asked else ("metrics", "strongest")
-        verdicts = Verdicts(
-            made["record_score"],
-            made["probability"],
-            unknown,
-            unknown,
-            unknown,
-            made["kind"],
-            made["since"],
-            {name: made[name] for name in channels},
-        )
+        verdicts = Verdicts(*without_band(made), {name: made[name] for name in channels})
         return JoinedVerdicts(verdicts, made["incident"], made["seen"], shares, suggested)
 
 

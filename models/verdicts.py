@@ -6,9 +6,11 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from models.arrays import Array, Ints
+from models.records import Table
 
 
 class Kind(StrEnum):
@@ -58,6 +60,16 @@ class Verdicts:
         groups = {name: value for name, value in every.items() if isinstance(value, dict)}
         named = {f"{group}.{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
         return {name: value for name, value in every.items() if name not in groups} | named
+
+
+def without_band(made: Table) -> tuple[Array, Array, Array, Array, Array, Ints, Ints]:
+    """The first seven fields of `Verdicts` of records that tell of no typical value and no band, as of machines.
+
+    Args:
+        made: Records with the fields ``record_score``, ``probability``, ``kind`` and ``since``, shape (n,).
+    """
+    unknown = np.full(len(made), np.nan)
+    return made["record_score"], made["probability"], unknown, unknown, unknown, made["kind"], made["since"]
 
 
 @dataclass(frozen=True)

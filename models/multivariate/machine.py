@@ -19,10 +19,10 @@ from models.multivariate import conditional, moments
 from models.multivariate.conditional import distance, expect, learn_regressions
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.moments import learn_moments, scale_of, standardised
-from models.multivariate.state import MATRICES, VECTORS, Machine, Machines, Window, machine_at
+from models.multivariate.state import MATRICES, VECTORS, Machine, Window, machine_at
 from models.multivariate.tail import PowerTail, learn_power, power_evidence
 from models.records import Layout, Record, Table, constants, record_type
-from models.verdicts import Kind, Verdicts
+from models.verdicts import Kind, Verdicts, without_band
 
 _TAIL_SCALE, _TAIL_STRENGTH = 0.3, 20.0
 
@@ -149,36 +149,25 @@ class Multivariate:
         self, state: Columns, rows: Ints, time: Ints, value: Array, learned: Array, weight: Array
     ) -> MachineVerdicts:
         """Judges windows one after the other, and learns from each; a weight below 0: nothing is learned."""
+        own = self._layout.records(state)
+        if own is None:  # columns that were copied: some that share memory are made of them, and written back
+            distinct, places = np.unique(rows, return_inverse=True)
+            part = {name: column[distinct] for name, column in state.items()}
+            part |= self._layout.joined(part)
+            verdicts = self._run(part, places, time, value, learned, weight)
+            if (weight >= 0).any():
+                for name, column in part.items():
+                    state[name][distinct] = column
+            return verdicts
         n = len(rows)
         made, by_metric = np.zeros(n, VERDICT), np.empty((2, n, self.width))
-        own, at, kept = self._layout.records(state), rows, state
-        distinct, places = np.unique(rows, return_inverse=True)
-        if own is None:  # columns that were copied: records are made of them, and written back
-            at, kept = places, {name: state[name][distinct] for name in (*VECTORS, *MATRICES)}
-        table = self._layout.gather(state, distinct) if own is None else own
-        machines = self._machines(kept, table)
         values = np.ascontiguousarray(value, np.float64), np.ascontiguousarray(learned, np.float64)
-        run(self._constants, machines, at, time, *values, value is not learned, weight, made, by_metric)
-        if own is None and (weight >= 0).any():
-            self._layout.scatter(table, state, distinct)
-            for name, column in zip((*VECTORS, *MATRICES), machines[1:], strict=True):
-                state[name][distinct] = column
-        unknown = np.full(n, np.nan)
-        return MachineVerdicts(
-            made["record_score"],
-            made["probability"],
-            unknown,
-            unknown,
-            unknown,
-            made["kind"],
-            made["since"],
-            {name: made[name] for name in ("residual", "distance")},
-            by_metric[0],
-            by_metric[1],
-            made["mean"],
-        )
+        machines = self._machines(state, own)
+        run(self._constants, machines, rows, time, *values, value is not learned, weight, made, by_metric)
+        channels = {name: made[name] for name in ("residual", "distance")}
+        return MachineVerdicts(*without_band(made), channels, by_metric[0], by_metric[1], made["mean"])
 
-    def machines(self, state: Columns) -> Machines:
+    def machines(self, state: Columns) -> Machine:
         """The state as kernels take it: columns as from `new_state`, which share memory with what is returned.
 
         Raises:
@@ -189,8 +178,8 @@ class Multivariate:
             raise ValueError("the columns of the machines are copies of those that were made for them")
         return self._machines(state, own)
 
-    def _machines(self, state: Columns, own: Table) -> Machines:
-        return Machines(own, *(state[name] for name in (*VECTORS, *MATRICES)))  # type: ignore[arg-type]
+    def _machines(self, state: Columns, own: Table) -> Machine:
+        return Machine(own, *(state[name] for name in (*VECTORS, *MATRICES)))  # type: ignore[arg-type]
 
 
 class Judgement(NamedTuple):
@@ -206,7 +195,7 @@ class Judgement(NamedTuple):
 @kernel
 def run(
     constants: Record,
-    machines: Machines,
+    machines: Machine,
     rows: Ints,
     time: Ints,
     value: Array,

@@ -15,19 +15,19 @@ VECTORS = ("residual.mean", "count", "mean", "variance", "before", "tail.shape",
 """Columns that hold a number a metric; but for the first one, which holds one a machine."""
 
 
-class Machines(NamedTuple):
-    """The state of n machines of like width.
+class Machine(NamedTuple):
+    """The state of n machines of like width; or, as of `machine_at`, of one of them, without the axis of n.
 
     Args:
-        own: Records of what is not by metric, shape (n,).
-        average: Residual evidence averaged over metrics and the last windows, shape (n,).
+        own: Records of what is not by metric, shape (n,); of one machine a table of its record, as kernels return none.
+        average: Residual evidence averaged over metrics and the last windows, shape (n,); of one machine (1,).
         held: Windows that the moments hold of each metric, shape (n, w), as all up to ``rate``.
         mean: Its location.
         variance: Its variance.
         before: Its standardised value in the window before.
         shape: Of the tail of its residuals.
         rate: Of the same.
-        now: Correlations of metrics in one window, float32, shape (n, w * w), as all that follow.
+        now: Correlations of metrics in one window, float32, shape (n, w * w), of one (w, w), as all that follow.
         then: Of metric i now and j in the window before.
         static: Inverse of the covariance within a window.
         dynamic: Inverse of the covariance of what the window before does not tell.
@@ -49,43 +49,9 @@ class Machines(NamedTuple):
     transition: Any
 
 
-class Machine(NamedTuple):
-    """One of `Machines`: vectors of shape (w,), matrices of shape (w, w); they share the memory.
-
-    Args:
-        own: A table of its one record, as kernels cannot return a record.
-        average: One number, shape (1,).
-        held: As of `Machines`, like all that follow.
-        mean: See there.
-        variance: See there.
-        before: See there.
-        shape: See there.
-        rate: See there.
-        now: See there.
-        then: See there.
-        static: See there.
-        dynamic: See there.
-        transition: See there.
-    """
-
-    own: Table
-    average: Array
-    held: Array
-    mean: Array
-    variance: Array
-    before: Array
-    shape: Array
-    rate: Array
-    now: Any
-    then: Any
-    static: Any
-    dynamic: Any
-    transition: Any
-
-
 @kernel
-def machine_at(machines: Machines, row: int) -> Machine:
-    """One of the machines."""
+def machine_at(machines: Machine, row: int) -> Machine:
+    """One of the machines; it shares their memory."""
     width = machines.held.shape[1]
     return Machine(
         machines.own[row : row + 1],

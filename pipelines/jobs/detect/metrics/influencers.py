@@ -30,7 +30,7 @@ def influencers(
 
     Args:
         metrics: All judged rows.
-        first: The first row of each verdict; the rows of a verdict are adjacent, shape (m,).
+        first: The first row of each verdict, ascending; the rows of a verdict are adjacent, shape (m,).
         rows: The rows that went into a verdict, shape (n,).
         shares: The share of each of these rows in its verdict, shape (n,).
         suggested: The value that the machine's other metrics suggest, as in `JoinedVerdicts`, shape (n,).
@@ -39,8 +39,7 @@ def influencers(
     Returns:
         The columns `influencers`, `actuals`, `typicals` and `suggested` of m verdicts, by name.
     """
-    by_row = np.argsort(first)
-    verdict = by_row[np.searchsorted(first[by_row], rows, side="right") - 1]
+    verdict = np.searchsorted(first, rows, side="right") - 1
     strong = np.flatnonzero(shares >= _LEAST_SHARE)
     strong = strong[np.lexsort((-shares[strong], verdict[strong]))]
     columns = {"influencers": named(verdict[strong], metrics.name[rows[strong]], shares[strong], len(first))}
