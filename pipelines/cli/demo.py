@@ -54,8 +54,11 @@ def demo(
 
     limit = duration_ms(duration, "--duration") / 1000 if duration else None
     given = overrides(kafka, elasticsearch, state_dir, namespace)
-    if "emit" not in load(**given).detector.model_fields_set:
+    chosen = load(**given)
+    if "emit" not in chosen.detector.model_fields_set:
         given["detector.emit"] = "all"  # the site is small, and all of it can be looked at
+    if "idle_after" not in chosen.watermark.model_fields_set:
+        given["watermark.idle_after"] = "2s"  # most topics are silent, and all senders have the same clock
     settings = load(**given)
     with starting_spark(settings) as starting:
         result = _demo(settings, given, starting, limit)

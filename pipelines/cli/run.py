@@ -94,7 +94,8 @@ def run(
             if known.end is not None:
                 log.warning("records from the version's end on are left out", version=version, end=iso(known.end))
         found = servers.settings(settings)
-        driver = Driver(found, jobs, write_again=write_again, take_over=take_over, program=program, starting=starting)
+        how: dict[str, Any] = {"write_again": write_again, "take_over": take_over, "at_once": bool(until)}
+        driver = Driver(found, jobs, program=program, starting=starting, **how)
         bounded = BoundedRun(driver) if until else None
         asked: dict[str, Any] = {} if files else {
             "actions": operator, "state_view": state_view,

@@ -37,8 +37,8 @@ class Link:
         needs: The setting without which the job does not run, by its dotted name; empty: it always runs.
         replayed: True if each version of the chain may have such a job of its own; see `pipelines.versions`.
         fresh: True if a version that is forked before this job begins it without state, as it needs no long history.
-        starts_later: True if the job starts when those without this mark have begun to work: starting jobs compete for
-            the processor, and the way of a metric to the screen comes first.
+        starts_later: True if the job starts when those without this mark work: starting jobs compete for the processor,
+            and the way of a metric to the screen comes first. Runs with an end and replays start all jobs at once.
     """
 
     name: str

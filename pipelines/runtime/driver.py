@@ -62,6 +62,7 @@ class Driver:
         program: Defines the jobs: the production chain, or the jobs of a user's file.
         begin: Where jobs without a checkpoint begin to read, by job; see `engine.spark.query.start`.
         starting: The JVM of Spark if it was started before; ``None``: `start` starts it.
+        at_once: True if all jobs start at once; otherwise some wait for others, see `LaterJobs`.
 
     Raises:
         NewnormalError: ``JOB_UNKNOWN`` if the program has no job of a name.
@@ -77,6 +78,7 @@ class Driver:
         program: Program = CHAIN,
         begin: Mapping[str, Offsets] | None = None,
         starting: StartingSpark | None = None,
+        at_once: bool = False,
     ) -> None:
         jobs = [name for name in program.names if program.wanted(name, settings)] if jobs is None else jobs
         unknown = [name for name in jobs if name not in program.names]
@@ -85,6 +87,7 @@ class Driver:
                 "JOB_UNKNOWN", ", ".join(unknown), "command line", ", ".join(program.names), "nothing was started"
             )
         self.settings, self.program, self.begin, self._starting = settings, program, begin or {}, starting
+        self._at_once = at_once
         self.names = [name for name in program.names if name in jobs]
         delay = duration_ms(settings.watermark.out_of_orderness)
         live_from = int(time.time() * 1000) if live_from is None else live_from
@@ -175,7 +178,7 @@ class Driver:
         if beating := self.program.beating(self.names, settings):
             self.heartbeats.enter_context(HeartbeatSender(self.runtime.bootstrap, beating))
         self.ownership.check_others()
-        later = [name for name in self.names if self.program.starts_later(name)]
+        later = [name for name in self.names if self.program.starts_later(name) and not self._at_once]
         self.later = LaterJobs(later, time.monotonic())
         for name in self.names:
             self.interrupts.check()
@@ -256,7 +259,7 @@ class Driver:
                 self._launch(name)
 
     def _launch_later(self) -> None:
-        """Starts the jobs that start later, once the others have begun to work."""
+        """Starts the jobs that start later, once the others work."""
         others = [run for name, run in self.runs.items() if name not in self.later.names]
         if not self.later.due(others, time.monotonic()):
             return

@@ -1,4 +1,4 @@
-"""The jobs that start once the others have begun to work: starting jobs compete for the processor."""
+"""The jobs that start once the others work: starting jobs compete for the processor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pipelines.runtime.running_job import RunningJob
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 25.0
 """Longest time for which these jobs wait for the others."""
 
 
@@ -23,13 +23,15 @@ class LaterJobs:
         self._until = now + PATIENCE_SECONDS
 
     def due(self, others: Iterable[RunningJob], now: float) -> bool:
-        """Whether they may start: each of the others has completed a micro-batch or found nothing to read, or is over.
+        """Whether they may start: each of the others has completed a micro-batch with messages, or is over.
+
+        The last of them in the chain has messages when what came in has passed through all the others.
 
         Args:
             others: The jobs that start first.
             now: Seconds of the monotonic clock.
         """
-        return now >= self._until or all(run.query is None or run.batch >= 0 for run in others)
+        return now >= self._until or all(run.query is None or run.worked for run in others)
 
     def drop(self, name: str) -> None:
         """Leaves out a job, which has been started or is not wanted any more; does nothing if it is not among them."""

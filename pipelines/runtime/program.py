@@ -44,7 +44,7 @@ class Program(ABC):
         return True
 
     def starts_later(self, name: str) -> bool:
-        """Whether a job starts only when those of which this is not true have begun to work."""
+        """Whether a job starts only when those of which this is not true work."""
         return False
 
     @abstractmethod

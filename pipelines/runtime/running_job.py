@@ -24,6 +24,7 @@ class RunningJob:
         read: Offsets after its last micro-batch, or where it begins, by topic and partition; ``None`` before the start,
             empty if unknown.
         batch: Number of that micro-batch; -1 if the query has completed none since its start.
+        worked: True once a micro-batch with messages was seen.
         moved: Latest of these times: the query started, a new micro-batch was seen, nothing was left to read (seconds
             of the monotonic clock).
         began: When the query started, seconds of the monotonic clock.
@@ -35,6 +36,7 @@ class RunningJob:
     restarts: Restarts = field(default_factory=Restarts)
     read: dict[str, dict[str, int]] | None = None
     batch: int = -1
+    worked: bool = False
     moved: float = 0.0
     began: float = 0.0
     lag: int | None = None
@@ -63,6 +65,7 @@ class RunningJob:
         if progress["batchId"] != self.batch:
             self.batch, self.moved = progress["batchId"], now
             self.restarts.calm()
+        self.worked |= progress["numInputRows"] > 0
         ends = progress["sources"][0].get("endOffset")
         if ends:
             self.read = json.loads(ends) if isinstance(ends, str) else ends

@@ -98,7 +98,7 @@ def replay(
     settings = filled(version.load(**overrides))
     settings = settings if "engine.max_records" in version.settings else _large_batches(settings, program)
     begin = {name: _begin(name, settings, version.start) for name in program.first} if version.start else {}
-    driver = Driver(settings, take_over=take_over, program=program, begin=begin)
+    driver = Driver(settings, take_over=take_over, program=program, begin=begin, at_once=True)
     progress = ReplayProgress(driver, program, _first(settings, program, begin))
     bounded = BoundedRun(driver, partial(_past, driver, settings, version.end)) if version.end is not None else None
     live = False

@@ -3,7 +3,8 @@
 `Sink.write` works in this order, so that no document is lost or stored twice:
 1. It parses each message; a message that is no valid record is rejected before any request.
 2. It stores documents by `_id` and version, so that this and later calls may repeat any of them.
-3. It writes the revisions of a record in their order, so that the newest of them stays.
+3. It writes news before quiet windows, as operators wait for it, but the revisions of a record in their order, so that
+   the newest of them stays.
 4. It refreshes the indices that it wrote.
 5. It returns. Only then may the caller commit its own progress.
 """
@@ -146,7 +147,7 @@ class Sink:
                 except UnusableError as error:
                     rejected.append(Rejected(document, error.code, error.reason))
 
-        done = self._lanes.write(usable())
+        done = self._lanes.write(_news_first(list(usable())))
         searchable = self._refresher.refresh({action.index for action in done.stored}) if done.stored else None
         return SinkOutcome(
             indexed=len(done.stored),
@@ -203,3 +204,9 @@ class Sink:
         record, as_it_is = parse(raw, self._record)
         missing = bool(self._ingested) and getattr(record, _INGESTED) is None
         return record, missing, as_it_is and not (missing and _INGESTED in record.model_fields_set)
+
+
+def _news_first(actions: list[Action]) -> list[Action]:
+    """Documents that are news, then the others; those with one `_id` stay together and in their order."""
+    urgent = {action.id for action in actions if action.news}
+    return sorted(actions, key=lambda action: action.id not in urgent)

@@ -74,6 +74,18 @@ def test_any_interleaving_of_revisions_over_batches_ends_with_the_last(
 
 
 @servers
+def test_news_is_stored_before_the_quiet_windows_that_came_before_it(client: Elasticsearch, config: SinkConfig) -> None:
+    """A sequence number of Elasticsearch says when a document was written; the index has one shard."""
+    quiet = [novelty(f"web-{i}", kind="normal", record_score=1.0) for i in range(40)]
+    limits = Limits(connections=1, documents=5)
+    Sink(replace(config, limits=limits)).write([*quiet, novelty("db-1"), novelty("db-2", kind="absence")])
+    hits = client.search(index=config.alias, size=100, seq_no_primary_term=True)["hits"]["hits"]
+    written = sorted((hit["_seq_no"], hit["_source"]["host.name"]) for hit in hits)
+    assert len(written) == 42
+    assert {name for _, name in written[:2]} == {"db-1", "db-2"}
+
+
+@servers
 def test_of_what_is_written_again_in_one_call_the_last_stays_over_all_connections(
     client: Elasticsearch, config: SinkConfig
 ) -> None:
