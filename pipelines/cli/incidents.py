@@ -87,7 +87,7 @@ def show(
         "state": _state(found),
         "severity": f"{found.severity} ({found.severity_score})",
         "time": f"{iso(found.start)}{until}; first reported at {iso(found.opened)}",
-        "novel": f"{found.series_count} series of {found.machine_count} machines, {found.open_series} of them still",
+        "novel": f"{found.series_count} series, {found.open_series} of them still; machines: {found.machine_count}",
         "note": found.note or "",
     }
     rows.block(f"incident {found.id}", parts)

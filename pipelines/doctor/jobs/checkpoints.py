@@ -62,9 +62,10 @@ _REFUSALS = {
 def layouts(context: Context) -> list[Finding]:
     """Finds checkpoints of other settings, another number of shards or another release; it asks no server."""
     settings, jobs = context.settings, context.jobs
+    sharded = [name for name in jobs if name in JOBS]
     return [
         *_asked(lambda: fingerprint.compare(settings, context.checkpoints, jobs)),
-        *_asked(lambda: compare_layout(context.checkpoints, jobs, settings.engine.shards, "engine.shards")),
+        *_asked(lambda: compare_layout(context.checkpoints, sharded, settings.engine.shards, "engine.shards")),
     ]
 
 

@@ -36,6 +36,14 @@ def found(settings: Settings) -> dict[str, Finding]:
     return {each.code: each for each in layouts(Context(settings))}
 
 
+def test_the_checkpoints_of_a_pipeline_that_runs_are_no_finding(tmp_path: Path) -> None:
+    """The sink's checkpoint has offsets and no shards."""
+    sink = begun(load(state_dir=tmp_path)) / "sink"
+    sink.mkdir()
+    (sink / "metadata").write_text('{"id": "x"}')
+    assert found(load(state_dir=tmp_path)) == {}
+
+
 def test_a_checkpoint_of_another_window_length_or_number_of_shards_is_found_and_left_alone(tmp_path: Path) -> None:
     before = content(begun(load(state_dir=tmp_path)))
     assert found(load(state_dir=tmp_path)) == {}
