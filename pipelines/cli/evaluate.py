@@ -110,7 +110,7 @@ def _of_files(
     made, spans = list(ready.values()), []
     recorded = [file for file in files if file not in ready]
     if recorded:
-        from pipelines.evaluation.recorded import judge as scored  # noqa: PLC0415  it loads the models
+        from pipelines.evaluation.on_cores import judge_on_cores as scored  # noqa: PLC0415  it loads the models
 
         series, reports = read_files(recorded, reading, keep_missing=True)
         console = Console(stderr=True, soft_wrap=True)
@@ -118,7 +118,7 @@ def _of_files(
             console.print(visible_lines(str(report)), markup=False, highlight=False)
             column = read_labels(file, reading) if labelled and not report.failure else None
             spans += truth.of_column(column, reading.entity or name) if column is not None else []
-        with show.bar("scoring") as progress:
+        with show.bar("scoring", "values") as progress:
             made.append(scored(series.select("time", "entity", "metric", "value"), settings, progress).select(_COLUMNS))
     return pl.concat(made, how="diagonal_relaxed"), spans
 

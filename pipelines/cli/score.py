@@ -47,7 +47,7 @@ def score(
     overrides = {"detector.threshold": threshold, "detector.timezone": how.timezone}
     from pipelines.evaluation.score import score_files, write_csv  # noqa: PLC0415  it loads the models
 
-    with show.bar("scoring") as progress:
+    with show.bar("scoring", "values") as progress:
         verdicts, reports = score_files(files, settings.load(**overrides).detector, how.reading, progress)
     write_csv(verdicts, out)
     console = Console(stderr=True, soft_wrap=True)

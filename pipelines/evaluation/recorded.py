@@ -11,6 +11,9 @@ from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.worst import last_revisions
 
+Progress = Callable[[int, int], None]
+"""Is called with how many values are judged, and how many there are."""
+
 _ROWS = 100_000
 """About how many values are judged between two reports of progress."""
 
@@ -18,7 +21,7 @@ _ROWS = 100_000
 def judge(
     values: pl.DataFrame,
     settings: DetectorSettings,
-    progress: Callable[[float], None] = lambda _share: None,
+    progress: Progress = lambda _done, _total: None,
     detection: Detection | None = None,
 ) -> pl.DataFrame:
     """Judges the values of any number of machines strictly online, each as if it were alone.
@@ -28,7 +31,7 @@ def judge(
     Args:
         values: Columns ``entity``, ``metric``, ``time`` (epoch milliseconds), ``value``.
         settings: The detector's settings.
-        progress: Called with the share that is done.
+        progress: See `Progress`.
         detection: Judges the values; ``None``: a detection with the settings.
 
     Returns:
@@ -42,12 +45,13 @@ def judge(
     )
     last = int(frame["_step"].to_numpy().max(initial=0))
     many = max(1, _ROWS * (last + 1) // max(frame.height, 1))
-    made = []
+    made, done = [], 0
     for first in range(0, last + 1, many):
         part = frame.filter(pl.col("_step").is_between(first, first + many - 1)).drop("_step", "time")
         verdicts, state = detection.process(part, state)
         made.append(verdicts)
-        progress(min(1.0, (first + many) / (last + 1)))
+        done += part.height
+        progress(done, frame.height)
     verdicts = last_revisions(pl.concat(made)).sort("entity", "window_end", "metric", maintain_order=True)
     asked = values.select("entity", "metric", window_end="time").unique()
     whole = asked.select("entity", "window_end", metric=pl.lit(JOINED)).unique().select(asked.columns)

@@ -5,14 +5,15 @@ Each row of a file is one window of one metric of one machine. The streaming det
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from datagen.series import USUAL, Reading, SeriesReport, read_files
 from pipelines.contracts.settings import DetectorSettings
-from pipelines.evaluation.recorded import judge
+from pipelines.evaluation.on_cores import judge_on_cores
+from pipelines.evaluation.recorded import Progress
 
 COLUMNS = ("time", "entity", "metric", "actual", "typical", "lower", "upper", "record_score", "kind")
 """The columns of the result."""
@@ -22,18 +23,18 @@ def score_files(
     paths: Sequence[Path],
     settings: DetectorSettings,
     reading: Reading = USUAL,
-    progress: Callable[[float], None] = lambda _share: None,
+    progress: Progress = lambda _done, _total: None,
 ) -> tuple[pl.DataFrame, tuple[SeriesReport, ...]]:
     """Judges every value of the files, also missing ones; machines with several metrics also get joined verdicts.
 
     If a metric has several values at one time, each is judged, in the order of the file. Each machine is judged as if
-    it were alone.
+    it were alone, so many values are judged on all cores.
 
     Args:
         paths: CSV files and folders of them, see `read_files`.
         settings: The detector's settings.
         reading: How the files are read.
-        progress: Called with the share that is judged.
+        progress: See `Progress`.
 
     Returns:
         The verdicts, with the columns `COLUMNS` (time in epoch milliseconds), in order of machine, time and metric; and
@@ -44,7 +45,7 @@ def score_files(
         NewnormalError: ``SERIES_UNREADABLE`` or ``SERIES_EMPTY`` if nothing of the files can be used.
     """
     series, reports = read_files(paths, reading, keep_missing=True)
-    verdicts = judge(series.select("entity", "metric", "time", "value"), settings, progress)
+    verdicts = judge_on_cores(series.select("entity", "metric", "time", "value"), settings, progress)
     return verdicts.select(time="window_end").hstack(verdicts.select(COLUMNS[1:])), reports
 
 

@@ -9,19 +9,56 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
+from rich.text import Text
 
 from engine.explain.printing import cell
 
 
+class _Rate(ProgressColumn):
+    """How much is done in a second, where that is counted."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f} {self._unit}/s" if self._unit and speed else "", style="progress.data.speed")
+
+
 @contextmanager
-def bar(task: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on stderr; yields a function that must be called with the share that is done."""
-    columns = (TextColumn(task), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+def bar(task: str, unit: str = "") -> Iterator[Callable[[float, float], None]]:
+    """A progress bar on stderr, with the time left.
+
+    Args:
+        task: What is being done.
+        unit: What is counted, such as ``values``: the bar also shows how many of them are done in a second.
+
+    Yields:
+        A function that must be called with how much is done, and how much there is in all.
+    """
+    columns = (
+        TextColumn(task),
+        BarColumn(),
+        TaskProgressColumn(),
+        _Rate(unit),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True)) as progress:
         running = progress.add_task(task, total=1.0)
-        yield lambda share: progress.update(running, completed=share)
+        yield lambda done, total: progress.update(running, completed=done, total=total)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -50,7 +50,7 @@ def run(plot: Path | None = None, keys: Sequence[int] = KEYS) -> dict[str, Any]:
         for done, n in enumerate(keys):
             for name, config in operators().items():
                 figures[name][str(n)] = measure(config, n)
-            progress((done + 1) / len(keys))
+            progress(done + 1, len(keys))
     rows = [
         [name, f"{int(n):,}", f["state_bytes_per_key"], f["batch_ms"], f["records_per_second"]]
         for name, found in figures.items()

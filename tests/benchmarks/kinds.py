@@ -78,7 +78,7 @@ def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
             made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)).with_columns(window_end=said))
             if len(learning) < 2:
                 learning.append(verdicts.filter(pl.col("metric") != JOINED))
-            progress(done / total)
+            progress(done, total)
     figures = _figures(pl.concat(made), pl.concat(learning), truths, turned, config)
     show.table("kinds", ["measure", "value"], [[name, value] for name, value in figures.items() if name != "types"])
     rows = [[name, *part.values()] for name, part in figures["types"].items()]

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from engine.spec.errors import NewnormalError
 from pipelines.cli.score import app
 from pipelines.contracts import settings
+from pipelines.evaluation.on_cores import judge_on_cores
+from pipelines.evaluation.recorded import judge
 from pipelines.evaluation.score import COLUMNS, score_files
 
 DETECTOR = settings.load().detector
@@ -64,6 +66,20 @@ def test_several_metrics_get_a_joined_verdict_at_each_time(tmp_path: Path) -> No
     file = _write(tmp_path / "in.csv", {"cpu": _noise(100), "mem": _noise(100, 1)})
     verdicts, _ = score_files([file], DETECTOR)
     assert verdicts.group_by("metric").len().sort("metric").rows() == [("_machine", 100), ("cpu", 100), ("mem", 100)]
+
+
+def test_machines_that_are_judged_by_several_processes_get_the_same_verdicts() -> None:
+    rows = [
+        {"entity": entity, "metric": metric, "time": 300_000 * step, "value": float(value)}
+        for at, (entity, steps) in enumerate({"a": 300, "b": 200, "c": 120}.items())
+        for metric in ("cpu", "mem")
+        for step, value in enumerate(_noise(steps, seed=at + len(metric)))
+    ]
+    values, seen = pl.DataFrame(rows).sort("time", maintain_order=True), list[tuple[int, int]]()
+    apart = judge_on_cores(values, DETECTOR, lambda done, total: seen.append((done, total)), processes=2)
+    assert apart.equals(judge(values, DETECTOR))
+    assert apart["entity"].unique(maintain_order=True).to_list() == ["a", "b", "c"]
+    assert seen[-1] == (1240, 1240)
 
 
 def test_rows_out_of_order_and_missing_values_are_handled_and_reported(tmp_path: Path) -> None:
