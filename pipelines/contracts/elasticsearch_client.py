@@ -42,8 +42,9 @@ def unusable(error: ApiError | TransportError, url: str, now: str) -> NewnormalE
     where, said = "elasticsearch.url", str(error.message or type(error).__name__)
     if isinstance(error, ApiError) and error.status_code in _FORBIDDEN:
         what = f"{str(url)!r} refuses this account (HTTP {error.status_code}): {_reason(error)}"
-        accepted = "an account or API key with the privileges in security.md: elasticsearch.user and password_file, "
-        return NewnormalError("ELASTICSEARCH_REFUSED", what, where, f"{accepted}or api_key_file", now)
+        settings = "elasticsearch.user and elasticsearch.password_file, or elasticsearch.api_key_file"
+        accepted = f"an account or API key with the privileges in security.md: {settings}"
+        return NewnormalError("ELASTICSEARCH_REFUSED", what, where, accepted, now)
     if isinstance(error, TlsError):
         what = f"no TLS with {str(url)!r}: {said}"
         accepted = "a valid certificate of an authority in elasticsearch.ca_file, for the host in elasticsearch.url"
