@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import load
+from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from tests.pipelines.normalize.formats import decoded, refusals, rows, samples
 
@@ -99,3 +101,15 @@ def test_fields_in_quotes_may_hold_separators_quotes_and_line_ends() -> None:
 def test_text_that_is_no_csv_is_not_taken_for_it() -> None:
     assert guess(b"hello, world\ngood, bye\n") is None
     assert guess(b"1,2\n3,4\n") is None
+
+
+def test_a_chosen_separator_tells_csv_from_other_text_though_another_is_more_frequent() -> None:
+    text = f"time|host|load, mean, 1 m, 5 m\n{S}|a|0.5\n".encode()
+    rules = Rules.of(load(**{"input.csv_separator": "pipe"}).input)
+    assert guess(text) is None, "the header has more commas"
+    found = guess(text, rules=rules)
+    assert found is not None
+    assert found.name == "csv"
+    mixed = decoded(AnyFormatDecoder(Telemetry, rules), text, b"cpu,host=a idle=1 1795220820")
+    assert [row["metric"] for row in rows(mixed)] == ["load, mean, 1 m, 5 m", "cpu.idle"]
+    assert mixed.refused == []
