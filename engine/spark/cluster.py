@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.spark.java_options import EXECUTOR
 from engine.spec.errors import NewnormalError
 
 FIXED = frozenset(
@@ -85,7 +86,7 @@ class Cluster:
             "spark.executorEnv.PYTHONPATH": self.module_path(),
             "spark.executorEnv.POLARS_MAX_THREADS": "1",
             "spark.executorEnv.ARROW_NUM_THREADS": "1",
-            "spark.executor.extraJavaOptions": "-XX:+UseParallelGC -Xss8m",
+            "spark.executor.extraJavaOptions": " ".join(EXECUTOR),
             # a second attempt of a task that is slow would write the same state beside the first
             "spark.speculation": "false",
         }

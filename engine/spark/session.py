@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from engine.spark import class_archive
 from engine.spark.cluster import Cluster
 from engine.spark.failure import stated
+from engine.spark.java_options import DRIVER
 from engine.spec.errors import NewnormalError
 
 PRELOAD = "NEWNORMAL_PRELOAD"
@@ -50,19 +51,6 @@ TUNED = {
 _STOP_SECONDS = 4.0
 _CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
-_SLOW_TO_OPTIMIZE = tuple(
-    f"-XX:Tier4{what}={10 * usual}"
-    for what, usual in (
-        ("InvocationThreshold", 5_000),
-        ("MinInvocationThreshold", 600),
-        ("CompileThreshold", 15_000),
-        ("BackEdgeThreshold", 40_000),
-    )
-)
-"""The JVM optimizes code after ten times as many runs as usual.
-
-When several queries start at once, its optimizing compiler would take a third of the processor from them.
-"""
 _BARE = "hadoop-bare-naked-local-fs"
 
 
@@ -203,9 +191,7 @@ def _configuration(
         ),
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": " ".join(
-            f'"{each}"' for each in ["-XX:+UseParallelGC", "-Xss8m", *_SLOW_TO_OPTIMIZE, *java_options]
-        ),
+        "spark.driver.extraJavaOptions": " ".join(f'"{each}"' for each in (*DRIVER, *java_options)),
     }
     if any(_BARE in jar.name for jar in jars):
         # Hadoop's own local file system forks a chmod or readlink for each checkpoint file

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -50,6 +49,7 @@ def chaos(
     fills disks, slows Kafka down, and upgrades the pipeline. At the end it processes the same input again without
     faults, and compares. It ends with 1 if anything is lost, doubled or different, or if the pipeline did not recover.
     """
+    from pipelines.chaos.apart import apart  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.chaos.display import Display, summary  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.chaos.report import plot  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.chaos.run import Conductor  # noqa: PLC0415  Spark and servers: only for this command
@@ -59,7 +59,7 @@ def chaos(
         (out / name).unlink(missing_ok=True)
     with _scratch(keep) as state, Display(console) as display:
         display.say(f"scratch directory {state}")
-        with chdir(state), _own_environment():
+        with apart(state):
             settings: Settings = load(state_dir=state, **{"window.allowed_lateness": "3m", "console.port": 0})
             course = Conductor(settings, out, seed, minutes, speed, replay, outage, display.say, display.done).run()
     plot(course.disturbances, course.documents, out / "chaos.png")
@@ -87,13 +87,3 @@ def _scratch(keep: bool) -> Iterator[Path]:
     finally:
         if not keep:
             shutil.rmtree(state, ignore_errors=True)
-
-
-@contextmanager
-def _own_environment() -> Iterator[None]:
-    """Without the user's settings, as the run must not touch what they name."""
-    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NEWNORMAL_")}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)

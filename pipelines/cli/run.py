@@ -10,6 +10,7 @@ import typer
 
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
+from pipelines.cli import run_end
 from pipelines.cli.options import As, Elasticsearch, Kafka, Namespace, StateDir, is_file, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
@@ -55,8 +56,8 @@ def run(
     each job has its own checkpoint and topic. [bold]newnormal run my_jobs.py[/bold] runs the jobs that a Python file
     defines. If the settings name no server, an embedded one is started, and stopped at the end.
 
-    [bold]newnormal run --until now[/bold] ends when all that is in the topics has been processed; the next run goes on
-    there. Windows that are still open then stay open until more records come.
+    [bold]newnormal run --until now[/bold] ends when all that is in the topics has been processed, and says what each
+    job has done; the next run goes on there. Windows that are still open then stay open until more records come.
     """
     from pipelines.runtime.starting import starting_spark  # noqa: PLC0415  Spark: only for this command
 
@@ -71,7 +72,7 @@ def run(
         # Spark's JVM starts while the rest is imported; not if settings are in Kafka or modules in a user's file
         early = version == FIRST and not files
         starting = stack.enter_context(starting_spark(settings)) if early else None
-        from deploy.embedded.services import embedded  # noqa: PLC0415  Spark and servers: only for this command
+        from deploy.embedded.services import embedded, status  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  the same
         from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.cli.state_view import state_view  # noqa: PLC0415  the same
@@ -105,3 +106,6 @@ def run(
         if not files:
             stack.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
         watch.until(bounded.done if bounded else lambda: False)
+    if until:
+        named = settings.kafka.bootstrap and (files or settings.elasticsearch.url)
+        run_end.show(driver, servers_stopped=not named and status(settings) is None)

@@ -27,6 +27,7 @@ from engine.formats.heartbeat import HEARTBEAT
 from engine.kafka.admin import ensure_topics
 from engine.kafka.offsets import KafkaOffsets
 from engine.spark.checkpoint_offsets import committed_offsets
+from pipelines.chaos.apart import apart
 from pipelines.chaos.driver import DriverProcess
 from pipelines.chaos.footprint import Footprint
 from pipelines.contracts import topics
@@ -100,12 +101,11 @@ class Judged:
 def run(series: int, minutes: float, out: Path | None) -> dict[str, Any]:
     """Measures; writes a line of JSON every ten seconds and the memory every thirty to files in ``out``, if given."""
     with tempfile.TemporaryDirectory(prefix="newnormal-soak-") as scratch:
-        folder = out or Path(scratch)
+        folder = (out or Path(scratch)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("footprint.jsonl", "soak.jsonl"):
             (folder / name).unlink(missing_ok=True)
-        asked = load(state_dir=Path(scratch) / "servers", **{"console.port": 0})
-        with embedded(asked) as servers:
+        with apart(Path(scratch)), embedded(asked := load(state_dir=Path(scratch) / "servers")) as servers:
             found = servers.settings(asked)
             given = variables(jobs_on(found, Path(scratch) / "jobs") | {"DETECTOR__EMIT": "context"})
             settings = load(state_dir=Path(scratch) / "jobs", **{"kafka.bootstrap": found.kafka.bootstrap})

@@ -15,6 +15,8 @@ import yaml
 
 from deploy.artifacts import SPARK
 from deploy.image.spark_pod import command
+from engine.spark.cluster import Cluster
+from engine.spark.java_options import DRIVER
 from pipelines.contracts.settings import load
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +66,16 @@ def test_the_settings_of_the_manifest_are_settings(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(name, value)
     settings = load()
     assert settings.spark.checkpoints is not None and settings.kafka.bootstrap is not None
+
+
+def test_pods_are_tuned_as_the_jobs_are_elsewhere() -> None:
+    told = documents()["SparkApplication"]["spec"]["sparkConf"]
+    cluster = Cluster("k8s://https://kubernetes.example").configuration([])
+    tuned = {name: value for name, value in told.items() if "Path" not in name and "python" not in name}
+    driver = tuned.pop("spark.driver.extraJavaOptions")
+    assert driver.split() == list(DRIVER)
+    assert tuned == {name: cluster[name] for name in tuned}
+    assert tuned.keys() >= {name for name in cluster if "executor" in name} - {"spark.executorEnv.PYTHONPATH"}
 
 
 def test_versions_and_paths_are_those_of_the_image_and_all_pods_see_the_checkpoints() -> None:

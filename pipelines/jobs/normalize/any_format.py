@@ -36,7 +36,7 @@ class AnyFormatDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         values = messages.values.to_pylist()
-        found = [guess(value, self.record) for value in values]
+        found = [guess(value, self.record, self.rules) for value in values]
         refused = [(row, FORMAT_UNKNOWN, self._unknown(values[row])) for row, form in enumerate(found) if not form]
         names = np.array([form.name if form else "" for form in found], dtype=object)
         parts = []
@@ -59,11 +59,11 @@ class AnyFormatDecoder(Decoder):
         return Decoded(records.take(pa.array(order)), sorted(refused))
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
-        form = guess(value, self.record)
+        form = guess(value, self.record, self.rules)
         return self._decoders[form.name].only(value, records) if form else None
 
     def _unknown(self, value: bytes | None) -> str:
-        other = guess(value)
+        other = guess(value, rules=self.rules)
         if other is not None:
             better = topics.LOGS_AGENTS if other.record is Log else topics.RAW_AGENTS
             return f"looks like {other.name}, which belongs in the topic {better}"

@@ -96,7 +96,7 @@ CSV = CsvRule.of(InputSettings())
 """The rule of the default settings."""
 
 
-def looks_like_csv(value: bytes) -> bool:
+def looks_like_csv(value: bytes, rule: CsvRule = CSV) -> bool:
     r"""Whether a message begins with a line of names and a line of as many fields, one of which is a number.
 
     >>> looks_like_csv(b"time,host,cpu\n1795220820,a,0.5\n"), looks_like_csv(b"hello, world\nbye, all")
@@ -107,7 +107,7 @@ def looks_like_csv(value: bytes) -> bool:
         lines = [first.decode().rstrip("\r"), second.decode().rstrip("\r")]
     except ValueError:
         return False
-    separator = CSV.separates(lines[0])
+    separator = rule.separates(lines[0])
     try:
         header, fields = csv.reader(lines, delimiter=separator)
     except (csv.Error, ValueError):

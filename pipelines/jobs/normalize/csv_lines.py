@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -20,7 +20,7 @@ from pipelines.jobs.normalize.csv_layout import CSV, LONGEST_HEADER, CsvRule, La
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, LINE_INVALID, MESSAGE_EMPTY, Refusals, RefusedError
-from pipelines.jobs.normalize.samples import Coded, short, table
+from pipelines.jobs.normalize.samples import Coded, if_same, short, table
 
 _MISSING = ["", "-", "nan", "null", "none", "n/a", "na", "inf", "-inf", "+inf"]
 _NUMBER = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
@@ -106,6 +106,22 @@ class CsvDecoder(Decoder):
             refusals,
         )
 
+    def only(self, value: bytes, records: Collection[int]) -> bytes | None:
+        groups: dict[tuple[str, ...], _Lines] = {}
+        self._read(0, value, groups)
+        ((header, lines),) = groups.items()
+        _, read, labels = self._columns(header, lines)
+        there = {at: ~np.isnan(read[at][0]) & ~labels[at] for at in read}
+        numbers = sorted((line, at) for at, mask in there.items() for line in np.flatnonzero(mask).tolist())
+        kept = {numbers[each] for each in records}
+        part = io.StringIO()
+        writer = csv.writer(part, delimiter=self.rule.separates(_first_line(value.decode("utf-8-sig"))))
+        writer.writerow(header)
+        for line in sorted({line for line, _ in kept}):
+            blank = {at for at in read if not (labels[at][line] or (line, at) in kept)}
+            writer.writerow("" if at in blank else cell for at, cell in enumerate(lines.cells[line]))
+        return if_same(self, value, records, part.getvalue().encode())
+
     def _read(self, row: int, value: bytes, groups: dict[tuple[str, ...], _Lines]) -> None:
         """Adds the lines of a message to those with the same header.
 
@@ -116,7 +132,7 @@ class CsvDecoder(Decoder):
             text = value.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise RefusedError(FORMAT_UNKNOWN, "the message is no text (UTF-8)") from None
-        first = text.lstrip("\r\n").split("\n", 1)[0]
+        first = _first_line(text)
         if len(first) > LONGEST_HEADER:
             raise RefusedError(LINE_INVALID, f"the header has more than {LONGEST_HEADER} characters")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.rule.separates(first), strict=True)
@@ -151,11 +167,8 @@ class CsvDecoder(Decoder):
     ) -> None:  # fmt: skip
         """Adds the samples of lines with the same header."""
         rows, layout = np.array(lines.rows, np.int64), lines.layout
-        columns = [pl.Series(column, dtype=pl.String).str.strip_chars() for column in zip(*lines.cells, strict=True)]
+        columns, read, labels = self._columns(header, lines)
         times = _times(columns[layout.time], rows, lines.numbers, refusals)
-        read = {at: self._numbers(columns[at]) for at in layout.rest}
-        begins = np.flatnonzero(np.diff(rows, prepend=-1))
-        labels = {at: self._is_label(header[at], *read[at], begins, len(rows)) for at in layout.rest}
         machine, texts = codes_of(columns[layout.machine])
         series, instances = self._instances(header, columns, labels, machine, texts)
         applied = [self.labels.apply(pairs) for pairs in instances]
@@ -180,6 +193,19 @@ class CsvDecoder(Decoder):
         for row, fields in text_in.items():
             refusal = self.text.refusal(fields)
             refusals.parts += [(row, *refusal)] if refusal else []
+
+    def _columns(
+        self, header: tuple[str, ...], lines: _Lines
+    ) -> tuple[
+        list[pl.Series],
+        dict[int, tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]],
+        dict[int, npt.NDArray[np.bool_]],
+    ]:
+        """The columns; of those that may hold numbers or labels also `_numbers` and `_is_label`, by their places."""
+        columns = [pl.Series(column, dtype=pl.String).str.strip_chars() for column in zip(*lines.cells, strict=True)]
+        read = {at: self._numbers(columns[at]) for at in lines.layout.rest}
+        begins = np.flatnonzero(np.diff(np.array(lines.rows, np.int64), prepend=-1))
+        return columns, read, {at: self._is_label(header[at], *read[at], begins, len(lines.rows)) for at in read}
 
     def _numbers(self, column: pl.Series) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """The numbers of a column, NaN where there is none; and where there is text instead."""
@@ -220,6 +246,10 @@ class CsvDecoder(Decoder):
 
         start: tuple[npt.NDArray[np.int64], list[tuple[tuple[str, str], ...]]] = (codes, list(told))
         return reduce(joined, [at for at, mask in labels.items() if mask.any()], start)
+
+
+def _first_line(text: str) -> str:
+    return text.lstrip("\r\n").split("\n", 1)[0]
 
 
 def _names(

@@ -66,6 +66,9 @@ RULES = Rules()
 """The rules of the default settings."""
 
 
+Recogniser = Callable[[bytes, Rules], bool]
+
+
 @dataclass(frozen=True)
 class Format:
     """One input format.
@@ -75,7 +78,7 @@ class Format:
         record: What its messages become: `Telemetry` or `Log`.
         title: What it is, for the docs.
         build: Makes its decoder.
-        recognise: Whether the beginning of a message, without blanks before it, and the message look like the format.
+        recognise: Whether a message, without blanks before it, looks like the format, as some rules describe it.
         topics: Globs of topics (without the namespace) or files, which tell the format where the content does not.
         a_line: Whether each line of a file is a message; false if a file is one message.
         binary: Whether blanks at the beginning of a message belong to it.
@@ -85,28 +88,28 @@ class Format:
     record: type[Record]
     title: str
     build: Callable[[Rules], Decoder]
-    recognise: Callable[[bytes], bool]
+    recognise: Recogniser
     topics: tuple[str, ...] = ()
     a_line: bool = True
     binary: bool = False
 
 
-def _has(*wanted: bytes, start: bytes = b"{") -> Callable[[bytes], bool]:
+def _has(*wanted: bytes, start: bytes = b"{") -> Recogniser:
     """Recognises JSON by its first character and by texts that stand somewhere in it."""
-    return lambda value: value.startswith(start) and all(text in value for text in wanted)
+    return lambda value, _: value.startswith(start) and all(text in value for text in wanted)
 
 
-def _matches(pattern: bytes) -> Callable[[bytes], bool]:
+def _matches(pattern: bytes) -> Recogniser:
     """Recognises text by a pattern of its first line that is no comment."""
     compiled = re.compile(pattern)
 
-    def recognise(value: bytes) -> bool:
+    def recognise(value: bytes, _: Rules) -> bool:
         return compiled.match(_first_line(value)) is not None
 
     return recognise
 
 
-def _prometheus(value: bytes) -> bool:
+def _prometheus(value: bytes, rules: Rules) -> bool:
     return _COMMENT.match(value) is not None or _SAMPLE.match(_first_line(value)) is not None
 
 
@@ -116,18 +119,18 @@ _SAMPLE = re.compile(
 )
 
 
-def _shipped(value: bytes) -> bool:
+def _shipped(value: bytes, rules: Rules) -> bool:
     return _SHIPPED.search(value) is not None and value[:1] in (b"{", b"[")
 
 
-def _rsyslog(value: bytes) -> bool:
+def _rsyslog(value: bytes, rules: Rules) -> bool:
     wanted = _has(b'"ts"', b'"host"', b'"msg"')
-    return wanted(value) and (b'"severity"' in value or b'"program"' in value)
+    return wanted(value, rules) and (b'"severity"' in value or b'"program"' in value)
 
 
-def _vector(value: bytes) -> bool:
+def _vector(value: bytes, rules: Rules) -> bool:
     wanted = _has(b'"name"', b'"kind"')
-    return wanted(value) and _VECTOR.search(value) is not None
+    return wanted(value, rules) and _VECTOR.search(value) is not None
 
 
 _VECTOR = re.compile(rb'"(?:counter|gauge|set|distribution|aggregated_histogram|aggregated_summary)"\s*:\s*\{')
@@ -153,11 +156,12 @@ _INFLUX = _matches(rb'(?:[^ \\\n{"<]|\\.)+ +(?:[^ =\\,"]|\\.)+=[^ ]')
 FORMATS = (
     Format(
         "remote-write", Telemetry, "Prometheus remote write 1.0 and 2.0, protobuf",
-        lambda rules: RemoteWriteDecoder(rules.labels), is_remote_write, a_line=False, binary=True,
+        lambda rules: RemoteWriteDecoder(rules.labels), lambda value, _: is_remote_write(value),
+        a_line=False, binary=True,
     ),
     Format(
         "otlp", Telemetry, "OTLP metrics, protobuf", lambda rules: OtlpMetricsDecoder(rules.labels),
-        lambda value: value[:1] == b"\n" and otlp.framed(value) and is_metrics(value), a_line=False, binary=True,
+        lambda value, _: value[:1] == b"\n" and otlp.framed(value) and is_metrics(value), a_line=False, binary=True,
     ),
     Format(
         "otlp-json", Telemetry, "OTLP metrics, JSON", lambda rules: OtlpMetricsDecoder(rules.labels),
@@ -165,7 +169,7 @@ FORMATS = (
     ),
     Format(
         "otlp-logs", Log, "OTLP logs, protobuf", lambda rules: OtlpLogsDecoder(rules.labels),
-        lambda value: value[:1] == b"\n" and otlp.framed(value) and not is_metrics(value), a_line=False, binary=True,
+        lambda value, _: value[:1] == b"\n" and otlp.framed(value) and not is_metrics(value), a_line=False, binary=True,
     ),
     Format(
         "otlp-logs-json", Log, "OTLP logs, JSON", lambda rules: OtlpLogsDecoder(rules.labels),
@@ -226,11 +230,11 @@ FORMATS = (
     Format(
         "csv", Telemetry, "CSV with a header",
         lambda rules: CsvDecoder(rules.csv, rules.labels, rules.text, rules.counters),
-        looks_like_csv, ("*.csv", "*.tsv"), a_line=False,
+        lambda value, rules: looks_like_csv(value, rules.csv), ("*.csv", "*.tsv"), a_line=False,
     ),
     Format(
         "syslog", Log, "syslog, RFC 5424 and RFC 3164", lambda rules: SyslogDecoder(),
-        lambda value: _PRIORITY.match(value) is not None, ("*syslog*",),
+        lambda value, _: _PRIORITY.match(value) is not None, ("*syslog*",),
     ),
     Format(
         "telegraf-logs", Log, "Telegraf, `data_format = \"json\"`, fields of text",
@@ -252,19 +256,20 @@ BY_NAME = {form.name: form for form in FORMATS}
 """The formats by name."""
 
 
-def guess(value: bytes | None, record: type[Record] | None = None) -> Format | None:
+def guess(value: bytes | None, record: type[Record] | None = None, rules: Rules = RULES) -> Format | None:
     """The format that a message looks like; ``None`` if it looks like none.
 
     Args:
         value: The message.
         record: Only formats of this record type.
+        rules: How labels and fields are read.
 
     >>> guess(b"cpu,host=a usage=1").name, guess(b"hello"), guess(None)
     ('influx', None, None)
     """
     whole = value or b""
     begin = whole.lstrip()
-    return next((each for each in _of(record) if each.recognise(whole if each.binary else begin)), None)
+    return next((each for each in _of(record) if each.recognise(whole if each.binary else begin, rules)), None)
 
 
 def named(topic: str) -> Format | None:

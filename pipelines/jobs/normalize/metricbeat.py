@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from pipelines.jobs.normalize.counters import COUNTERS, CounterRule
-from pipelines.jobs.normalize.distributions import weighted
+from pipelines.jobs.normalize.distributions import Part, weighted
 from pipelines.jobs.normalize.ecs_fields import ABOUT, MEASURED, describes, is_dimension, is_id, kind_of
 from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
-from pipelines.jobs.normalize.samples import LONGEST, short
+from pipelines.jobs.normalize.samples import LONGEST, if_same, short
 
 _DEEPEST = 24
 
@@ -67,6 +69,15 @@ class MetricbeatDecoder(MessageDecoder):
             raise RefusedError(MESSAGE_EMPTY, f"the agent reports: {error[:200]}" if error else "it measures no number")
         return samples, lambda: self._left(others)
 
+    def only(self, value: bytes, records: Collection[int]) -> bytes | None:
+        message = orjson.loads(value)
+        numbers, others = _fields(message)
+        names = [field for field, _ in numbers if not is_id(field)]
+        names += [field for field, held in others if _is_histogram(held) for _ in _parts(held)]
+        wanted = {name for at, name in enumerate(names) if at in records}
+        texts = (field for field, held in others if _is_left(field, held))
+        return if_same(self, value, records, orjson.dumps(_without(message, {*names, *texts} - wanted)))
+
     def _machine(self, message: Any) -> list[tuple[str, str]]:
         """The labels that name the machine."""
         found = [(label, value) for label in self.labels.machine if (value := _at(message, label))]
@@ -77,13 +88,12 @@ class MetricbeatDecoder(MessageDecoder):
         return found
 
     def _quantiles(self, time: int, field: str, found: list[tuple[str, str]], value: Any) -> Iterator[Sample]:
-        for part, label, number, kind in weighted(zip(value["values"], value["counts"], strict=True)):
+        for part, label, number, kind in _parts(value):
             machine, inside = self.labels.apply((*found, *label), fold=kind == "gauge")
             yield time, machine, short(f"{field}{part}{inside}"), number, kind
 
     def _left(self, others: list[tuple[str, Any]]) -> tuple[str, str] | None:
-        fields = (name for name, value in others if not _is_histogram(value))
-        return self.text.refusal(name for name in fields if not (is_dimension(name) or describes(name)))
+        return self.text.refusal(name for name, value in others if _is_left(name, value))
 
 
 def _fields(message: Mapping[str, Any]) -> tuple[list[tuple[str, int | float]], list[tuple[str, Any]]]:
@@ -128,6 +138,24 @@ def _leaves(
 def _is_histogram(value: Any) -> bool:
     """Whether a value is a histogram as Elasticsearch stores it: values, and how often each was seen."""
     return isinstance(value, dict) and value.keys() == {"values", "counts"}
+
+
+def _parts(histogram: dict[str, Any]) -> Iterator[Part]:
+    return weighted(zip(histogram["values"], histogram["counts"], strict=True))
+
+
+def _is_left(name: str, value: Any) -> bool:
+    """Whether a field that is no number is text of the module which becomes neither a sample nor an instance."""
+    return not (_is_histogram(value) or is_dimension(name) or describes(name))
+
+
+def _without(tree: dict[str, Any], names: Collection[str], above: str = "") -> dict[str, Any]:
+    """An object without the fields of some dotted names."""
+    return {
+        key: _without(inner, names, f"{above}{key}.") if isinstance(inner, dict) else inner
+        for key, inner in tree.items()
+        if f"{above}{key}" not in names
+    }
 
 
 def _at(message: Any, field: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,8 +82,26 @@ def divisible(decoder: Decoder, value: bytes, samples: int) -> bool:
         value: The message.
         samples: How many samples it holds.
     """
+    return bool(_records(decoder, value).num_rows == samples)
+
+
+def if_same(decoder: Decoder, value: bytes, records: Collection[int], part: bytes) -> bytes | None:
+    """A part of a message if it becomes the records that it is made for, and none else; otherwise ``None``.
+
+    Args:
+        decoder: The decoder of the message.
+        value: The message.
+        records: Positions of the records in the message.
+        part: The part.
+    """
+    whole, found = _records(decoder, value), _records(decoder, part)
+    return part if found.to_pylist() == whole.take(pa.array(sorted(records), pa.int64())).to_pylist() else None
+
+
+def _records(decoder: Decoder, value: bytes) -> pa.Table:
+    """The records of a message."""
     messages = Messages("", 0, pa.array([value], pa.binary()), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    return bool(decoder.decode(messages).records.num_rows == samples)
+    return decoder.decode(messages).records
 
 
 def _refuse_names(rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, refusals: Refusals) -> None:

@@ -37,14 +37,15 @@ class Fate:
     refused: list[tuple[str, str]] = field(default_factory=list)
 
 
-def messages_in(content: bytes, form: Format | None) -> list[bytes]:
+def messages_in(content: bytes, form: Format | None, rules: Rules) -> list[bytes]:
     """The messages in a file: its lines, or the whole file where its format, or JSON over several lines, says so.
 
     Args:
         content: The file.
         form: Its format if it is known.
+        rules: How labels and fields are read.
     """
-    known = form or guess(content)
+    known = form or guess(content, rules=rules)
     stripped = content.strip()
     if known is not None and not known.a_line:
         return [content]
@@ -66,7 +67,7 @@ def fates(
         bounds: Which times are accepted.
         arrived: When the messages arrive, epoch milliseconds.
     """
-    forms = [form or guess(value) for value in values]
+    forms = [form or guess(value, rules=rules) for value in values]
     made = [Fate(each.name if each else "") for each in forms]
     for each in {each.name: each for each in forms if each}.values():
         mine = [at for at, other in enumerate(forms) if other is not None and other.name == each.name]

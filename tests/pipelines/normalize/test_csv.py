@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import load
+from pipelines.jobs.normalize.any_format import AnyFormatDecoder
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
-from tests.pipelines.normalize.formats import decoded, refusals, rows, samples
+from tests.pipelines.normalize.formats import decoded, decoder, refusals, rows, samples
 
 S = 1_795_220_820
 T = S * 1000
@@ -99,3 +101,34 @@ def test_fields_in_quotes_may_hold_separators_quotes_and_line_ends() -> None:
 def test_text_that_is_no_csv_is_not_taken_for_it() -> None:
     assert guess(b"hello, world\ngood, bye\n") is None
     assert guess(b"1,2\n3,4\n") is None
+
+
+def test_a_chosen_separator_tells_csv_from_other_text_though_another_is_more_frequent() -> None:
+    text = f"time|host|load, mean, 1 m, 5 m\n{S}|a|0.5\n".encode()
+    rules = Rules.of(load(**{"input.csv_separator": "pipe"}).input)
+    assert guess(text) is None, "the header has more commas"
+    found = guess(text, rules=rules)
+    assert found is not None
+    assert found.name == "csv"
+    mixed = decoded(AnyFormatDecoder(Telemetry, rules), text, b"cpu,host=a idle=1 1795220820")
+    assert [row["metric"] for row in rows(mixed)] == ["load, mean, 1 m, 5 m", "cpu.idle"]
+    assert mixed.refused == []
+
+
+def test_a_part_of_a_message_holds_the_refused_numbers_with_their_labels_and_nothing_else() -> None:
+    text = f'time;host;disk;used;free;note\n{S};a;"x;y";1;2;ok\n{S};b;;3;;\n{S + 9};a;z;4;full;5\n'.encode()
+    whole = decoded(decoder("csv"), text)
+    assert [row["metric"] for row in rows(whole)] == [
+        *("used{disk=x;y}", "free{disk=x;y}", "used", "used{disk=z}", "note{disk=z}"),
+    ]
+    part = decoder("csv").only(text, [1, 3])
+    again = decoded(decoder("csv"), part)
+    assert rows(again) == [rows(whole)[1], rows(whole)[3]]
+    assert again.refused == [], "the text of another column is in the letter that tells of it"
+
+
+def test_a_message_is_not_divided_where_a_part_would_be_read_otherwise() -> None:
+    text = f"time,host,disk,used\n{S},a,-,1\n{S},a,x,2\n".encode()
+    assert [row["metric"] for row in rows(decoded(decoder("csv"), text))] == ["used{disk=-}", "used{disk=x}"]
+    assert decoder("csv").only(text, [0]) is None, "alone the first line would have no label"
+    assert decoder("csv").only(text, [1]) is not None

@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.contracts.settings import load
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from tests.pipelines.normalize.examples_times import T0
-from tests.pipelines.normalize.formats import decoded, refusals, samples
+from tests.pipelines.normalize.formats import decoded, decoder, refusals, rows, samples
 
 ABOUT: dict[str, Any] = {
     "@timestamp": "2026-11-21T00:27:00.013Z",
@@ -130,3 +130,22 @@ def test_a_line_of_filebeat_is_no_metricset() -> None:
     form = guess(b'{"@timestamp":"2026-11-21T00:27:00Z","host":{"name":"a"},"message":"no"}')
     assert form is not None
     assert form.name == "shipped-logs"
+
+
+def test_a_part_of_a_document_holds_the_refused_numbers_with_their_instance_and_no_other_text() -> None:
+    network = {"name": "eth0", "in": {"bytes": 5, "packets": 1}, "out.bytes": 7, "state": "up"}
+    value = message(system={"network": network, "core": {"id": 1, "user": {"pct": 0.2}}})
+    whole = decoded(decoder("metricbeat"), value)
+    assert [code for _, code, _ in whole.refused] == ["TEXT_FIELD"]
+    again = decoded(decoder("metricbeat"), decoder("metricbeat").only(value, [0, 3]))
+    assert rows(again) == [rows(whole)[0], rows(whole)[3]]
+    assert again.refused == []
+
+
+def test_a_histogram_is_sent_whole_or_not_at_all() -> None:
+    value = message(prometheus={"up": {"value": 1}, "took": {"histogram": {"values": [1.5, 3], "counts": [2, 1]}}})
+    whole = samples("metricbeat", value)
+    every = range(1, len(whole))
+    assert decoder("metricbeat").only(value, [1]) is None
+    assert samples("metricbeat", decoder("metricbeat").only(value, every)) == whole[1:]
+    assert samples("metricbeat", decoder("metricbeat").only(value, [0])) == whole[:1]

@@ -1,0 +1,22 @@
+"""Options of the JVMs of Spark, wherever they run: in this process, on a cluster, in pods of Kubernetes."""
+
+from __future__ import annotations
+
+EXECUTOR = ("-XX:+UseParallelGC", "-Xss8m")
+"""Of the JVMs that only execute tasks."""
+DRIVER = (
+    *EXECUTOR,
+    *(
+        f"-XX:Tier4{what}={10 * usual}"
+        for what, usual in (
+            ("InvocationThreshold", 5_000),
+            ("MinInvocationThreshold", 600),
+            ("CompileThreshold", 15_000),
+            ("BackEdgeThreshold", 40_000),
+        )
+    ),
+)
+"""Of the JVM that plans the queries: it optimizes code after ten times as many runs as usual.
+
+When several queries start at once, its optimizing compiler would take a third of the processor from them.
+"""

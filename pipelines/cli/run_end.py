@@ -1,0 +1,60 @@
+"""What `newnormal run --until now` says at its end: what each job has read and written, and where the results are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from dashboards.quantities import duration
+from dashboards.status import JobStatus
+from engine.explain.printing import cell
+from engine.spec.duration import iso
+
+if TYPE_CHECKING:
+    from pipelines.runtime.driver import Driver
+
+
+def show(driver: Driver, servers_stopped: bool) -> None:
+    """Prints it.
+
+    Args:
+        driver: The driver, whose jobs have ended.
+        servers_stopped: True if servers that ran for the jobs have stopped with them.
+    """
+    console, status = Console(highlight=False), driver.status.status({}, ())
+    took = duration(int(time.time() * 1000) - status.started)
+    console.print(f"All that was in the topics has been processed, in {took}.", _table(status.jobs), sep="\n")
+    for line in _places(driver, status.jobs):
+        console.print(cell(line), soft_wrap=True)
+    if servers_stopped:
+        console.print("The servers have stopped, too: newnormal services up starts them again.", soft_wrap=True)
+    console.print("The next run goes on here. Windows that end later than the event time stay open.", soft_wrap=True)
+
+
+def _table(jobs: Sequence[JobStatus]) -> Table:
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("job", no_wrap=True)
+    for name in ("read", "written", "late", "refused", "event time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for job in jobs:
+        figures = [f"{n:,}" for n in (job.records_in, job.records_out, job.late, job.dead_lettered)]
+        table.add_row(cell(job.name, "bold"), *figures, "–" if job.watermark is None else f"{iso(job.watermark)[:19]}Z")
+    return table
+
+
+def _places(driver: Driver, jobs: Sequence[JobStatus]) -> Iterator[str]:
+    """Where the results and what was refused are, a line each."""
+    program, settings = driver.program, driver.settings
+    written = [topics[0] for name in driver.names if (topics := program.writes(name, settings))]
+    read = {topic for name in driver.names for topic in program.reads(name, settings)}
+    for topic in written:
+        if topic not in read:
+            yield f"Results: newnormal tail {topic.removeprefix(settings.namespace)}"
+    if "sink" in driver.names:
+        yield f"Results: newnormal incidents list; newnormal console; in Elasticsearch {settings.index}"
+    if any(job.dead_lettered for job in jobs):
+        yield "What was refused, and why: newnormal deadletter list"
