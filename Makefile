@@ -56,7 +56,7 @@ test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks
 test-long: setup ## What takes too long for CI: two versions at once, an outage, the demo in a browser, recorded data
 	$(ONE_THREAD) $(BIN)/python -m pytest -m long $(ARGS)
 
-test-stack: setup ## Build the image, start the compose stack on a Docker engine, find novelties, stop it (ARGS="...")
+test-stack: setup ## Build the image, start the compose stack on a Docker engine, disturb it, count what is wrong (STACK_FAULTS=12 ARGS="...")
 	$(BIN)/python -m pytest -m stack -s tests/stack $(ARGS)
 
 test-transcripts: setup ## Every transcript: on the reference, the operator, bounded input, and through Spark

@@ -17,9 +17,9 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@{host}:{controller}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://{address}:{port},CONTROLLER://{host}:{controller}
-advertised.listeners=PLAINTEXT://{advertised}:{port}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners={listeners},CONTROLLER://{host}:{controller}
+advertised.listeners={advertised}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,PUBLISHED:PLAINTEXT,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 log.dirs=log
 auto.create.topics.enable=false
@@ -62,15 +62,30 @@ exec "$JAVA" -Xmx"$HEAP" -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExitOnOutOfMe
 
 @dataclass(frozen=True)
 class Kafka:
-    """An embedded broker; all its settings but the ports are decided before the supervisor starts."""
+    """An embedded broker; all its settings but the ports are decided before the supervisor starts.
+
+    Args:
+        java: Folder of Java.
+        classpath: Kafka's jars.
+        data: Folder of its files.
+        heap: Size of its heap.
+        listen: Address at which it listens.
+        published: ``host:port`` at which clients elsewhere find it. The broker tells them this address, so they come in
+            at a port of their own, ``published``. Empty: there is no such port.
+    """
 
     name: ClassVar[str] = "kafka"
-    preferred: ClassVar[dict[str, int]] = {"port": 9092, "controller": 9093}
     java: str
     classpath: str
     data: str
     heap: str
     listen: str = HOST
+    published: str = ""
+
+    @property
+    def preferred(self) -> dict[str, int]:
+        """The usual ports, by purpose."""
+        return {"port": 9092, "controller": 9093} | ({"published": 29092} if self.published else {})
 
     @property
     def advertised(self) -> str:
@@ -81,8 +96,18 @@ class Kafka:
         """Writes the broker's files and says how to start it on ``ports``."""
         data = Path(self.data)
         data.mkdir(parents=True, exist_ok=True)
+        listeners = [f"PLAINTEXT://{self.listen}:{ports['port']}"]
+        advertised = [f"PLAINTEXT://{self.advertised}:{ports['port']}"]
+        if self.published:
+            listeners.append(f"PUBLISHED://{self.listen}:{ports['published']}")
+            advertised.append(f"PUBLISHED://{self.published}")
         (data / "server.properties").write_text(
-            _PROPERTIES.format(host=HOST, address=self.listen, advertised=self.advertised, **ports)
+            _PROPERTIES.format(
+                host=HOST,
+                controller=ports["controller"],
+                listeners=",".join(listeners),
+                advertised=",".join(advertised),
+            )
         )
         (data / "log4j2.properties").write_text(LOG4J)
         environ = {

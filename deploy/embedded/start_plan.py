@@ -28,7 +28,8 @@ def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
     java = str(java_home())
     servers: list[AnyServer] = []
     if "kafka" in wanted:
-        servers.append(Kafka(java, kafka_classpath(), str(data["kafka"]), heaps["kafka"], sizes.address))
+        files, published = (java, kafka_classpath(), str(data["kafka"])), sizes.kafka_published or ""
+        servers.append(Kafka(*files, heaps["kafka"], sizes.address, published))
     if "elasticsearch" in wanted:
         home = str(elasticsearch_home())
         node = Elasticsearch(java, home, str(data["elasticsearch"]), heaps["elasticsearch"], sizes.address)

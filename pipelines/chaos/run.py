@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from deploy.embedded.endpoints import Endpoints
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
+from pipelines.chaos.comparison import REFERENCE, make_reference, site
 from pipelines.chaos.driver import DriverProcess
 from pipelines.chaos.faults import FAULTS, Scene, outage, watermarks
 from pipelines.chaos.footprint import Footprint
@@ -24,14 +26,11 @@ from pipelines.chaos.results import Results
 from pipelines.chaos.scenario import Scenario
 from pipelines.chaos.servers import Servers
 from pipelines.chaos.verifier.finding import Tally
-from pipelines.chaos.verifier.verify import Site, Written, verify
+from pipelines.chaos.verifier.verify import verify
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
-from pipelines.versions.registry import Registry
-from pipelines.versions.version import Version
 
-REFERENCE = "reference"
 _FIRST_SECONDS, _PATIENCE_SECONDS, _END_SECONDS = 600.0, 180.0, 900.0
 _LOOK_SECONDS = 0.25
 _AGO_MS = 8 * 3_600_000
@@ -94,7 +93,8 @@ class Conductor:
             self.say("starting Kafka and Elasticsearch")
             servers = stack.enter_context(Servers(self.settings))
             watermarks(servers.url, "1mb")
-            self._prepare(servers)
+            settings = Endpoints(servers.bootstrap, servers.url).settings(self.settings)
+            _prepare(settings)
             state, environment = self.settings.state, _environment(self.settings, servers)
             driver = DriverProcess(state, environment, state / "driver.log", "run")
             second = DriverProcess(state, environment, state / "second.log", "replay", "--as", SECOND)
@@ -112,17 +112,9 @@ class Conductor:
                 until = load.finish(window)
                 self._process_all(driver, second)
             self.say("counting")
-            tally = verify(self._site(servers, until))
+            second_ran = any(each.operation for each in self.disturbances)
+            tally = verify(site(settings, until, (FIRST, SECOND) if second_ran else (FIRST,)))
             return Course(self.disturbances, results.course, tally)
-
-    def _prepare(self, servers: Servers) -> None:
-        """Makes the topics, and the version that will be run without faults."""
-        kafka = self.settings.kafka.model_copy(update={"bootstrap": servers.bootstrap})
-        settings = self.settings.model_copy(update={"kafka": kafka})
-        names = {settings.topic(name): config for name, config in topics.configs().items()}
-        ensure_topics(servers.bootstrap, names, kafka.partitions)
-        jobs = tuple(job for job in Version.first().jobs if job not in ("sink", "archive"))
-        Registry(settings).put(Version(name=REFERENCE, base=FIRST, jobs=jobs, created=1))
 
     def _process_all(self, driver: DriverProcess, second: DriverProcess) -> None:
         """Lets the versions process what is left, and a fresh one all of it."""
@@ -135,22 +127,6 @@ class Conductor:
             second.run_to_end("run", "--as", SECOND, "--until", "now", seconds=_END_SECONDS)
         self.say("processing all again without faults, as the reference")
         driver.run_to_end("run", "--as", REFERENCE, "--until", "now", seconds=_END_SECONDS)
-
-    def _site(self, servers: Servers, until: int) -> Site:
-        settings, alias = self.settings, self.settings.alias
-        versions = [Written(FIRST, "", f"{alias}-2*")]
-        if any(each.operation for each in self.disturbances):
-            versions.append(Written(SECOND, f"-{SECOND}", f"{alias}-{SECOND}-2*"))
-        return Site(
-            bootstrap=servers.bootstrap,
-            elasticsearch=servers.url,
-            versions=versions,
-            reference=Written(REFERENCE, f"-{REFERENCE}", None),
-            window=duration_ms(settings.window.size),
-            out_of_orderness=duration_ms(settings.watermark.out_of_orderness),
-            lateness=duration_ms(settings.window.allowed_lateness),
-            until=until,
-        )
 
     def _disturb(self, scene: Scene, results: Results) -> None:
         self.say("waiting for the first result")
@@ -235,6 +211,13 @@ class Conductor:
                 return False
             time.sleep(_LOOK_SECONDS)
         return True
+
+
+def _prepare(settings: Settings) -> None:
+    """Makes the topics, and the version that will be run without faults."""
+    names = {settings.topic(name): config for name, config in topics.configs().items()}
+    ensure_topics(settings.kafka.bootstrap or "", names, settings.kafka.partitions)
+    make_reference(settings)
 
 
 @contextmanager

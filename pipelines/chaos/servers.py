@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import socket
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deploy.embedded.elasticsearch import runtime_dir
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.ports import HOST, PortClaims
-from deploy.embedded.server_process import Launch, ServerProcess
+from deploy.embedded.server_process import ServerProcess
 from deploy.embedded.start_plan import AnyServer, plan
 from engine.spec.errors import NewnormalError
 from pipelines.chaos.processes import Target, below
@@ -19,7 +19,7 @@ from pipelines.chaos.relay import Relay
 from pipelines.contracts.settings import Settings
 
 _START_SECONDS = 120.0
-_PREFERRED = {"kafka": 19092, "controller": 19093, "relayed": 19094, "elasticsearch": 19200}
+_PREFERRED = {"port": 19092, "controller": 19093, "published": 19094, "elasticsearch": 19200}
 
 
 @dataclass
@@ -30,22 +30,16 @@ class Server:
         config: Which server, with all its files.
         ports: Its ports by purpose.
         log: File of its output.
-        relayed: For Kafka: port of a second listener, and the port under which clients of that listener are told to
-            find it, which is the relay's.
     """
 
     config: AnyServer
     ports: dict[str, int]
     log: Path
-    relayed: tuple[int, int] | None = None
     process: ServerProcess | None = field(default=None)
 
     def start(self) -> None:
         """Starts the server; must be called from the main thread, whose end the server does not outlive."""
-        launch = self.config.launch(self.ports)
-        if self.relayed:
-            _add_listener(launch, *self.relayed)
-        self.process = ServerProcess(launch, self.log)
+        self.process = ServerProcess(self.config.launch(self.ports), self.log)
 
     def mend(self) -> bool:
         """Starts the server again if it has ended; ``True`` if it had."""
@@ -96,15 +90,15 @@ class Servers:
         self.settings, self._claims = settings, PortClaims()
         listener = socket.create_server((HOST, 0))
         ports = self._claims.choose(_PREFERRED)
-        self.relay = Relay(listener, ports["relayed"])
+        self.relay = Relay(listener, ports["published"])
         self.relay_port = int(listener.getsockname()[1])
         kafka, elasticsearch = plan(settings, ["kafka", "elasticsearch"])
         assert isinstance(kafka, Kafka)
         logs = settings.state / "logs"
         logs.mkdir(parents=True, exist_ok=True)
-        kafka_ports = {"port": ports["kafka"], "controller": ports["controller"]}
-        self.kafka = Server(kafka, kafka_ports, logs / "kafka.log", (ports["relayed"], self.relay_port))
-        self.elasticsearch = Server(elasticsearch, {"port": ports["elasticsearch"]}, logs / "elasticsearch.log")
+        node = {"port": ports.pop("elasticsearch")}
+        self.kafka = Server(replace(kafka, published=f"{HOST}:{self.relay_port}"), ports, logs / "kafka.log")
+        self.elasticsearch = Server(elasticsearch, node, logs / "elasticsearch.log")
 
     def __enter__(self) -> Servers:
         try:
@@ -138,17 +132,3 @@ class Servers:
     def url(self) -> str:
         """Elasticsearch's address."""
         return self.elasticsearch.config.address(self.elasticsearch.ports)
-
-
-def _add_listener(launch: Launch, port: int, advertised: int) -> None:
-    """Adds a listener to Kafka's properties, of which clients are told that it is at another port."""
-    path, lines = launch.directory / "server.properties", []
-    added = {
-        "listeners=": f",RELAYED://{HOST}:{port}",
-        "advertised.listeners=": f",RELAYED://{HOST}:{advertised}",
-        "listener.security.protocol.map=": ",RELAYED:PLAINTEXT",
-    }
-    for line in path.read_text().splitlines():
-        more = [extra for name, extra in added.items() if line.startswith(name)]
-        lines.append(line + "".join(more))
-    path.write_text("\n".join(lines) + "\n")

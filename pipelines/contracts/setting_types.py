@@ -201,6 +201,9 @@ Brokers = Annotated[
     BeforeValidator(_nothing),
     Accepts("nothing, or host:port, several with commas between them"),
 ]
+Broker = Annotated[
+    Annotated[str, _checked(is_address)] | None, BeforeValidator(_nothing), Accepts("nothing, or host:port")
+]
 Url = Annotated[
     Annotated[str, _checked(_is_url)] | None,
     BeforeValidator(_nothing),

@@ -13,12 +13,11 @@ import pytest
 
 from engine.kafka.admin import ensure_topics
 from engine.spec.duration import duration_ms
+from pipelines.chaos.comparison import REFERENCE, make_reference, site
 from pipelines.chaos.load import Load
 from pipelines.chaos.scenario import Scenario
-from pipelines.chaos.verifier.verify import Site, Written, verify
+from pipelines.chaos.verifier.verify import verify
 from pipelines.contracts.version_names import FIRST
-from pipelines.versions.registry import Registry
-from pipelines.versions.version import Version
 from tests.chaos.cluster import StandaloneCluster, standalone
 from tests.chaos.faults import Servers
 from tests.chaos.watching import results
@@ -120,8 +119,7 @@ def test_the_whole_chain_survives_kills_of_executors_and_of_a_worker_that_have_n
         "NEWNORMAL_SPARK__PACKAGES": str(packed),
         "NEWNORMAL_SPARK__PYTHON": os.path.realpath(sys.executable),
     }
-    stored = [job for job in Version.first().jobs if job not in ("sink", "archive")]
-    Registry(settings).put(Version(name="reference", base=FIRST, jobs=tuple(stored), created=1))
+    make_reference(settings)
     begin = (int(time.time() * 1000) - 8 * 3_600_000) // window * window
 
     def a_result_comes() -> None:
@@ -149,19 +147,9 @@ def test_the_whole_chain_survives_kills_of_executors_and_of_a_worker_that_have_n
     assert "Traceback" not in running.log.read_text()
     running.command("run", "--until", "now", seconds=SECONDS)
     running.environment = local
-    running.command("run", "--as", "reference", "--until", "now", seconds=SECONDS)
-    tally = verify(
-        Site(
-            bootstrap=bootstrap,
-            elasticsearch=settings.elasticsearch.url or "",
-            versions=[Written(FIRST, "", f"{settings.alias}-2*")],
-            reference=Written("reference", "-reference", None),
-            window=window,
-            out_of_orderness=duration_ms(settings.watermark.out_of_orderness),
-            lateness=duration_ms(LATENESS),
-            until=until,
-        )
-    )
+    running.command("run", "--as", REFERENCE, "--until", "now", seconds=SECONDS)
+    late = settings.window.model_copy(update={"allowed_lateness": LATENESS})
+    tally = verify(site(settings.model_copy(update={"window": late}), until))
     assert not tally.findings, "\n".join(map(str, tally.findings))
     print({wrong: tally.count(wrong) for wrong in ("lost", "doubled", "different")}, tally.compared)
     assert tally.compared[f"windows of metrics of {FIRST}"] > 1_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -41,6 +42,28 @@ def test_a_broker_that_listens_everywhere_tells_clients_the_name_of_its_machine(
     assert kafka.address({"port": 1}) == f"{HOST}:1", "commands on this machine need no name"
     node = Elasticsearch("java", "home", str(tmp_path), "512m", "0.0.0.0")
     assert node.address({"port": 3}) == f"http://{HOST}:3"
+
+
+@linux
+@pytest.mark.servers
+def test_clients_elsewhere_come_in_at_a_port_of_their_own_and_are_told_where_kafka_is_published(
+    tmp_path: Path,
+) -> None:
+    with socket.create_server((OTHER, 0)) as elsewhere:
+        published = f"{OTHER}:{elsewhere.getsockname()[1]}"
+    settings = load(state_dir=tmp_path, **{"embedded.kafka_published": published})
+    with services.embedded(settings, elasticsearch=False) as endpoints:
+        (own,) = AdminClient({"bootstrap.servers": endpoints.bootstrap}).list_topics(timeout=60).brokers.values()
+        assert f"{own.host}:{own.port}" == endpoints.bootstrap
+        inner = json.loads((tmp_path / "ports.json").read_text())["kafka"]["published"]
+        (told,) = AdminClient({"bootstrap.servers": f"{HOST}:{inner}"}).list_topics(timeout=60).brokers.values()
+        assert f"{told.host}:{told.port}" == published
+
+
+@pytest.mark.parametrize("wrong", ["localhost", "localhost:0", "a:1,b:2", "http://localhost:1"])
+def test_an_address_of_kafka_that_is_none_is_refused(wrong: str, tmp_path: Path) -> None:
+    with pytest.raises(NewnormalError, match=r"embedded\.kafka_published"):
+        load(state_dir=tmp_path, **{"embedded.kafka_published": wrong})
 
 
 @pytest.mark.parametrize("wrong", ["kafka.example", "::1", "", "300.1.1.1"])

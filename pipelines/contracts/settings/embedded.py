@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pipelines.contracts.setting_types import Heap, ListenAddress
+from pipelines.contracts.setting_types import Broker, Heap, ListenAddress
 from pipelines.contracts.settings.section import Section
 
 
@@ -13,6 +13,11 @@ class EmbeddedSettings(Section):
         "127.0.0.1",
         description="address on which the embedded servers listen; they have no login, so name another one only where "
         "a firewall or a container's network lets nobody else in",
+    )
+    kafka_published: Broker = Field(
+        None,
+        description="host:port at which clients elsewhere find Kafka, if its port 29092 is opened to them there, as a "
+        "container's port is; empty: there is no such port",
     )
     kafka_heap: Heap = Field("512m", description="heap of the embedded Kafka broker")
     elasticsearch_heap: Heap = Field("768m", description="heap of the embedded Elasticsearch node")

@@ -74,13 +74,25 @@ def test_with_the_embedded_servers_all_core_services_run_from_our_image() -> Non
 
 
 @compose
-def test_all_ports_are_opened_for_this_machine_only() -> None:
-    opened = ports(Stack(PROFILES).services())
+@pytest.mark.parametrize("embedded", [False, True])
+def test_all_ports_are_opened_for_this_machine_only(embedded: bool) -> None:
+    opened = ports(Stack(PROFILES, embedded).services())
     assert {port.address for port in opened} == {"127.0.0.1"}
     assert {(port.service, port.number) for port in opened} == {
         ("pipeline", 8880), ("kafka", 9092), ("elasticsearch", 9200), ("kibana", 5601), ("grafana", 3000),
         ("spark-master", 8080), ("gateway", 8895),
     }  # fmt: skip
+
+
+@compose
+def test_settings_in_a_file_of_the_user_take_precedence_over_those_in_env(tmp_path: Path) -> None:
+    file = tmp_path / "settings.env"
+    stack = Stack(environ={"SETTINGS_FILE": str(file)})
+    with pytest.raises(NewnormalError, match=r"COMPOSE_REFUSED: .*settings\.env"):
+        stack.services()
+    file.write_text("NEWNORMAL_ENGINE__DRIVER_MEMORY=3g\nNEWNORMAL_DETECTOR__EMIT=all\n")
+    given = stack.services()["pipeline"]["environment"]
+    assert (given["NEWNORMAL_ENGINE__DRIVER_MEMORY"], given["NEWNORMAL_DETECTOR__EMIT"]) == ("3g", "all")
 
 
 @compose

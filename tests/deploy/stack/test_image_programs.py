@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 from deploy.embedded.ports import HOST
 from deploy.image.dependencies import dependencies
 from deploy.image.health import problem
+from deploy.image.slim import keep_one_machine, unused
 from deploy.image.slim import main as slim
-from deploy.image.slim import unused
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,6 +41,31 @@ def test_only_what_is_listed_is_deleted(tmp_path: Path) -> None:
     slim(tmp_path)
     left = {path.relative_to(packages).as_posix() for path in packages.rglob("*.py")}
     assert left == {"pandas/core/a.py", "scipy/stats/a.py"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "kept"),
+    [
+        ("x86_64", {"librocksdbjni-linux64.so", "linux/amd64/libzstd-jni.so", "native/Linux/x86_64/libsnappyjava.so"}),
+        ("aarch64", {"librocksdbjni-linux-aarch64.so", "linux/aarch64/libzstd-jni.so"}),
+    ],
+)
+def test_of_the_libraries_in_a_jar_those_of_this_machine_stay(machine: str, kept: set[str], tmp_path: Path) -> None:
+    others = {
+        "librocksdbjni-linux64-musl.so", "librocksdbjni-linux32.so", "librocksdbjni-osx-arm64.jnilib",
+        "linux/ppc64/libzstd-jni.so", "freebsd/amd64/libzstd-jni.so", "native/Linux/x86_64-musl/libsnappyjava.so",
+        "native/Linux/android-aarch64/libsnappyjava.so", "darwin/aarch64/liblz4-java.dylib", "win/amd64/a.dll",
+    }  # fmt: skip
+    here = {"librocksdbjni-linux64.so", "linux/amd64/libzstd-jni.so", "native/Linux/x86_64/libsnappyjava.so"}
+    there = {"librocksdbjni-linux-aarch64.so", "linux/aarch64/libzstd-jni.so"}
+    jar = tmp_path / "some.jar"
+    with zipfile.ZipFile(jar, "w") as written:
+        for name in sorted(here | there | others | {"org/rocksdb/Linux64.class"}):
+            written.writestr(name, name)
+    keep_one_machine(jar, machine)
+    with zipfile.ZipFile(jar) as read:
+        assert set(read.namelist()) == kept | {"org/rocksdb/Linux64.class"}
+        assert all(read.read(name).decode() == name for name in read.namelist())
 
 
 def test_the_health_check_asks_the_console_and_tells_its_reasons() -> None:
