@@ -105,7 +105,9 @@ class Machines:
             evidence[here] = -np.log(verdicts.probability)
             shares[own], expected[own] = verdicts.shares[cells], verdicts.expected[cells]
         whole, of_block = join_blocks(parts.first, evidence, metrics)
-        return Together(whole, shares * of_block[parts.part], expected)
+        shares *= of_block[parts.part]
+        added = np.bincount(windows.place, shares)  # not 1 where a block is new, and says nothing of its metrics
+        return Together(whole, shares / np.where(added > 0, added, 1.0)[windows.place], expected)
 
     def shift(self, state: DetectionState, owner: Ints, series: Ints, offset: Array) -> None:
         """Shifts the typical value of some metrics in the models of their machines.

@@ -36,7 +36,7 @@ class DetectionState:
     Args:
         new_series: Makes the state columns for n new series.
         new_entities: Makes the state columns for n new machines.
-        machines: Empty tables for the models of whole machines, by width.
+        machines: Empty tables for the models of machines' blocks of metrics, by width.
         worst: An empty frame with the columns of verdicts.
 
     Attributes:
