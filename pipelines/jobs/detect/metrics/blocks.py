@@ -30,7 +30,8 @@ def width_of(metrics: Ints, block: Ints) -> Ints:
     array([ 8, 32,  8])
     """
     own = np.clip(metrics - LARGEST_BLOCK * block, 0, LARGEST_BLOCK)
-    return np.array(WIDTHS)[np.searchsorted(WIDTHS, own)]
+    widths: Ints = np.array(WIDTHS)[np.searchsorted(WIDTHS, own)]
+    return widths
 
 
 def in_use(table: StateTable, width: int, entities: StateTable) -> Flags:
