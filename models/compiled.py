@@ -12,6 +12,7 @@ from models import kernels
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.joined import Joined, Windows
+from models.multivariate.blocks import join_blocks
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.machine import Multivariate
 from models.regimes.absence import Absence
@@ -24,6 +25,7 @@ def load() -> None:
     detector.step(detector.new_state(1), row, row, value)
     machine, joined = Multivariate(MultivariateConfig(), 1), Joined(DetectorConfig())
     machine.step(machine.new_state(1), row, row, value.reshape(1, 1))
+    join_blocks(np.arange(2), value, value)
     joined.join(joined.new_state(1), Windows(row, row, np.arange(2)), value, row == 0)
     absence = Absence(Silence(known=10.0, forget=1 / 5000, bar=10.0))
     series, machines = absence.new_series(1), absence.new_machines(1)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from models.arrays import Array, Columns
+from models.arrays import Array, Columns, Ints
 from models.kernels import kernel
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.state import Machine
@@ -48,7 +48,7 @@ def expect(
     width = len(z)
     residual, expected = told
     precision = (machine.dynamic if linked > 0 else machine.static).astype(np.float64)
-    error, holes = np.zeros(width), False
+    error, hidden = np.zeros(width), np.zeros(width, np.bool_)
     for i in range(width):
         drift = 0.0
         if linked > 0:
@@ -58,9 +58,9 @@ def expect(
             error[i] = z[i] - drift
         else:
             z[i] = drift
-            holes |= machine.held[i] > 0  # a column never used is uncorrelated: no hole
-    if holes:
-        precision = _marginal(precision, judgeable)
+            hidden[i] = machine.held[i] > 0  # a column never used is uncorrelated: nothing is missing
+    if hidden.any():
+        precision = _marginal(precision, np.flatnonzero(hidden))
     for i in range(width):
         pull = 0.0
         for j in range(width):
@@ -71,17 +71,20 @@ def expect(
 
 
 @kernel
-def _marginal(precision: Array, present: Any) -> Array:
-    """The precision of the metrics that are there, when the others are not known; 1 on the diagonal of those."""
+def _marginal(precision: Array, hidden: Ints) -> Array:
+    """The precision of the metrics that are there, when the others are not known; 1 on the diagonal of those.
+
+    It is P - P₁ P₂⁻¹ P₃ with those rows and columns of P that are hidden in place of P₃ and P₁, and both of them in
+    P₂ (Schur's complement), so that the cost of a metric that is missing is that of another one.
+    """
     if not np.isfinite(precision).all():  # of a damaged state: compiled code cannot invert it, and says so by an error
         return precision
-    covariance = np.linalg.inv(precision)
-    width = len(present)
-    for i in range(width):
-        for j in range(width):
-            if not (present[i] and present[j]):
-                covariance[i, j] = 1.0 if i == j else 0.0
-    return np.linalg.inv(covariance)
+    rows, columns = precision[hidden], np.ascontiguousarray(precision[:, hidden])
+    rest = precision - columns @ np.linalg.inv(np.ascontiguousarray(rows[:, hidden])) @ rows
+    for i in hidden:
+        rest[i], rest[:, i] = 0.0, 0.0
+        rest[i, i] = 1.0
+    return rest
 
 
 @kernel

@@ -145,6 +145,25 @@ class Multivariate:
         mean = Rows(state, rows, "")
         mean.set_cell("mean", column, mean.cell("mean", column) + offset)
 
+    def widen(self, state: Columns, rows: Ints, known: Columns, width: int) -> None:
+        """Takes over what a narrower model knows of some machines: metrics keep their columns, others are unknown.
+
+        Args:
+            state: As of `score`; those rows are changed.
+            rows: Distinct rows that are as in `new_state`, shape (n,).
+            known: The columns of the narrower model for these machines, in this order.
+            width: Its width.
+        """
+        for name, column in known.items():
+            if name in MATRICES:
+                whole = state[name][rows].reshape(-1, self.width, self.width)
+                whole[:, :width, :width] = column.reshape(-1, width, width)
+                state[name][rows] = whole.reshape(-1, self.width**2)
+            elif column.ndim == 2:
+                state[name][rows, :width] = column
+            else:
+                state[name][rows] = column
+
     def _run(
         self, state: Columns, rows: Ints, time: Ints, value: Array, learned: Array, weight: Array
     ) -> MachineVerdicts:

@@ -181,6 +181,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "models/multivariate",
         (
+            "tests/models/test_blocks.py",
             "tests/models/test_constants_in_use.py",
             "tests/models/test_multivariate.py",
             "tests/models/test_contracts.py",

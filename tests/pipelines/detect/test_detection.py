@@ -80,12 +80,12 @@ def test_any_batches_and_any_order_of_rows_give_the_same_verdicts_bit_for_bit(cu
 
 
 def test_a_machine_that_gets_metrics_in_the_middle_of_a_frame_is_judged_as_if_each_window_came_by_itself() -> None:
-    """Models hold 4, 8, 16, 32 metrics: this machine grows through all of them, and beyond the last."""
+    """Models hold 4, 8, 16, 32 metrics: this machine grows through all of them, and to a second and a third block."""
     rng, frames = np.random.default_rng(5), []
-    for number in range(40):
+    for number in range(80):
         ends = (np.arange(60) + 1) * 10_000
         own = pl.DataFrame({"window_start": ends - 10_000, "window_end": ends, "value": rng.normal(50, 5, 60)})
-        own = own.filter(pl.col("window_end") > 10_000 * (number + 2 * (number % 3)))
+        own = own.filter(pl.col("window_end") > 10_000 * (number // 2 + 2 * (number % 3)))
         frames.append(own.with_columns(entity=pl.lit("ab"[number == 39]), metric=pl.lit(f"m{number:02}")))
     whole = pl.concat([*frames, _frame().drop("kind")])
     by_window = [part for _, part in whole.sort("window_end").group_by("window_end", maintain_order=True)]

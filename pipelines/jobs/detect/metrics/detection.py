@@ -32,7 +32,7 @@ from pipelines.jobs.detect.metrics.absence import AbsenceWatch
 from pipelines.jobs.detect.metrics.believing import believe_machines, believe_series, believed_absent
 from pipelines.jobs.detect.metrics.families import about
 from pipelines.jobs.detect.metrics.judging_order import judging_order, steps
-from pipelines.jobs.detect.metrics.machines import Machines, new_columns, new_slots
+from pipelines.jobs.detect.metrics.machines import Machines, from_earlier, new_columns, new_slots
 from pipelines.jobs.detect.metrics.row_verdicts import RowVerdicts
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.metrics.verdict_frames import (
@@ -122,7 +122,7 @@ class Detection:
             state.entities.fill(tables["entities"])
         for width, machines in state.machines.items():
             if f"machines-{width}" in tables:
-                machines.fill(tables[f"machines-{width}"])
+                machines.fill(from_earlier(tables[f"machines-{width}"]))
         return state
 
     def process(

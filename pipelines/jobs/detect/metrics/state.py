@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from models.arrays import Columns
 from pipelines.jobs.detect.beliefs import Said, latest
+from pipelines.jobs.detect.metrics.blocks import in_use
 from pipelines.jobs.detect.state_table import StateTable
 
 
@@ -35,7 +36,7 @@ class DetectionState:
     Args:
         new_series: Makes the state columns for n new series.
         new_entities: Makes the state columns for n new machines.
-        machines: Empty tables for the models of whole machines, by width.
+        machines: Empty tables for the models of machines' blocks of metrics, by width.
         worst: An empty frame with the columns of verdicts.
 
     Attributes:
@@ -58,10 +59,17 @@ class DetectionState:
         self.absent: list[pl.DataFrame] = []
 
     def to_tables(self) -> dict[str, pa.Table]:
-        """The whole state as tables: ``series``, ``entities``, and if not empty ``machines-<width>`` and ``worst``."""
+        """The whole state as tables: ``series``, ``entities``, and if not empty ``machines-<width>`` and ``worst``.
+
+        Models that wider ones have replaced are left out.
+        """
         tables = {"series": self.series.to_arrow(), "entities": self.entities.to_arrow()}
-        used = {f"machines-{width}": table.to_arrow() for width, table in self.machines.items() if len(table)}
-        return tables | used | ({"worst": self.worst.to_arrow()} if self.worst.height else {})
+        for width, table in self.machines.items():
+            used = in_use(table, width, self.entities)
+            if used.any():
+                whole = table.to_arrow()
+                tables[f"machines-{width}"] = whole if used.all() else whole.filter(pa.array(used))
+        return tables | ({"worst": self.worst.to_arrow()} if self.worst.height else {})
 
     def beliefs(self) -> pl.DataFrame:
         """What was said since this state was read: the last belief of each series, as records of `SeriesState`."""
@@ -74,7 +82,7 @@ class DetectionState:
         part.series, part.entities = self.series.only(entities), self.entities.only(entities)
         part.machines = {width: table.only(entities) for width, table in self.machines.items()}
         part.worst = self.worst.filter(pl.col("entity").is_in(list(entities)))
-        part._link(entities)
+        link(part, entities)
         return part
 
     def replace(self, part: DetectionState, entities: Collection[str]) -> None:
@@ -87,14 +95,4 @@ class DetectionState:
         self.worst = pl.concat([others, part.worst])
         self.said += part.said
         self.absent += part.absent
-        self._link(entities)
-
-    def _link(self, entities: Collection[str]) -> None:
-        """Sets the references between rows of this state, whose numbers differ from those of the other state."""
-        own = self.entities.columns
-        for width, table in self.machines.items():
-            for entity in entities:
-                row, place = self.entities.find([(entity,)]), table.find([(entity,)])
-                if len(row) and len(place) and own["machine.width"][row[0]] == width:
-                    own["machine.row"][row[0]] = place[0]
         link(self, entities)

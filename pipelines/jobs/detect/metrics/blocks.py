@@ -1,0 +1,49 @@
+"""How the metrics of a machine are divided into blocks, each of which has a model of its own.
+
+A metric keeps its column for ever. The first columns are the first block, those that follow the second, and so on; a
+machine's last block grows through models of several widths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.arrays import Flags, Ints
+from models.multivariate.blocks import LARGEST_BLOCK
+from pipelines.jobs.detect.state_table import StateTable
+
+WIDTHS = (4, 8, 16, LARGEST_BLOCK)
+"""Columns that a model may have."""
+
+KEY = ("entity", "block")
+"""The parts of the key of a block's model in its table."""
+
+
+def width_of(metrics: Ints, block: Ints) -> Ints:
+    """Width of the model of some blocks.
+
+    Args:
+        metrics: How many metrics the machine of each block has, shape (n,).
+        block: Number of the block, shape (n,).
+
+    >>> width_of(np.array([5, 40, 40]), np.array([0, 0, 1]))
+    array([ 8, 32,  8])
+    """
+    own = np.clip(metrics - LARGEST_BLOCK * block, 0, LARGEST_BLOCK)
+    widths: Ints = np.array(WIDTHS)[np.searchsorted(WIDTHS, own)]
+    return widths
+
+
+def in_use(table: StateTable, width: int, entities: StateTable) -> Flags:
+    """For each row of the table of models of a width whether its block has that width still.
+
+    Args:
+        table: The table, with the keys `KEY`.
+        width: The width.
+        entities: The machines, with the column ``machine.metrics``.
+    """
+    keys = table.keys()
+    machines = entities.find([(entity,) for entity, _ in keys])
+    metrics = entities.columns["machine.metrics"][machines].astype(np.int64)
+    flags: Flags = width_of(metrics, np.array([int(block) for _, block in keys], np.int64)) == width
+    return flags
