@@ -13,8 +13,21 @@ import polars as pl
 from datagen.series import USUAL, Reading, SeriesReport, read_files
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.recorded import judge
+from pipelines.jobs.detect.severity import graded
 
-COLUMNS = ("time", "entity", "metric", "actual", "typical", "lower", "upper", "record_score", "kind")
+COLUMNS = (
+    "time",
+    "entity",
+    "metric",
+    "actual",
+    "typical",
+    "lower",
+    "upper",
+    "record_score",
+    "state_score",
+    "severity",
+    "kind",
+)
 """The columns of the result."""
 
 
@@ -44,7 +57,7 @@ def score_files(
         NewnormalError: ``SERIES_UNREADABLE`` or ``SERIES_EMPTY`` if nothing of the files can be used.
     """
     series, reports = read_files(paths, reading, keep_missing=True)
-    verdicts = judge(series.select("entity", "metric", "time", "value"), settings, progress)
+    verdicts = graded(judge(series.select("entity", "metric", "time", "value"), settings, progress))
     return verdicts.select(time="window_end").hstack(verdicts.select(COLUMNS[1:])), reports
 
 
