@@ -217,6 +217,8 @@ class Detector:
             context={name: made["context"][:, place] for place, name in enumerate(CONTEXT)},
             incident=made["incident"],
             turned=made["turned"],
+            state_score=made["state_score"],
+            state=made["state"],
         )
         return verdicts, Standing(after["onset"], after["values"], after["regime"], after["levels"])
 

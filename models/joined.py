@@ -37,7 +37,7 @@ _CLIP = 12.0
 _NORMAL, _ANOMALY, _LEARNING = Kind.NORMAL.code, Kind.ANOMALY.code, Kind.LEARNING.code
 _NONE, _OPEN = Course.NONE.code, Course.OPEN.code
 
-_FLOATS = ("record_score", "probability", "metrics", "strongest", "together", "seen")
+_FLOATS = ("record_score", "state_score", "probability", "metrics", "strongest", "together", "seen")
 _WHOLE = ("kind", "since", "incident")
 VERDICT = record_type([*((name, np.float64) for name in _FLOATS), *((name, np.int64) for name in _WHOLE)])
 """A verdict on an entity as a record; the fields are those of `Verdicts` and its evidence, and of `JoinedVerdicts`."""
@@ -87,6 +87,8 @@ class JoinedVerdicts:
         shares: Of each metric, its share of the verdict; they add up to 1; shape (n,).
         suggested: Of each metric, what the entity's other metrics let expect where that is what makes the verdict, else
             NaN; shape (n,).
+        state_score: How far the window lies from the last accepted normal, 0 to 100; 0 while neither the entity nor one
+            of its metrics has an open incident; shape (m,).
     """
 
     verdicts: Verdicts
@@ -94,6 +96,7 @@ class JoinedVerdicts:
     seen: Array
     shares: Array
     suggested: Array
+    state_score: Array
 
 
 class Joined:
@@ -149,6 +152,7 @@ class Joined:
         together: Together | None = None,
         onset: Ints | None = None,
         taught: Flags | None = None,
+        away: Array | None = None,
     ) -> JoinedVerdicts:
         """Joins the verdicts of windows one after the other, and learns from each how unusual they were together.
 
@@ -160,6 +164,8 @@ class Joined:
             together: What the models of several metrics say; ``None``: there are none.
             onset: Since when each metric has been unusual by itself; -1: it is not; ``None``: none is; shape (n,).
             taught: Whether a window may be learned from; ``None``: each may, shape (m,).
+            away: How far each metric lies from its last accepted normal while an incident of it is open, in nats;
+                ``None``: none is; shape (n,).
         """
         m, n = len(windows.entity), len(evidence)
         made, shares, suggested = np.zeros(m, VERDICT), np.empty(n), np.full(n, np.nan)
@@ -168,12 +174,12 @@ class Joined:
             together = Together(np.zeros(m), np.zeros(n), np.full(n, np.nan))
         onset = np.full(n, NEVER) if onset is None else onset
         taught = np.ones(m, np.bool_) if taught is None else taught
-        given = Given(evidence, judged, onset, taught)
+        given = Given(evidence, judged, onset, taught, np.zeros(n) if away is None else away)
         with self._layout.opened(state, windows.entity) as (table, rows):
             run(self._constants, table, windows._replace(entity=rows), given, asked, together, made, shares, suggested)
         channels = ("metrics", "strongest", "together") if asked else ("metrics", "strongest")
         verdicts = Verdicts(*without_band(made), {name: made[name] for name in channels})
-        return JoinedVerdicts(verdicts, made["incident"], made["seen"], shares, suggested)
+        return JoinedVerdicts(verdicts, made["incident"], made["seen"], shares, suggested, made["state_score"])
 
 
 class Given(NamedTuple):
@@ -183,6 +189,7 @@ class Given(NamedTuple):
     judged: Any
     onset: Ints
     taught: Any
+    away: Array
 
 
 @kernel
@@ -244,6 +251,9 @@ def run(
         verdict.since = NEVER
         if verdict.incident != _NONE:
             verdict.since = time if entity.repeats.onset == NEVER else entity.repeats.onset
+        away, is_open = _mean_away(given.away[first:end], given.judged[first:end]), verdict.incident == _OPEN
+        # the stronger of what metrics say by themselves, and all of them together
+        verdict.state_score = scored(max(both, away), config.joined_half) if told and (is_open or away > 0) else 0.0
 
         _share(given.evidence[first:end], whole, shares[first:end])
         if asked and by_model >= max(average, strongest) and together.shares[first:end].sum() > 0:
@@ -262,6 +272,17 @@ def run(
             learn_repeats(constants.repeats, entity.repeats, both, time, course, begun)
             fade(constants.feedback, entity.feedback)
             entity.seen = verdict.seen = seen + 1
+
+
+@kernel
+def _mean_away(away: Array, judged: Any) -> float:
+    """How far the metrics lie from their last accepted normal, in nats: the mean, each clipped."""
+    whole, metrics = 0.0, 0
+    for j in range(len(away)):
+        if judged[j]:
+            metrics += 1
+            whole += min(away[j], _CLIP)
+    return whole / max(metrics, 1)
 
 
 @kernel

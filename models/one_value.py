@@ -9,6 +9,7 @@ import numpy as np
 
 from models.arrays import LARGEST, SMALLEST
 from models.calibration import learn_tail, tail_evidence, tail_rarity
+from models.course import Course
 from models.evidence.change import Jump, jump, learn_jump
 from models.evidence.combine import combine_two, scored, weigh
 from models.evidence.frozen import frozen_nats, learn_frozen
@@ -34,6 +35,7 @@ from models.past import Lived, learn_past, lived_through
 from models.peers import peers_prior
 from models.records import Record, Table, record_type
 from models.regimes.axis import finest, place, value
+from models.regimes.distance import away, state_score
 from models.regimes.incident import Found
 from models.regimes.kept import SLOTS
 from models.regimes.levels import level_in
@@ -65,7 +67,7 @@ KEPT: dict[str, type[np.floating[Any]]] = {
 }
 """What is again as it was before an outage once that is over, and how it is kept meanwhile."""
 
-_FLOATS = ("record_score", "probability", "typical", "lower", "upper")
+_FLOATS = ("record_score", "state_score", "state", "probability", "typical", "lower", "upper")
 _INTS = ("kind", "since", "onset", "incident", "turned")
 _GROUPS = {"evidence": EVIDENCE, "experts": (*EXPERTS, *NAMES), "expected": (*EXPERTS, *NAMES), "context": CONTEXT}
 VERDICT = record_type(
@@ -80,6 +82,7 @@ VERDICT = record_type(
 _MIXTURE = Family.MIXTURE.value
 _FAMILIES = len(Family)
 _NORMAL, _LEARNING = Kind.NORMAL.code, Kind.LEARNING.code
+_OPEN, _CLOSED = Course.OPEN.code, Course.CLOSED.code
 _STATE_CHANGE, _NEW_NORMAL = Kind.STATE_CHANGE.code, Kind.NEW_NORMAL.code
 
 
@@ -259,6 +262,8 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
 
     verdict.record_score, verdict.kind, verdict.since = points, told.kind, told.since
     verdict.onset, verdict.incident, verdict.turned = told.onset, told.incident, told.turned
+    verdict.state = _state(decision, told) if valid else 0.0
+    verdict.state_score = state_score(constants.regimes, verdict.state)
     verdict.probability = math.exp(
         -combine_two(
             tail_rarity(constants.calibration, constants.spread, series.point, surprised) * trust,
@@ -274,6 +279,15 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
     _write_context(verdict, series, given, step, past, found, decision, told.kind, unit)
     level = series.level.mean if seen > 0 else present
     return Judgement(step, valid, lived, level, mixture, band, evidence, found, decision, frozen, past, told, begun)
+
+
+@kernel
+def _state(decision: Decision, told: Told) -> float:
+    """How far the value lies from the last accepted normal, in nats; 0: no incident is open, told of or not."""
+    is_open = decision.inside or told.incident == _OPEN
+    if told.kind == _LEARNING or told.incident == _CLOSED or not is_open:
+        return 0.0
+    return away(decision.told)
 
 
 @kernel

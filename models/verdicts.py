@@ -86,6 +86,9 @@ class SeriesVerdicts(Verdicts):
             is no news.
         incident: Codes of `models.course.Course`: whether an incident that has been told of goes on, or ends here.
         turned: Codes of `Kind`: what the incident that began at ``since`` turns out to be with this value; -1: none.
+        state_score: How far the value lies from the last accepted normal while an incident is open, told of or not, 0
+            to 100; 0: none is.
+        state: The same as evidence, in nats, see `models.regimes.distance`.
     """
 
     experts: dict[str, Array]
@@ -94,6 +97,8 @@ class SeriesVerdicts(Verdicts):
     context: dict[str, Array]
     incident: Ints
     turned: Ints
+    state_score: Array
+    state: Array
 
     def part(self, rows: slice) -> SeriesVerdicts:
         """Some of the verdicts."""

@@ -14,8 +14,21 @@ from datagen.series import USUAL, Reading, SeriesReport, read_files
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.on_cores import judge_on_cores
 from pipelines.evaluation.recorded import Progress
+from pipelines.jobs.detect.severity import graded
 
-COLUMNS = ("time", "entity", "metric", "actual", "typical", "lower", "upper", "record_score", "kind")
+COLUMNS = (
+    "time",
+    "entity",
+    "metric",
+    "actual",
+    "typical",
+    "lower",
+    "upper",
+    "record_score",
+    "state_score",
+    "severity",
+    "kind",
+)
 """The columns of the result."""
 
 
@@ -45,7 +58,8 @@ def score_files(
         NewnormalError: ``SERIES_UNREADABLE`` or ``SERIES_EMPTY`` if nothing of the files can be used.
     """
     series, reports = read_files(paths, reading, keep_missing=True)
-    verdicts = judge_on_cores(series.select("entity", "metric", "time", "value"), settings, progress)
+    values = series.select("entity", "metric", "time", "value")
+    verdicts = graded(judge_on_cores(values, settings, progress))
     return verdicts.select(time="window_end").hstack(verdicts.select(COLUMNS[1:])), reports
 
 

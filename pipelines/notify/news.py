@@ -8,8 +8,7 @@ from typing import Literal
 import orjson
 
 from pipelines.contracts.records import Incident
-from pipelines.contracts.records.incident import Severity
-from pipelines.contracts.settings.notify import SEVERITIES
+from pipelines.contracts.records.severity import SEVERITIES, Severity
 
 NewsState = Literal["opened", "updated", "resolved", "reopened"]
 _OVER = ("resolved", "merged")

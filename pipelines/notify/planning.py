@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from engine.spec.duration import duration_ms
-from pipelines.contracts.settings.notify import SEVERITIES, NotifySettings
+from pipelines.contracts.records.severity import SEVERITIES
+from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.news import News
 
 

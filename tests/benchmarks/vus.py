@@ -35,8 +35,10 @@ def cloud(folder: Path) -> dict[str, Any]:
         there = np.isfinite(rows["value"].fill_null(float("nan")).to_numpy())
         value, labels = rows["value"].to_numpy()[there], rows["label"].to_numpy()[there]
         if labels.any():
+            own = verdicts.filter(entity=name)
             methods = {
-                "ours": verdicts.filter(entity=name)["record_score"].to_numpy()[there],
+                "ours": own["record_score"].to_numpy()[there],
+                "ours: state_score": own["state_score"].to_numpy()[there],
                 "windowed_gaussian": baselines.windowed_gaussian(value),
                 "difference": baselines.difference(value),
                 "random": np.random.default_rng(0).random(len(value)),
@@ -51,9 +53,10 @@ def asd(folder: Path) -> dict[str, Any]:
     with show.bar("ASD") as progress:
         verdicts = judge(pl.concat([machine.values() for machine in machines]), load().detector, progress)
     for machine in machines:
-        joined = verdicts.filter(entity=machine.name, metric=JOINED)["record_score"].to_numpy()
+        joined = verdicts.filter(entity=machine.name, metric=JOINED)[len(machine.train) :]
         methods = {
-            "ours": joined[len(machine.train) :],
+            "ours": joined["record_score"].to_numpy(),
+            "ours: state_score": joined["state_score"].to_numpy(),
             "pca_residual": baselines.pca(machine.train, machine.test),
             "pca_weighted": baselines.pca_weighted(machine.train, machine.test),
             "averaged": baselines.averaged(machine.train, machine.test),

@@ -35,11 +35,9 @@ def test_a_played_file_gets_the_verdicts_that_score_gives_it(pipeline: Pipeline,
     pipeline.start("normalizer", "extractor", "detector", "sink")
     pipeline.wait("all verdicts", lambda: len(pipeline.verdicts()) >= ROWS - 1)  # the last window stays open
     pipeline.wait("all verdicts in the index", pipeline.all_indexed)
+    numbers = ("actual", "typical", "lower", "upper", "record_score", "state_score")
     played = pl.DataFrame(
-        [
-            {k: d.get(k) for k in ("window_start", "actual", "typical", "lower", "upper", "record_score", "kind")}
-            for d in pipeline.documents()
-        ],
+        [{k: d.get(k) for k in ("window_start", *numbers, "kind")} for d in pipeline.documents()],
         infer_schema_length=None,
     )
     scored = pl.read_csv(out, infer_schema_length=None).with_columns(
@@ -48,7 +46,7 @@ def test_a_played_file_gets_the_verdicts_that_score_gives_it(pipeline: Pipeline,
     both = scored.join(played, on="window_start", suffix="_played", how="inner")
     assert both.height >= ROWS - 1
     assert (both["kind"] == both["kind_played"]).all()
-    for name in ("actual", "typical", "lower", "upper", "record_score"):
+    for name in numbers:
         gap = (both[name] - both[f"{name}_played"]).abs() / both[name].abs().clip(lower_bound=1.0)
         assert (gap.max() or 0.0) < 1e-9, name
     anomalies = both.filter(pl.col("kind") == "anomaly").height

@@ -11,7 +11,7 @@ export function showDetail(place, { novelty, explanation, series, span, zone }, 
     return button;
   });
   const badge = el("span", { class: "kind", "data-kind": novelty.kind }, words(novelty.kind));
-  const where = `${metricName(novelty.metric)} · ${time(novelty["@timestamp"])} UTC · score ${num(novelty.record_score, 3)} `;
+  const where = `${metricName(novelty.metric)} · ${time(novelty["@timestamp"])} UTC · score ${num(novelty.record_score, 3)}${novelty.severity ? `, ${novelty.severity}` : ""} `;
   const said = labels(novelty, novelty.since ?? novelty.window_start);
   said.dataset.keep = `labels ${novelty._id}`;
   update(place, `novelty ${novelty._id} ${zoom}`,
@@ -22,6 +22,7 @@ export function showDetail(place, { novelty, explanation, series, span, zone }, 
     ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),
     el("details", {}, el("summary", {}, "Figures"),
       ...explanation.details.map((text) => el("p", {}, text)),
+      ...(novelty.state_score ? [el("p", {}, `Distance from what was normal before: ${num(novelty.state_score, 3)} of 100.`)] : []),
       ...bars("Evidence, nats", explanation.evidence),
       ...bars("Influencers", explanation.influencers)),
   );

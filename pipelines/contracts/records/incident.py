@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.spec.record import Finite, Instant, Keyword, Prose, Record
+from pipelines.contracts.records.severity import Severity
 
-Severity = Literal["warning", "minor", "major", "critical"]
 IncidentStatus = Literal["open", "acknowledged", "reopened", "resolved", "merged"]
 
 

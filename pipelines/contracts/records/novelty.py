@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, get_args
 from pydantic import Field
 
 from engine.spec.record import Finite, Instant, Keyword, Prose, Record
+from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.records.telemetry import MetricKind
 
 NoveltyKind = Literal["normal", "anomaly", "state_change", "new_normal", "absence", "recovered", "learning"]
@@ -46,6 +47,16 @@ class Novelty(Record):
         "values arrive again; `normal` and `learning`: no news"
     )
     record_score: Finite = Field(ge=0, le=100, description="calibrated score of novelty, 0 to 100, not rounded")
+    state_score: Finite = Field(
+        0.0,
+        ge=0,
+        le=100,
+        description="how far the window lies from what was normal before, 0 to 100, while an incident of the series is "
+        "open, announced or not; 0 where none is. `_machine`: the same of its metrics together",
+    )
+    severity: Severity | None = Field(
+        None, description="`record_score` in a word: from 0, 25, 50 and 75 on; absent in verdicts of earlier versions"
+    )
     probability: Finite = Field(
         ge=0, le=1, description="probability of a value at least as extreme, if nothing has changed"
     )

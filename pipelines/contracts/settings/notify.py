@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from pipelines.contracts.records.incident import Severity
+from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.setting_types import (
     Accepts,
     Confidential,
@@ -23,9 +23,6 @@ from pipelines.contracts.setting_types import (
     is_address,
     is_web_address,
 )
-
-SEVERITIES: tuple[Severity, ...] = ("warning", "minor", "major", "critical")
-"""The severities, the lowest first."""
 
 FIELDS = frozenset(
     [

@@ -43,7 +43,7 @@ _MOST_PARTS = 64
 _BY_SERIES = pl.col("entity").hash(0) ^ pl.col("metric").hash(1)
 """Rows of a part are sorted by series, because similar rows next to each other compress well."""
 
-_APART = (*IDENTITY, "revision", "announced", "message", "details", "ingested")
+_APART = (*IDENTITY, "revision", "announced", "severity", "message", "details", "ingested")
 """Columns of verdicts that do not count as content."""
 
 

@@ -17,6 +17,7 @@ from pipelines.contracts.explanations import explained
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import ControlMessages, split
 from pipelines.jobs.detect.judging import Judges, Work
+from pipelines.jobs.detect.severity import graded
 from pipelines.jobs.detect.surroundings import Around, Surroundings
 
 _OVER = "__over"
@@ -74,7 +75,7 @@ class DetectProcessor(Processor):
         else:
             Surroundings.drop(state)
         if verdicts.height:
-            verdicts = explained(verdicts, self.zone)
+            verdicts = explained(graded(verdicts), self.zone)
         beliefs = shard.beliefs
         aside = {STATE: beliefs} if beliefs.height else {}
         return Results(verdicts, missed if missed.height else None, StateCounts(keys=shard.keys), aside)

@@ -131,7 +131,7 @@ def effects(rules: Sequence[RuleInForce], frame: pl.DataFrame) -> Effects | None
 def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFrame:
     """Applies rules to verdicts, and fills in the columns ``rules`` and ``reported_by``.
 
-    A verdict that a rule mutes becomes normal, with a score of 0 and without the figures that only news have. A verdict
+    A verdict that a rule mutes becomes normal, with scores of 0 and without the figures that only news have. A verdict
     that a rule has reported becomes an anomaly if it is no news or a recovery; other news keeps its kind.
 
     Args:
@@ -146,13 +146,14 @@ def applied(rules: Sequence[RuleInForce], verdicts: pl.DataFrame) -> pl.DataFram
     reported = effect.reported(muted)
     mute, report = pl.Series(muted), pl.Series(reported)
     silent = mute & (pl.col("incident_state") != "closed").fill_null(True)  # the end of an incident is still reported
+    scores = [name for name in ("record_score", "state_score") if name in verdicts.columns]
     of_news = [pl.when(~mute).then(name).alias(name) for name in _OF_NEWS if name in verdicts.columns]
     kind = pl.when(mute & (pl.col("kind") != "learning")).then(pl.lit("normal")).otherwise("kind")
     since = pl.when(report & pl.col("since").is_null()).then("window_start").otherwise("since")
     return verdicts.with_columns(
         *of_news,
+        *(pl.when(mute).then(0.0).otherwise(name).alias(name) for name in scores),
         kind=pl.when(report & pl.col("kind").is_in(_NO_ALARM)).then(pl.lit("anomaly")).otherwise(kind),
-        record_score=pl.when(mute).then(0.0).otherwise("record_score"),
         probability=pl.when(mute).then(1.0).otherwise("probability"),
         since=pl.when(silent).then(None).otherwise(since),
         incident_state=pl.when(silent).then(None).otherwise("incident_state"),

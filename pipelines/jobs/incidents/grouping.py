@@ -13,8 +13,9 @@ from hashlib import blake2b
 from math import log
 
 from pipelines.contracts.records import Acknowledgement, Incident
-from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, IncidentStatus, Severity
+from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, IncidentStatus
 from pipelines.contracts.records.novelty import JOINED
+from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.bursts import Burst, Rules, grouped
 from pipelines.jobs.incidents.causes import candidates
 from pipelines.jobs.incidents.episode import LOGS, Episode
@@ -22,7 +23,6 @@ from pipelines.jobs.incidents.episode import LOGS, Episode
 MACHINES, METRICS = 100, 50
 """The most machines and metrics that an incident names; it counts all of them."""
 
-_SEVERITIES: tuple[Severity, ...] = ("warning", "minor", "major", "critical")
 _WIDE = 17
 """An incident of 16 series has the score of its worst novelty; the score of one with fewer series is lower."""
 
@@ -114,7 +114,7 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
         opened=first.reported,
         site=site.name,
         status=status,
-        severity=_SEVERITIES[min(severity // 25, 3)],
+        severity=severity_of(severity),
         severity_score=severity,
         record_score=round(score),
         start=min(e.since for e in episodes),

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from engine.spec.duration import iso
-from pipelines.contracts.records.incident import Severity
+from pipelines.contracts.records.severity import Severity
 from pipelines.contracts.settings.notify import AlertmanagerChannel, NotifySettings
 from pipelines.notify.channels.http import post
 from pipelines.notify.message import Message, link, single

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.contracts.settings.notify import SEVERITIES, NotifySettings
+from pipelines.contracts.records.severity import SEVERITIES
+from pipelines.contracts.settings.notify import NotifySettings
 from pipelines.notify.news import News
 from pipelines.notify.planning import is_quiet, plan
 from tests.pipelines.notify.receivers import T0, incident

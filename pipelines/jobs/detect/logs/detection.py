@@ -43,7 +43,7 @@ _LEAST = 1.0
 EVIDENCE = (*CHANNELS, "severity")
 """The evidence channels of a verdict on a machine's log."""
 
-_NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
+_NUMBERS = ("record_score", "state_score", "probability", "actual", "typical", "lower", "upper")
 _COLUMNS = {"__m": pl.Int64, "entity": pl.String, "kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
 _COLUMNS |= {
     "since": pl.Int64,
@@ -238,6 +238,7 @@ class LogDetection:
             "entity": [entities[row] for row in shown.tolist()],
             "kind": kind[shown].tolist(),
             "record_score": found.points[shown],
+            "state_score": np.where(phase.step.incident == Course.OPEN.code, found.points, 0.0)[shown],
             "probability": np.exp(-combine(list(found.nats.values())))[shown],
             "actual": found.lines[shown],
             "typical": typical,

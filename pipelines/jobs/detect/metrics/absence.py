@@ -83,6 +83,7 @@ class AbsenceWatch:
             return pl.DataFrame()
         onset, length, evidence = absences["onset"], absences["length"], absences["evidence"]
         metrics, machines = state.series.keys(), state.entities.keys()
+        points = score(evidence, HALF)
         return pl.DataFrame(
             {
                 "entity": [machines[row][0] for row in absences["entity"].tolist()],
@@ -90,7 +91,8 @@ class AbsenceWatch:
                 "window_start": onset - length,
                 "window_end": onset,
                 "since": onset - length,
-                "record_score": score(evidence, HALF),
+                "record_score": points,
+                "state_score": points,
                 "probability": np.exp(-evidence),
                 "absence": evidence,
             }

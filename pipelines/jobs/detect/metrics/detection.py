@@ -272,7 +272,8 @@ class Detection:
             taught = ~np.logical_or.reduceat(skipped, first)
         together = self.machines.step(state, windows, rows.series[some], value, seen, learned)
         columns = state.entities.columns
-        made = self.joined.join(columns, windows, evidence, judged, together, verdicts.onset[some], taught)
+        onset, away = verdicts.onset[some], verdicts.state[some]
+        made = self.joined.join(columns, windows, evidence, judged, together, onset, taught, away)
         _recover(made, windows, back[some])
         return JoinedWindows(windows, begins, some, made)
 

@@ -177,7 +177,8 @@ class MicroBatch:
         gone = before.join(verdicts, on=IDENTITY, how="anti", maintain_order="left").filter(pl.col("_mark") != 0)
         if not gone.height:
             return new
-        retraction = {"kind": "normal", "metric_kind": "gauge", "record_score": 0.0, "probability": 1.0}
+        scores = {"record_score": 0.0, "state_score": 0.0, "probability": 1.0}
+        retraction = {"kind": "normal", "metric_kind": "gauge", **scores}
         taken_back = gone.select(*IDENTITY, "announced", revision=pl.col("_revision") + 1, mark=pl.lit(0, pl.UInt32))
         taken_back = taken_back.with_columns(pl.lit(value).alias(name) for name, value in retraction.items())
         return pl.concat([new, taken_back], how="diagonal_relaxed").select(new.columns)

@@ -42,6 +42,7 @@ class RowVerdicts:
     def __init__(self, verdicts: SeriesVerdicts, onset: Ints, ruled: Effects | None) -> None:
         self.numbers = {name: getattr(verdicts, name) for name in NUMBERS if name != "actual"} | verdicts.evidence
         self.numbers["absence"] = np.zeros(len(onset))
+        self.numbers["state_score"] = verdicts.state_score.copy()
         self.turned = np.where(ruled.skip_learning, -1, verdicts.turned) if ruled else verdicts.turned
         self.onset = onset
         self.codes, self._since, self._incident = (
@@ -61,6 +62,7 @@ class RowVerdicts:
         back = (since != NEVER) & (self.codes[rows] == Kind.NORMAL.code)
         self.codes[rows[back]], self._since[rows[back]] = Kind.RECOVERED.code, since[back]
         self._incident[rows[back]] = Course.CLOSED.code
+        self.numbers["state_score"][rows[back]] = 0.0
         self._contexts.absent(rows[back])
 
     def frame(self, windows: pl.DataFrame) -> pl.DataFrame:

@@ -21,7 +21,7 @@ CHANNELS = ("point", "window", "record", "change", "frozen", "absence")
 """A metric's evidence channels. In a joined verdict `point` is the strongest metric's evidence, `window` the mean."""
 
 KINDS = pl.Series([kind.value for kind in Kind], dtype=pl.String)
-NUMBERS = ("record_score", "probability", "actual", "typical", "lower", "upper")
+NUMBERS = ("record_score", "state_score", "probability", "actual", "typical", "lower", "upper")
 _EVIDENCE = pl.Struct(dict.fromkeys(CHANNELS, pl.Float64))
 _EXPERTS = pl.Struct(dict.fromkeys(EXPERTS, pl.Float64))
 
@@ -34,7 +34,9 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "window_start": pl.Int64,
     "window_end": pl.Int64,
     "kind": pl.String,
-    **dict.fromkeys(NUMBERS, pl.Float64),
+    **dict.fromkeys(NUMBERS[:2], pl.Float64),
+    "severity": pl.String,
+    **dict.fromkeys(NUMBERS[2:], pl.Float64),
     "since": pl.Int64,
     "incident_state": pl.String,
     "decided": pl.Int64,
@@ -52,7 +54,7 @@ SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 """The columns of verdicts: those of `Novelty`, in the same order."""
 
 IN_BRIEF = ("actuals", "typicals", "suggested")
-LATER = ("template", "example", "rules", "reported_by", "message", "details", "ingested")
+LATER = ("severity", "template", "example", "rules", "reported_by", "message", "details", "ingested")
 """Columns that only verdicts on logs have, and columns that are filled in when a verdict is final."""
 
 NO_INCIDENTS = pl.DataFrame(schema=SCHEMA | {"onset": pl.Int64})
@@ -113,6 +115,7 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: JoinedW
             metric_kind=pl.lit("gauge"),
             kind=kinds,
             **{name: pl.Series(getattr(verdicts, name)) for name in names},
+            state_score=pl.Series(made.state_score),
             incident_state=COURSES.gather(made.incident),
             evidence=evidence.to_struct(),
             **nulls("decided", "actual", "experts", "expected", "context", *LATER),
