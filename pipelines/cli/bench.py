@@ -221,6 +221,16 @@ def shard(
 
 
 @app.command()
+def large(
+    keys: Annotated[int, typer.Option(min=1_000, help="Number of series; half of them are in the shard.")] = 100_000,
+    emit: Annotated[str, typer.Option(help="The setting detector.emit: all, context or novel.")] = "novel",
+    out: Report = None,
+) -> None:
+    """Measure one shard of extractor and detector: a micro-batch that touches 1 % of the series beside one of all."""
+    _run("large", out, keys, emit)
+
+
+@app.command()
 def plan(
     records: Annotated[
         int, typer.Option(min=1_000_000, help="Records of each load of extractor and normalizer.")

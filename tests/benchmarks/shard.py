@@ -16,6 +16,7 @@ from engine.formats.heartbeat import HEARTBEAT
 from engine.runtime.intake import KAFKA, read
 from engine.runtime.shard import ROWS_A_MESSAGE, STATS, ShardOperator, to_table
 from engine.spark.bundles import bundled, unbundled
+from engine.spec.record import Record
 from engine.state.segments import DictSegments
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
@@ -78,15 +79,40 @@ def run(keys: int, windows: int, windows_a_batch: int, emit: str, outliers: floa
 
 def _batches(settings: Settings, made: FeatureLoad, windows: int) -> Iterator[pa.Table]:
     """Kafka rows of the first shard: some windows each, and heartbeats of what operators say."""
-    chunks, partitions = list(made.chunks())[:-1], settings.kafka.partitions
+    chunks = list(made.chunks())[:-1]
     for first in range(0, len(chunks), windows):
         some = pl.concat(chunks[first : first + windows])
-        end, where = int(some["window_end"].max()), slots(some["entity"], partitions)  # type: ignore[arg-type]
-        rows: list[tuple[bytes, str, int, int, int]] = []
-        for partition in range(0, partitions, _SHARDS):
-            for piece in some.filter(pl.Series(where == partition)).iter_slices(ROWS_A_MESSAGE):
-                value = columnar.encode(to_table(piece, Features), int(piece["window_end"].max()) - 1)  # type: ignore[arg-type]
-                rows.append((value, settings.topic(topics.FEATURES), partition, first * 1000 + len(rows), end))
-        for topic in (topics.RULES, topics.LABELS):
-            rows += [(HEARTBEAT, settings.topic(topic), p, first, end) for p in range(partitions)]
-        yield pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)
+        yield kafka_rows(settings, topics.FEATURES, Features, some, _SHARDS, number=first)
+
+
+def kafka_rows(
+    settings: Settings,
+    name: str,
+    record: type[Record],
+    records: pl.DataFrame,
+    shards: int,
+    number: int = 0,
+    watermark: int | None = None,
+) -> pa.Table:
+    """Kafka rows of the first shard with some records, and heartbeats of what operators say.
+
+    Args:
+        settings: The pipeline's.
+        name: The topic, without its namespace.
+        record: The type of the records.
+        records: Of all shards.
+        shards: Number of shards.
+        number: Number of the micro-batch.
+        watermark: Up to where the records are complete, epoch milliseconds; ``None``: until their last instant.
+    """
+    partitions, time = settings.kafka.partitions, "window_end" if "window_end" in records.columns else "time"
+    where, end = slots(records["entity"], partitions), int(records[time].max())  # type: ignore[arg-type]
+    rows: list[tuple[bytes, str, int, int, int]] = []
+    for partition in range(0, partitions, shards):
+        for piece in records.filter(pl.Series(where == partition)).iter_slices(ROWS_A_MESSAGE):
+            until = int(piece[time].max()) - 1 if watermark is None else watermark  # type: ignore[arg-type]
+            value = columnar.encode(to_table(piece, record), until)
+            rows.append((value, settings.topic(name), partition, number * 1000 + len(rows), end))
+    for topic in (topics.RULES, topics.LABELS) if name == topics.FEATURES else ():
+        rows += [(HEARTBEAT, settings.topic(topic), p, number, end) for p in range(partitions)]
+    return pa.Table.from_pylist([dict(zip(KAFKA.names, row, strict=True)) for row in rows], schema=KAFKA)
