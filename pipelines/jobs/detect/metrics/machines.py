@@ -77,6 +77,7 @@ class Machines:
                 matrix[at[place[in_it]], column[in_it]] = (value if values is None else values)[in_it]
             apart = None if seen is None and learned is None else matrices[1]
             table = state.machines[width].columns
+            state.machines[width].touch(rows[here])
             verdicts = self.models[width].step(table, rows[here], windows.time[here], matrices[0], learned=apart)
             evidence[here] = -np.log(verdicts.probability)
             cells = at[place[in_it]], column[in_it]
@@ -97,6 +98,7 @@ class Machines:
         rows = own["machine.row"][owner].astype(np.int64)
         for width in np.unique(widths[widths > 0]).tolist():
             here = (widths == width) & (column >= 0) & (column < width)
+            state.machines[width].touch(rows[here])
             self.models[width].shift(state.machines[width].columns, rows[here], column[here], offset[here])
 
     def _models_of(self, state: DetectionState, windows: Windows, place: Ints, series: Ints) -> tuple[Ints, Ints]:
