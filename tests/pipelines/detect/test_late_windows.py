@@ -72,14 +72,8 @@ class Job:
 
     def believed(self) -> dict[str, pl.DataFrame]:
         """The models' state in an order of its own; where rows of machines lie does not matter."""
-        tables = unpack(self.segments.values["models"])
-        wide = dict(tables["entities"].select("entity", "machine.width").rows())
-        for name, table in tables.items():
-            if name.startswith("machines-"):  # a model that its machine has outgrown is dead
-                used = [wide[entity] == int(name.removeprefix("machines-")) for entity in table["entity"]]
-                tables[name] = table.filter(pl.Series(used, dtype=pl.Boolean))
-        tables["entities"] = tables["entities"].drop("machine.row")
-        return {n: t.sort([c for c in ("entity", "metric") if c in t.columns]) for n, t in tables.items() if t.height}
+        tables, keys = unpack(self.segments.values["models"]), ("entity", "metric", "block")
+        return {n: t.sort([key for key in keys if key in t.columns]) for n, t in tables.items() if t.height}
 
 
 def window(entity: str, metric: str, number: int, value: float, revision: int = 0) -> Event:
