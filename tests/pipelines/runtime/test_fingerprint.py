@@ -18,7 +18,7 @@ OTHER: dict[str, object] = {
     "namespace": "b.", "state_dir": "elsewhere", "kafka.bootstrap": "b:1", "kafka.partitions": 8,
     "kafka.replication": 2, "elasticsearch.url": "http://b:1", "elasticsearch.index": "b",
     "elasticsearch.refresh": "1s", "embedded.kafka_heap": "1g", "embedded.elasticsearch_heap": "1g",
-    "embedded.address": "0.0.0.0",
+    "embedded.address": "0.0.0.0", "embedded.kafka_published": "10.0.0.1:9094",
     "engine.shards": 4, "engine.cores": 1, "engine.trigger": "1s", "engine.max_records": 1, "engine.max_messages": 1,
     "engine.driver_memory": "1g", "engine.on_missing_offsets": "earliest",
     "watermark.out_of_orderness": "1h", "watermark.idle_after": "1h",
