@@ -273,12 +273,15 @@ def vus(data: Data, out: Out) -> None:
 def wide(
     metrics: Annotated[int, typer.Option(min=64, help="Metrics of each machine.")] = 200,
     machines: Annotated[int, typer.Option(min=1, help="Machines of each kind.")] = 4,
-    widths: Annotated[str, typer.Option(help="Numbers of metrics whose cost is measured.")] = "10,32,64,200,400",
+    width: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Metrics of a machine whose cost is measured; repeatable. Default: 10 to 400."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 1,
     out: Report = None,
 ) -> None:
     """Measure simulated machines of many metrics: how well breaks are found, and CPU time and state by metrics."""
-    _run("wide", out, metrics, machines, widths, seed)
+    _run("wide", out, metrics, machines, width or (10, 32, 64, 200, 400), seed)
 
 
 @app.command()

@@ -7,6 +7,7 @@ for each five of them, which stand side by side in the order of names or do not.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ SITES = {"few factors": (False, False), "groups of five": (True, False), "groups
 METHODS = ("verdict", "blocks", "one model of all, exact", "first block alone")
 
 
-def run(metrics: int, machines: int, widths: str, seed: int) -> dict[str, Any]:
+def run(metrics: int, machines: int, widths: Sequence[int], seed: int) -> dict[str, Any]:
     """Judges ``machines`` simulated machines of each kind, and measures the cost of machines of some ``widths``."""
     quality = {}
     for site, (grouped, shuffled) in SITES.items():
@@ -43,7 +44,7 @@ def run(metrics: int, machines: int, widths: str, seed: int) -> dict[str, Any]:
         show.table(
             site, ["method", "VUS-PR", "AUC-PR"], [[name, *area.values()] for name, area in quality[site].items()]
         )
-    return {"quality": quality, "cost": {width: _cost(int(width), seed) for width in widths.split(",")}}
+    return {"quality": quality, "cost": {str(width): _cost(width, seed) for width in widths}}
 
 
 def _machine(rng: np.random.Generator, metrics: int, grouped: bool, shuffled: bool) -> tuple[np.ndarray, np.ndarray]:
