@@ -13,9 +13,14 @@ from dashboards.quantities import duration
 from dashboards.status import JobStatus
 from engine.explain.printing import cell
 from engine.spec.duration import iso
+from pipelines.contracts.version_names import FIRST
+from pipelines.jobs.index.partition import Partition
 
 if TYPE_CHECKING:
     from pipelines.runtime.driver import Driver
+
+_LONGEST = 1_000
+"""Columns that a line may have at most."""
 
 
 def show(driver: Driver, servers_stopped: bool) -> None:
@@ -27,7 +32,10 @@ def show(driver: Driver, servers_stopped: bool) -> None:
     """
     console, status = Console(highlight=False), driver.status.status({}, ())
     took = duration(int(time.time() * 1000) - status.started)
-    console.print(f"All that was in the topics has been processed, in {took}.", _table(status.jobs), sep="\n")
+    table = _table(status.jobs)
+    whole = console.measure(table, options=console.options.update(max_width=_LONGEST)).maximum
+    console.width = max(console.width, whole)  # a log file counts as 80 columns wide, and cuts nothing
+    console.print(f"All that was in the topics has been processed, in {took}.", table, sep="\n")
     for line in _places(driver, status.jobs):
         console.print(cell(line), soft_wrap=True)
     if servers_stopped:
@@ -52,9 +60,13 @@ def _places(driver: Driver, jobs: Sequence[JobStatus]) -> Iterator[str]:
     written = [topics[0] for name in driver.names if (topics := program.writes(name, settings))]
     read = {topic for name in driver.names for topic in program.reads(name, settings)}
     for topic in written:
-        if topic not in read:
+        if topic not in read and topic.startswith(settings.namespace):
             yield f"Results: newnormal tail {topic.removeprefix(settings.namespace)}"
     if "sink" in driver.names:
-        yield f"Results: newnormal incidents list; newnormal console; in Elasticsearch {settings.index}"
+        if settings.version == FIRST:
+            yield f"Results: newnormal incidents list; newnormal console; in Elasticsearch {settings.alias}"
+        else:
+            indices = ",".join(Partition(settings.index, 0).patterns)
+            yield f"Results: newnormal incidents list --as {settings.version}; in Elasticsearch {indices}"
     if any(job.dead_lettered for job in jobs):
         yield "What was refused, and why: newnormal deadletter list"

@@ -13,6 +13,8 @@ from typing import Any
 import docker
 from docker.models.containers import Container
 
+from tests.stack.running import wait_for
+
 
 @dataclass(frozen=True)
 class Victim:
@@ -51,7 +53,7 @@ def killed(victim: Victim) -> Iterator[None]:
     before = container.attrs["RestartCount"]
     container.exec_run(["sh", "-c", "kill -9 -1"], detach=True)
     yield
-    assert victim.container.attrs["RestartCount"] > before, f"{victim.service} was not started again"
+    wait_for(lambda: victim.container.attrs["RestartCount"] > before, 60, f"{victim.service} is started again")
 
 
 @contextmanager

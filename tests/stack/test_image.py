@@ -15,7 +15,7 @@ from docker.models.containers import Container
 
 from tests.stack.running import wait_for
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 BYTES = 1_500_000_000
 _COMPILED = """\

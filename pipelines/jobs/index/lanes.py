@@ -26,7 +26,7 @@ class Lanes:
         self._writer, self._number, self._documents = writer, number, documents
 
     def write(self, actions: Iterable[Action]) -> Stored:
-        """Writes actions, each lane in their order, while further actions are still being made.
+        """Writes actions, each lane in their order.
 
         Raises:
             NewnormalError: See `Patience.insist`. No request is under way any more then, and no further one is made.

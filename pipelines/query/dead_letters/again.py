@@ -18,7 +18,7 @@ from confluent_kafka import Message
 from engine.columns.partitioning import slots
 from engine.formats.dead_letters import DeadLetter, positions
 from engine.runtime import reading
-from engine.spec.decoder import Messages
+from engine.spec.decoder import Decoder, Messages
 from engine.spec.errors import NewnormalError
 from engine.spec.source import Source
 
@@ -94,13 +94,25 @@ def _partitions(letter: DeadLetter, value: bytes, which: list[int], source: Sour
 
 def _divided(letter: DeadLetter, value: bytes, records: list[int], source: Source | None) -> bytes:
     """A message with some records of a message only."""
-    part = source.formats[letter.topic].only(value, records) if source is not None else None
+    part = _part(letter, value, records, source.formats[letter.topic]) if source is not None else None
     if part is None:
         what = f"{letter.records} records are in the message, and only {len(records)} of them were refused"
-        accepted = "a format whose decoder has `only`; of a user's job, `--file FILE` names the file of the job"
+        accepted = (
+            "a format whose decoder has `only`, and settings with which it finds as many records as the job did; "
+            "of a user's job, `--file FILE` names the file of the job"
+        )
         now = "nothing was sent: the other records would count twice"
         raise NewnormalError("LETTER_INDIVISIBLE", what, letter.topic, accepted, now)
     return part
+
+
+def _part(letter: DeadLetter, value: bytes, records: list[int], decoder: Decoder) -> bytes | None:
+    """The same; ``None`` if the decoder cannot do it, or no longer reads the message as it was when it was refused."""
+    there = decoder.decode(_messages(letter.topic, letter.partition, [value], 0)).records.num_rows
+    try:
+        return decoder.only(value, records) if there == letter.records else None
+    except (LookupError, ValueError):
+        return None
 
 
 def _check(letter: DeadLetter, parts: Sequence[Sending], source: Source, now: int) -> None:

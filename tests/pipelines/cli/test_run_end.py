@@ -40,6 +40,15 @@ def test_each_job_says_what_it_read_and_wrote_and_until_which_event_time(
     assert lines[3] == ["extractor", "2,000", "40", "2", "6", "2026-11-21T00:27:00Z"]
 
 
+def test_large_figures_and_long_names_stay_whole_in_the_80_columns_of_a_log_file(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver = ended(settings, "log_normalizer")
+    driver.status.batch(BatchReport("log_normalizer", 2, (Stats(123_456_789_012, 9_876_543_210, 1, 0, AT, 0),), 0.1))
+    lines = said(driver, capsys)
+    assert lines[2] == ["log_normalizer", "123,456,791,012", "9,876,543,250", "3", "0", "2026-11-21T00:27:00Z"]
+
+
 def test_it_says_where_results_are_that_no_job_of_the_run_reads(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,7 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Telemetry
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.normalize.collectd import CollectdDecoder
+from pipelines.jobs.normalize.formats import BY_NAME, Rules
 from pipelines.jobs.normalize.influx import InfluxDecoder
 from pipelines.jobs.normalize.measurement import TextRule
 from pipelines.jobs.normalize.telegraf import TelegrafDecoder
@@ -127,6 +128,22 @@ def test_numbers_that_were_used_beside_a_refused_text_are_not_sent_again(form: s
     with pytest.raises(NewnormalError) as error:
         sendings(letter, message, Source({"t": left_out}, Telemetry), NOW, force=force)  # type: ignore[arg-type]
     assert error.value.code == "LETTER_USED"
+
+
+@pytest.mark.parametrize("changed", [{"csv_labels": "slot"}, {"csv_separator": "semicolon"}, {"csv_time": "start"}])
+def test_what_is_read_otherwise_since_its_settings_changed_is_not_divided(changed: dict[str, str]) -> None:
+    """Positions in the letter are those of the job that refused: with other settings they name other records."""
+    value = f"time,host,cpu,slot\n{T0 // 1000},a,1e200,3\n{T0 // 1000},b,2,4\n".encode()
+    as_it_was = BY_NAME["csv"].build(Rules())
+    _, (letter,) = read(as_it_was, value)
+    assert (letter.records, letter.refused) == (4, "0")
+    message: Any = SimpleNamespace(value=lambda: value, key=lambda: None, headers=lambda: None)
+    (part,) = sendings(letter, message, Source({"t": as_it_was}, Telemetry), NOW, force=True)
+    assert b"1e200" in part.value and b"b,2" not in part.value
+    now = BY_NAME["csv"].build(Rules.of(load(**{f"input.{name}": to for name, to in changed.items()}).input))
+    with pytest.raises(NewnormalError) as error:
+        sendings(letter, message, Source({"t": now}, Telemetry), NOW, force=True)
+    assert error.value.code == "LETTER_INDIVISIBLE"
 
 
 def test_a_message_with_nothing_but_text_is_refused_as_a_whole() -> None:
