@@ -31,7 +31,7 @@ class SharedMemory:
         folder: Where they are; ``None``: nowhere, and nothing is found.
         shard: The shard.
 
-    >>> with tempfile.TemporaryDirectory() as name:
+    >>> with tempfile.TemporaryDirectory(dir=_MEMORY) as name:
     ...     memory = SharedMemory(Path(name), 0)
     ...     memory.put("a", b"value", "digest")
     ...     memory.get("a", "digest"), memory.get("a", "other"), memory.get("b", "digest")

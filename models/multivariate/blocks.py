@@ -24,7 +24,8 @@ def join_blocks(first: Ints, evidence: Array, metrics: Array) -> tuple[Array, Ar
         first: Number of the first block of each of m machines, whose blocks are adjacent; and the number of all blocks
             at the end; shape (m + 1,).
         evidence: Of each block, in nats, at least 0, shape (b,).
-        metrics: Of each block, how many metrics have a value: its weight, shape (b,).
+        metrics: Of each block, how many metrics have a value: its weight, shape (b,). A block without any does not
+            count, unless no block has one.
 
     Returns:
         The evidence of each machine, shape (m,), and of each block, its share in that of its machine, shape (b,).
@@ -45,11 +46,10 @@ def run(first: Ints, evidence: Array, metrics: Array, whole: Array, shares: Arra
     """As `join_blocks`, which hands on what is to be written: ``whole``, shape (m,), and ``shares``, shape (b,)."""
     for i in range(len(whole)):
         begin, end = first[i], first[i + 1]
-        there, top, total = 0.0, -math.inf, 0.0
+        there, top, total = metrics[begin:end].sum(), -math.inf, 0.0
         for j in range(begin, end):
-            there += max(metrics[j], 1.0)
-        for j in range(begin, end):
-            shares[j] = evidence[j] + math.log(max(metrics[j], 1.0) / there)
+            weight = metrics[j] / there if there > 0 else 1.0 / (end - begin)
+            shares[j] = evidence[j] + math.log(weight) if weight > 0 else -math.inf
             top = max(top, shares[j])
         for j in range(begin, end):
             shares[j] = math.exp(shares[j] - top)

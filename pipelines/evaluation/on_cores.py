@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import MutableSequence
 from concurrent.futures import ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 
 import polars as pl
 
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.recorded import Progress, judge
 
-_WORTH = 1_000_000
-"""With fewer values, further processes take longer to start than they save."""
+_WORTH = 500_000
+"""With fewer values for each process, a further one takes longer to start than it saves."""
 
 _LOOK_SECONDS = 0.2
 
@@ -34,13 +35,13 @@ def judge_on_cores(
         values: See `judge`.
         settings: The detector's settings.
         progress: See `Progress`.
-        processes: How many there are at most; ``None``: one for each core, but one only where there are few values.
+        processes: How many there are at most; ``None``: one for each core, but fewer where there are few values.
 
     Raises:
         BrokenProcessPool: If a process was ended from outside.
     """
     if processes is None:
-        processes = len(os.sched_getaffinity(0)) if values.height >= _WORTH else 1
+        processes = max(1, min(len(os.sched_getaffinity(0)), values.height // _WORTH))
     parts = _parts(values, processes)
     if len(parts) < 2:
         return judge(values, settings, progress)
@@ -70,7 +71,15 @@ def _parts(values: pl.DataFrame, number: int) -> list[pl.DataFrame]:
 def _begin(done: MutableSequence[int]) -> None:
     global _done  # noqa: PLW0603  a process of the pool keeps it for its tasks
     _done = done
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends all processes; this one without a stack trace
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it has ended, however it did."""
+    if parent := parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _judge(values: pl.DataFrame, settings: DetectorSettings, at: int) -> pl.DataFrame:

@@ -25,9 +25,9 @@ COLUMNS = (
     "lower",
     "upper",
     "record_score",
+    "kind",
     "state_score",
     "severity",
-    "kind",
 )
 """The columns of the result."""
 

@@ -22,7 +22,7 @@ export function showDetail(place, { novelty, explanation, series, span, zone }, 
     ...explanation.sentences.map((text, i) => el("p", { class: i ? "words" : "words first" }, text)),
     el("details", {}, el("summary", {}, "Figures"),
       ...explanation.details.map((text) => el("p", {}, text)),
-      ...(novelty.state_score ? [el("p", {}, `Distance from what was normal before: ${num(novelty.state_score, 3)} of 100.`)] : []),
+      ...(novelty.state_score && novelty.kind !== "absence" && !novelty.metric.startsWith("logs") ? [el("p", {}, `Distance from what was normal before: ${num(novelty.state_score, 3)} of 100.`)] : []),
       ...bars("Evidence, nats", explanation.evidence),
       ...bars("Influencers", explanation.influencers)),
   );

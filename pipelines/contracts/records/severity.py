@@ -7,7 +7,8 @@ from typing import Literal, get_args
 Severity = Literal["warning", "minor", "major", "critical"]
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""The severities, the lowest first. Words and bounds are those of Elastic's anomaly detection."""
+"""The severities, the lowest first. Words and bounds are those of Elastic's anomaly detection,
+whose *low*, below 3, is a warning here."""
 
 STEP = 25
 """Each severity is so many points of a score wide: 25 and more is `minor`, 50 `major`, 75 `critical`."""

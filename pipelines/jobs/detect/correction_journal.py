@@ -141,12 +141,12 @@ class CorrectionJournal:
             return
         times = [frame[name] for frame, name in ((inputs, "window_end"), (verdicts, "announced")) if frame.height]
         ends = [int(column.to_numpy().max()) for column in times]
+        ends += [part.mark for part in self.log.parts[-1:]]  # who reads a part reads what was written after it
         full = self.log.parts if len(self.log.parts) >= _MOST_PARTS else []
         if full:
             before = self._read(NEVER, None)
             inputs = _last(stacked(before.inputs, inputs))
             verdicts = _last(stacked(before.verdicts, verdicts))
-            ends += [part.mark for part in full]
         again = verdicts.filter(pl.col("revision") > 0).select(*IDENTITY, "revision") if verdicts.height else verdicts
         if again.height:
             self._keep_revised(_last(pl.concat([self._revised(), again])))
@@ -204,10 +204,12 @@ class CorrectionJournal:
         for part in self.log.parts:
             if part.mark > after:
                 tables = self.log.read(part)
-                inputs.append(_some(tables.get("inputs"), "window_end", max(after, self.base), entities))
-                announced = tables["said"].rename({"at": "announced"}) if "said" in tables else None
-                verdicts.append(_some(announced, "announced", max(after, self.base), entities))
-        return JournalEntries(_last(stacked(*inputs)), _last(stacked(*verdicts)))
+                inputs.append(_of(tables.get("inputs"), entities))
+                verdicts.append(_of(tables.get("said"), entities))
+        # what was said last of a window holds, also if it was announced before the instant
+        judged, said = _last(stacked(*inputs)), _last(stacked(*verdicts)).rename({"at": "announced"}, strict=False)
+        since = max(after, self.base)
+        return JournalEntries(_after(judged, "window_end", since), _after(said, "announced", since))
 
 
 def mark(verdicts: pl.DataFrame) -> pl.Series:
@@ -257,11 +259,14 @@ def _mixed(content: NDArray[np.uint64], more: NDArray[np.uint64]) -> NDArray[np.
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _some(table: pl.DataFrame | None, time: str, after: int, entities: Collection[str] | None) -> pl.DataFrame:
+def _of(table: pl.DataFrame | None, entities: Collection[str] | None) -> pl.DataFrame:
     if table is None:
         return pl.DataFrame()
-    table = table.filter(pl.col(time) > after)
     return table if entities is None else table.filter(pl.col("entity").is_in(list(entities)))
+
+
+def _after(table: pl.DataFrame, time: str, instant: int) -> pl.DataFrame:
+    return table.filter(pl.col(time) > instant) if table.height else table
 
 
 def _last(table: pl.DataFrame) -> pl.DataFrame:

@@ -21,8 +21,8 @@ from pipelines.jobs.index.sink import Sink, SinkConfig
 
 VERDICT = {
     "host.name": "web-1", "metric": "cpu", "metric_kind": "gauge", "window_start": 1_700_000_000_000,
-    "@timestamp": 1_700_000_010_000, "kind": "anomaly", "record_score": 91.5, "probability": 1e-7, "actual": 97.0,
-    "typical": None, "evidence": {"point": 9.1}, "influencers": {}, "rules": ["quiet"], "revision": 0,
+    "@timestamp": 1_700_000_010_000, "kind": "anomaly", "record_score": 91.5, "state_score": 62.5, "probability": 1e-7,
+    "actual": 97.0, "typical": None, "evidence": {"point": 9.1}, "influencers": {}, "rules": ["quiet"], "revision": 0,
     "since": 1_700_000_000_000, "incident.state": "open", "message": "grün 𝕏",
 }  # fmt: skip
 

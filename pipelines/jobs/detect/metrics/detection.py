@@ -301,7 +301,7 @@ def _recover(made: JoinedVerdicts, windows: Windows, back: Ints) -> None:
     ends = ends[verdicts.kind[windows.place[ends]] == Kind.NORMAL.code]
     at = windows.place[ends]
     verdicts.kind[at], verdicts.since[at] = Kind.RECOVERED.code, back[ends]
-    made.incident[at] = Course.CLOSED.code
+    made.incident[at], made.state_score[at] = Course.CLOSED.code, 0.0
 
 
 def _in_company(step: Ints, owner: Ints) -> tuple[Ints, Ints]:
