@@ -57,3 +57,13 @@ def test_parts_are_made_one_at_the_sixty_fifth_write() -> None:
         parts.append(sum(name.startswith("journal/") for name in state.sizes))
     assert parts == [*range(1, 65), 1, 2]
     assert _found(journal, 0) == [(number, float(number)) for number in range(66)]
+
+
+def test_a_late_verdict_replaces_what_a_later_window_had_said_of_its_window() -> None:
+    """An absence of window 3 was announced with window 9; then the value of window 3 came, and it was normal."""
+    journal = CorrectionJournal(ShardState(DictSegments()), HORIZON, NEVER)
+    came, absent = _judged(3, 7.0)
+    journal.write(pl.DataFrame(), absent.with_columns(mark=pl.lit(99, pl.Int64), announced=pl.lit(10 * STEP, pl.Int64)))
+    journal.write(came, absent.with_columns(revision=pl.lit(1, pl.Int64)))
+    assert journal.read(["a"], 5 * STEP).verdicts.height == 0, "the absence is not in force any more"
+    assert journal.read(["a"], 0).verdicts.select("revision", "mark").rows() == [(1, 7)]
