@@ -9,11 +9,10 @@ from collections.abc import Callable
 import polars as pl
 import psutil
 
+from datagen.pages import Pages, Samples
 from datagen.sinks import RecordSink
 from datagen.wall_clock import Clock, WallClock
-from pipelines.contracts.records.telemetry import MetricKind
 
-Samples = list[tuple[str, float, MetricKind]]
 _NO_DISK = ("loop", "ram", "zram", "dm-", "sr", "fd")
 
 
@@ -22,15 +21,18 @@ class Agent:
 
     Args:
         entity: Name of the machine in the records; empty: its host name.
+        pages: Pages of metrics that are read, too; ``None``: none.
     """
 
-    def __init__(self, entity: str = "") -> None:
-        self.entity = entity or socket.gethostname()
+    def __init__(self, entity: str = "", pages: Pages | None = None) -> None:
+        self.entity, self.pages = entity or socket.gethostname(), pages
         psutil.cpu_times_percent(interval=None)  # the first call only remembers where the counters stand
 
     def sample(self, now: int) -> pl.DataFrame:
         """One sample of each metric, read at ``now`` (epoch ms): the columns of `Telemetry`."""
-        parts = (_cpu(), _memory(), _disks(), _network(), _processes())
+        parts = [_cpu(), _memory(), _disks(), _network(), _processes()]
+        if self.pages is not None:
+            parts.append(self.pages.samples())
         samples = [sample for part in parts for sample in part]
         names, values, kinds = zip(*samples, strict=True)
         frame = pl.DataFrame({"metric": names, "value": pl.Series(values, dtype=pl.Float64), "kind": kinds})

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from datagen.agent import Agent, run_agent
+from datagen.pages import Pages
 from datagen.simulator import SimulatorConfig
 from datagen.simulator import simulate as run_simulation
 from datagen.wall_clock import WallClock
@@ -75,6 +76,13 @@ def agent(
     every: Annotated[str, typer.Option(help="Time between two samples.")] = "1s",
     duration: Annotated[str | None, typer.Option(help="Stop after this time. Default: until Ctrl-C.")] = None,
     entity: Annotated[str, typer.Option(help="Name of this machine in the records. Default: its host name.")] = "",
+    scrape: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also read this page of Prometheus metrics, e.g. http://127.0.0.1:8880/metrics, on which a pipeline "
+            "says how it is itself; repeatable."
+        ),
+    ] = None,
     buffer_size: Annotated[
         str | None,
         typer.Option(
@@ -97,7 +105,7 @@ def agent(
     if period < 100:
         raise NewnormalError("SETTING_INVALID", f"{every}", "agent --every", "100ms or more", "nothing was started")
     length = duration_ms(duration, "--duration") if duration is not None else None
-    reader = Agent(entity)
+    reader = Agent(entity, Pages(scrape, say.print) if scrape else None)
     with (
         stopping() as stop,
         progress_bar(say, length) as tell,
