@@ -105,7 +105,7 @@ def agent(
     if period < 100:
         raise NewnormalError("SETTING_INVALID", f"{every}", "agent --every", "100ms or more", "nothing was started")
     length = duration_ms(duration, "--duration") if duration is not None else None
-    reader = Agent(entity, Pages(scrape, say.print) if scrape else None)
+    reader = Agent(entity, Pages(scrape, saying(say)) if scrape else None)
     with (
         stopping() as stop,
         progress_bar(say, length) as tell,
