@@ -9,7 +9,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -17,6 +16,7 @@ from typing import Any
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings, load
+from pipelines.evaluation.side_process import end_with_parent
 
 _LOWEST = 19
 
@@ -79,7 +79,7 @@ def _compare(answers: Connection, names: tuple[str, str], given: dict[str, Any])
     """What the process does: it sends the comparison, or the error."""
     os.nice(_LOWEST)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the console, and that ends this process
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     from pipelines.evaluation.comparison.between import between  # noqa: PLC0415  only in this process
     from pipelines.evaluation.comparison.told import told  # noqa: PLC0415  as above
 
@@ -88,11 +88,3 @@ def _compare(answers: Connection, names: tuple[str, str], given: dict[str, Any])
         answers.send(told(found, unreadable, int(time.time() * 1000)))
     except NewnormalError as error:
         answers.send(error)
-
-
-def _end_with_parent() -> None:
-    """Ends this process when the console's process has ended, however that came about."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-    os._exit(1)

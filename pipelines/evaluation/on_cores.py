@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import MutableSequence
 from concurrent.futures import ProcessPoolExecutor, wait
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 
 import polars as pl
 
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.recorded import Progress, judge
+from pipelines.evaluation.side_process import end_with_parent
 
 _WORTH = 500_000
 """With fewer values for each process, a further one takes longer to start than it saves."""
@@ -71,15 +71,8 @@ def _parts(values: pl.DataFrame, number: int) -> list[pl.DataFrame]:
 def _begin(done: MutableSequence[int]) -> None:
     global _done  # noqa: PLW0603  a process of the pool keeps it for its tasks
     _done = done
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends all processes; this one without a stack trace
-
-
-def _end_with_parent() -> None:
-    """Ends this process when the one that started it has ended, however it did."""
-    if parent := parent_process():
-        parent.join()
-        os._exit(1)
 
 
 def _judge(values: pl.DataFrame, settings: DetectorSettings, at: int) -> pl.DataFrame:
