@@ -5,13 +5,16 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import polars as pl
 import psutil
 
-from datagen.pages import Pages, Samples
 from datagen.sinks import RecordSink
 from datagen.wall_clock import Clock, WallClock
+
+if TYPE_CHECKING:
+    from datagen.pages import Pages, Samples
 
 _NO_DISK = ("loop", "ram", "zram", "dm-", "sr", "fd")
 

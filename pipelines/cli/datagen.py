@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 
 from datagen.agent import Agent, run_agent
-from datagen.pages import Pages
 from datagen.simulator import SimulatorConfig
 from datagen.simulator import simulate as run_simulation
 from datagen.wall_clock import WallClock
@@ -98,6 +97,8 @@ def agent(
     Samples wait in a buffer on disk until Kafka has accepted them. The buffer outlasts outages of Kafka and restarts of
     the agent. When it is full, the agent drops the oldest samples and says so.
     """
+    from datagen.pages import Pages  # noqa: PLC0415  its HTTP client: only for this command
+
     bounds = {"buffer.size": buffer_size, "buffer.age": buffer_age}
     settings = load(**overrides(kafka, None, state_dir, namespace), **bounds)
     clock, say = WallClock(), Console(stderr=True, highlight=False)
