@@ -1,7 +1,7 @@
 """The sink: writes messages to Elasticsearch, and returns an outcome for each. It knows no Spark and no Kafka.
 
 `Sink.write` works in this order, so that no document is lost or stored twice:
-1. It parses each message; a message that is no valid record is rejected before any request.
+1. It parses each message, while others are on their way; one that is no valid record is rejected before any request.
 2. It stores documents by `_id` and version, so that this and later calls may repeat any of them.
 3. It writes news before quiet windows, as operators wait for it, but the revisions of a record in their order, so that
    the newest of them stays.
@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ from engine.spec.duration import duration_ms, iso
 from engine.spec.record import Record
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records import Novelty
+from pipelines.contracts.records.novelty import QUIET_KINDS
 from pipelines.contracts.settings import Settings
 from pipelines.contracts.version_names import FIRST
 from pipelines.jobs.index.backoff import Backoff, Patience, SinkStoppedError
@@ -40,6 +42,9 @@ __all__ = ["Sink", "SinkConfig", "SinkStoppedError"]
 
 _INGESTED = "ingested"
 """Field of the time of storing."""
+
+_QUIET = re.compile(b'"kind": ?"(%s)"' % "|".join(QUIET_KINDS).encode()).search
+"""Finds what most messages on quiet windows have in them, before they are parsed. It decides an order only."""
 
 
 @dataclass(frozen=True)
@@ -138,20 +143,36 @@ class Sink:
         """
         partition = self.open()
         rejected: list[Rejected] = []
+        older: list[Action] = []
         now = int(time.time() * 1000)
 
-        def usable() -> Iterator[Action]:
-            for document in documents:
+        def usable(places: Iterable[tuple[int, SinkDocument]]) -> Iterator[tuple[int, Action]]:
+            for place, document in places:
                 try:
-                    yield self._action(document, partition, now)
+                    yield place, self._action(document, partition, now)
                 except UnusableError as error:
                     rejected.append(Rejected(document, error.code, error.reason))
 
-        done = self._lanes.write(_news_first(list(usable())))
+        def news_first() -> Iterator[Action]:
+            quiet: list[tuple[int, SinkDocument]] = []
+            ahead: list[tuple[int, SinkDocument]] = []
+            for place, document in enumerate(documents):
+                (quiet if _QUIET(document.raw) else ahead).append((place, document))
+            newest: dict[str, tuple[int, int]] = {}  # revision and place of what goes ahead
+            for place, action in usable(ahead):
+                newest[action.id] = max((action.version, place), newest.get(action.id, (0, 0)))
+                yield action
+            for place, action in usable(quiet):
+                if (action.version, place) < newest.get(action.id, (0, 0)):
+                    older.append(action)
+                else:
+                    yield action
+
+        done = self._lanes.write(news_first())
         searchable = self._refresher.refresh({action.index for action in done.stored}) if done.stored else None
         return SinkOutcome(
             indexed=len(done.stored),
-            superseded=done.superseded,
+            superseded=done.superseded + len(older),
             rejected=(*rejected, *done.rejected),
             times=tuple(action.time for action in done.stored),
             news=tuple(action.news for action in done.stored if action.news),
@@ -204,9 +225,3 @@ class Sink:
         record, as_it_is = parse(raw, self._record)
         missing = bool(self._ingested) and getattr(record, _INGESTED) is None
         return record, missing, as_it_is and not (missing and _INGESTED in record.model_fields_set)
-
-
-def _news_first(actions: list[Action]) -> list[Action]:
-    """Documents that are news, then the others; those with one `_id` stay together and in their order."""
-    urgent = {action.id for action in actions if action.news}
-    return sorted(actions, key=lambda action: action.id not in urgent)
