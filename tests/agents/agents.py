@@ -125,6 +125,14 @@ def switches() -> int:
     return int(line.split()[1])
 
 
-def memory() -> int:
-    """Bytes of memory, by the kernel."""
-    return int(Path("/proc/meminfo").read_text().splitlines()[0].split()[1]) * 1024
+def memory(what: str = "MemTotal") -> int:
+    """Bytes of memory, or of a part of it, by the kernel."""
+    (line,) = (each for each in Path("/proc/meminfo").read_text().splitlines() if each.startswith(f"{what}:"))
+    return int(line.split()[1]) * 1024
+
+
+def processor() -> dict[str, int]:
+    """Ticks that the processor has spent in each state since the start of the machine, by the kernel."""
+    ticks = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    states = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    return dict(zip(states, map(int, ticks), strict=False))
