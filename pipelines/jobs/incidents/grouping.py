@@ -218,5 +218,5 @@ def _in_the_log(changes: Sequence[LogChange]) -> str:
         return ""
     first = changes[0]
     where = first.entity if first.machines == 1 else f"{first.machines} machines"
-    line = first.example or first.template
+    line = " ".join((first.example or first.template).split())  # a message is one line
     return f'; the log of {where} changed: "{line if len(line) <= _LINE else line[:_LINE] + "..."}"'
