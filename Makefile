@@ -53,7 +53,8 @@ test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
 test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks in short
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "slow and not long" $(ARGS)
 
-test-long: setup ## What takes too long for CI: two versions at once, an outage, the demo in a browser, recorded data
+test-long: setup ## What takes too long for CI: two versions at once, an outage, the demo in a browser, a real Telegraf, recorded data
+	$(BIN)/python -m tests.agents.telegraf || true
 	$(ONE_THREAD) $(BIN)/python -m pytest -m long $(ARGS)
 
 test-stack: setup ## Build the image, start the compose stack on a Docker engine, disturb it, count what is wrong (STACK_FAULTS=12 ARGS="...")
@@ -68,12 +69,11 @@ browser: # Chromium for the console's tests; they are skipped where it cannot be
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null \
 	  || echo "Chromium could not be installed: the browser tests will be skipped"; fi
 
-agents: setup # Agents for tests, on CI's machine only, since they start as services elsewhere; without them the tests are skipped
+agents: # Agents for tests, on CI's machine only, since they start as services elsewhere; without them the tests are skipped
 	@if [ -n "$$CI" ] && ! command -v collectd >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 	  export DEBIAN_FRONTEND=noninteractive; echo "Installing collectd, rsyslog and the node exporter"; \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends collectd-core libyajl2 rsyslog \
 	  prometheus-node-exporter; } >/dev/null || echo "They could not be installed: tests of agents will be skipped"; fi
-	@if [ -n "$$CI" ]; then $(BIN)/python -m tests.agents.telegraf || true; fi
 
 lint: setup ## Check style and formatting
 	$(BIN)/ruff check .

@@ -25,7 +25,7 @@ from tests.agents import telegraf
 from tests.agents.agents import memory, processor, received, running, switches, until
 from tests.integration.conftest import Pipeline
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(400)]
 
 SECOND = 1_000
 CONFIG = """
