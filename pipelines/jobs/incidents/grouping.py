@@ -24,8 +24,8 @@ from pipelines.jobs.incidents.log_changes import log_changes
 MACHINES, METRICS = 100, 50
 """The most machines and metrics that an incident names; it counts all of them."""
 
-_LINE = 160
-"""The most characters of a line of a log in a message."""
+_LONGEST = 160
+"""The most characters of a template in a message."""
 
 _WIDE = 17
 """An incident of 16 series has the score of its worst novelty; the score of one with fewer series is lower."""
@@ -213,10 +213,13 @@ def _message(
 
 
 def _in_the_log(changes: Sequence[LogChange]) -> str:
-    """The end of a message: the line of the log that tells most of what happened; empty if no log changed."""
+    """The end of a message: the template that tells most of what happened; empty if no log changed.
+
+    No line is quoted, as messages are sent to others, and a line may hold what is secret.
+    """
     if not changes:
         return ""
     first = changes[0]
     where = first.entity if first.machines == 1 else f"{first.machines} machines"
-    line = " ".join((first.example or first.template).split())  # a message is one line
-    return f'; the log of {where} changed: "{line if len(line) <= _LINE else line[:_LINE] + "..."}"'
+    text = " ".join(first.template.split())  # a message is one line
+    return f'; the log of {where} changed: "{text if len(text) <= _LONGEST else text[:_LONGEST] + "..."}"'

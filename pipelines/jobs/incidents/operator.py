@@ -115,11 +115,21 @@ class _Grouping(Processor):
         table = pl.DataFrame(sorted(gone), {name: PARTS[name] for name in keys}, orient="row")
         left = old.join(table, on=keys, how="anti", maintain_order="left")
         reported = pl.col("reported").is_not_null()
-        concern = reported.any().over("entity", "metric") | (NEW_LINES & reported.any().over("entity"))
+        onsets = left.filter(reported).select("entity", onset="since").sort("onset")
+        left = (
+            left.with_row_index("place")
+            .sort("since")
+            .join_asof(
+                onsets, left_on="since", right_on="onset", by="entity", strategy="nearest",
+                tolerance=self.rules.together, check_sortedness=False,
+            )
+            .sort("place")
+        )  # fmt: skip
+        concern = reported.any().over("entity", "metric") | (NEW_LINES & pl.col("onset").is_not_null())
         recent = (pl.col("closed") > now - 2 * self.kept) | (
             NEW_LINES & (pl.col("since") > now - REMEMBERED - self.kept)
         )
-        return left.filter(concern | recent.fill_null(False))
+        return left.filter(concern | recent.fill_null(False)).select(*PARTS)
 
     def _done(self, over: list[Found], found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[str]:
         """The written incidents that can no longer change: those that are over, and those that were taken back."""

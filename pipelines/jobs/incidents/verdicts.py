@@ -70,6 +70,7 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
     alarm = pl.col("kind").is_in(ALARM_KINDS)
     ends = pl.col("kind").is_in(["recovered", "new_normal"]) | (pl.col("incident_state") == "closed").fill_null(False)
     of_template = pl.col("template").is_not_null()
+    new_lines = ~ends & of_template & (pl.col("revision") == 0)  # a revision may take back what was said of the log
     ended = rows.with_columns(since=pl.coalesce("since", "window_start")).sort(*_IDENTITY)
     made = ended.group_by(_SERIES, maintain_order=True).agg(
         reported=pl.col("window_end").filter(alarm).min(),
@@ -77,7 +78,7 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
         closed=pl.col("window_end").filter(ends).max(),
         score=pl.col("record_score").filter(alarm).max(),
         absent=(pl.col("kind") == "absence").any(),
-        **{name: _first_of(pl.col(name), alarm & of_template, ~ends & of_template) for name in ("template", "example")},
+        **{name: _first_of(pl.col(name), alarm & of_template, new_lines) for name in ("template", "example")},
     )
     return made.filter(_TOLD | NEW_LINES).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
 

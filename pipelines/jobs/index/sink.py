@@ -160,10 +160,10 @@ class Sink:
                 (quiet if _QUIET(document.raw) else ahead).append((place, document))
             newest: dict[str, tuple[int, int]] = {}  # revision and place of what goes ahead
             for place, action in usable(ahead):
-                newest[action.id] = max((action.version, place), newest.get(action.id, (0, 0)))
+                newest[action.id] = max((action.version, place), newest.get(action.id, (action.version, place)))
                 yield action
             for place, action in usable(quiet):
-                if (action.version, place) < newest.get(action.id, (0, 0)):
+                if action.id in newest and (action.version, place) < newest[action.id]:
                     older.append(action)
                 else:
                     yield action

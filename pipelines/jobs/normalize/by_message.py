@@ -47,7 +47,11 @@ def gather(
             del parts[held:]
             refused.append((row, *refusal(row, error)))
         counts.append(len(parts) - held)
-    if are_fine(parts):
+    try:
+        fine = are_fine(parts)
+    except WRONG:
+        fine = False
+    if fine:
         return parts, np.repeat(np.arange(messages, dtype=np.int32), counts), refused
     found: list[T] = []
     index: list[int] = []

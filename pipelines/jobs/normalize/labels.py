@@ -14,6 +14,8 @@ FOLDED = "*"
 
 _RANDOM = re.compile(r"[0-9a-fA-F]{32,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _WITH_PORT = re.compile(r"(?:\[([^\]]*)\]|([^:]*)):([0-9]{1,5})")
+_LONGEST_WITH_PORT = 1_024
+"""A longer text is the name of no machine; it is left as it is, so that no copies of it are made."""
 _CACHED = 1 << 17
 
 
@@ -98,5 +100,5 @@ _remembered = remembered(_CACHED, lambda rule, labels, fold: characters(labels))
 
 def _divided(value: str) -> tuple[str, str]:
     """The machine and the port of a label that names a machine; an empty port if it has none."""
-    found = _WITH_PORT.fullmatch(value)
+    found = _WITH_PORT.fullmatch(value) if len(value) <= _LONGEST_WITH_PORT else None
     return (found[1] or found[2] or "", found[3]) if found else (value, "")

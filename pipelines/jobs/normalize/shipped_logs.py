@@ -56,6 +56,8 @@ class ShippedLogsDecoder(LineDecoder):
 
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for each in message if isinstance(message, list) else [message]:
+            if not isinstance(each, dict):
+                raise TypeError("an object, or a list of objects, is accepted")
             flat: dict[str, Any] = {}
             for name in _useful(self.labels, tuple(each)):
                 if type(value := each[name]) is dict:

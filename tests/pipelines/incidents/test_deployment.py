@@ -121,7 +121,7 @@ def test_a_change_of_state_names_the_line_of_the_deployment_and_one_with_a_quiet
     deployed, quiet = _incident_of("a", found, DEPLOYED), _incident_of("b", found, QUIET)
     (change,) = deployed.log_changes
     assert (change.entity, change.since, change.template, change.example) == ("a", _at(DEPLOYED), TEMPLATE, LINE)
-    assert deployed.message.endswith(f'; the log of a changed: "{LINE}"')
+    assert deployed.message.endswith(f'; the log of a changed: "{TEMPLATE}"'), "messages are sent to others: no line"
     assert quiet.log_changes == [] and "log" not in quiet.message
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.pipelines.normalize.examples_times import T0
 from tests.pipelines.normalize.formats import ARRIVED, decoded, decoder, log_lines, refusals, rows
 
@@ -111,3 +113,9 @@ def test_filebeat_fluent_bit_and_vector_are_log_lines() -> None:
     assert refusals("shipped-logs", b'{"message":"no"}', b'{"host":"a","message":" "}', b"{") == [
         *((0, "MACHINE_UNKNOWN"), (1, "MESSAGE_EMPTY"), (2, "JSON_MALFORMED")),
     ]
+
+
+@pytest.mark.parametrize("value", [b'[{"message":"no","host":"a"},"lost"]', b'["lost"]', b'"lost"', b"7"])
+def test_what_is_no_object_is_refused_with_its_neighbours_and_never_lost(value: bytes) -> None:
+    assert refusals("shipped-logs", value) == [(0, "FIELD_INVALID")]
+    assert decoded(decoder("shipped-logs"), value).records.num_rows == 0

@@ -117,6 +117,13 @@ MULTIPLIED: dict[str, tuple[str, bytes]] = {
             | {"aggregated_summary": {"quantiles": [{"quantile": n / 300, "value": 1} for n in range(300)], "count": 1}}
         ).encode(),
     ),
+    "the machine of Vector": (
+        "vector",
+        json.dumps(
+            {"name": "m", "kind": "absolute", "tags": {"host": "x" * MEGABYTE + ":22"}}
+            | {"aggregated_summary": {"quantiles": [{"quantile": n / 300, "value": 1} for n in range(300)], "count": 1}}
+        ).encode(),
+    ),
     "a label of CSV": (
         "csv",
         f"time,host,label,{','.join(f'c{n}' for n in range(300))}\n{T0},a,{'x' * 100_000}{',1' * 300}\n".encode(),

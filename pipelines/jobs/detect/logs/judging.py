@@ -32,6 +32,7 @@ _UNSEEN = log(100)
 _NEW_LINES = (
     (pl.col("kind") == "normal")
     & (pl.col("incident_state") != "closed").fill_null(True)
+    & (pl.col("revision") == 0)  # a revision is news by itself
     & (pl.col("probability") < 1)  # no rule mutes it
     & (pl.col("evidence").struct.field("unseen") >= _UNSEEN)
     & pl.col("template").is_not_null()
