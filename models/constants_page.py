@@ -13,6 +13,8 @@ _PAGE = """# Constants of the models
 None of them should need to be changed; the user's settings are in [settings.md](settings.md). A range says with which
 values a formula does what it is for, as judged from it, not measured. {count} constants are listed; those of numerical
 safety, of joined verdicts and of new series, and some that only one formula needs, still stand beside their formula.
+Sources name sections of [model.md](model.md) and [multivariate.md](multivariate.md); "measured" was measured on the
+data that these name, mostly while the constant was chosen.
 """
 _HEAD = "| Constant | Value | Unit | Range | Meaning | Source |\n| --- | --- | --- | --- | --- | --- |"
 

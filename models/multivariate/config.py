@@ -35,16 +35,42 @@ class MultivariateConfig:
     threshold: float = 50.0
     warm_up: Annotated[int, Constant("windows", 1, 1000)] = 8
     half: Annotated[float, Constant("nats", 1, 100)] = 8.0
-    forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 5000
-    clip: Annotated[float, Constant("standard deviations", 3, 1000000.0)] = 1000.0
-    noise: Annotated[float, Constant("variance", 0.001, 10)] = 0.3
+    forget: Annotated[
+        float,
+        Constant(
+            "share a window", 0, 0.5, "measured: 1/15000 to 1/2000 changes little on ASD (multivariate.md, Figures)"
+        ),
+    ] = 1 / 5000
+    clip: Annotated[
+        float,
+        Constant(
+            "standard deviations",
+            3,
+            1000000.0,
+            "measured: 3 or 5 in learning: VUS-PR on ASD .373 or .413 against .450 (multivariate.md, Figures)",
+        ),
+    ] = 1000.0
+    noise: Annotated[
+        float,
+        Constant(
+            "variance",
+            0.001,
+            10,
+            "measured: 0.1, 0.3, 1, 3: VUS-PR on ASD .607, .615, .571, .433 (multivariate.md, Figures)",
+        ),
+    ] = 0.3
     prior: Annotated[float, Constant("windows", 0.1, 1000)] = 20.0
     stale: Annotated[float, Constant("usual steps", 1, 100)] = 3.0
     refresh: Annotated[int, Constant("windows", 1, 1000)] = 32
     tail_forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 2000
     tail_scale: Annotated[float, Constant("nats", 0.01, 10)] = 0.3
     tail_strength: Annotated[float, Constant("windows", 0.5, 1000)] = 20.0
-    pace: Annotated[float, Constant("weight", 0.01, 1)] = 0.25
+    pace: Annotated[
+        float, Constant("weight", 0.01, 1, "measured: 0.2 to 0.3 changes little on ASD (multivariate.md, Figures)")
+    ] = 0.25
     step_pace: Annotated[float, Constant("weight", 0.001, 1)] = 0.05
-    distance_share: Annotated[float, Constant("chance", 0.0001, 0.9999)] = 0.05
+    distance_share: Annotated[
+        float,
+        Constant("chance", 0.0001, 0.9999, "measured: with equal weight VUS-PR on ASD .477 (multivariate.md, Figures)"),
+    ] = 0.05
     calibration_forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 5000
