@@ -31,7 +31,7 @@ def _found(journal: CorrectionJournal, after: int) -> list[tuple[int, float]]:
 
 
 @pytest.mark.parametrize("last", [0, 2, 3, 7], ids=["the oldest again", "one again", "the newest again", "a new one"])
-def test_a_write_that_makes_all_parts_one_loses_nothing_and_the_last_row_of_a_window_holds(
+def test_a_write_that_merges_parts_loses_nothing_and_the_last_row_of_a_window_holds(
     monkeypatch: pytest.MonkeyPatch, last: int
 ) -> None:
     monkeypatch.setattr(correction_journal, "_MOST_PARTS", 4)
@@ -43,20 +43,21 @@ def test_a_write_that_makes_all_parts_one_loses_nothing_and_the_last_row_of_a_wi
     assert len([name for name in state.sizes if name.startswith("journal/")]) == 4
     journal.write(*_judged(last, 99.0))
     wanted[last] = 99.0
-    assert len([name for name in state.sizes if name.startswith("journal/")]) == 1
+    assert len([name for name in state.sizes if name.startswith("journal/")]) == 4
     assert _found(journal, 0) == sorted(wanted.items())
     assert _found(journal, 3 * STEP) == sorted((n, v) for n, v in wanted.items() if n >= 3), "though 0 was written last"
 
 
-def test_parts_are_made_one_at_the_sixty_fifth_write() -> None:
+def test_from_the_sixty_fifth_write_on_two_small_parts_become_one() -> None:
     state = ShardState(DictSegments())
     journal = CorrectionJournal(state, HORIZON, NEVER)
     parts = []
-    for number in range(66):
+    for number in range(200):
         journal.write(*_judged(number, float(number)))
         parts.append(sum(name.startswith("journal/") for name in state.sizes))
-    assert parts == [*range(1, 65), 1, 2]
-    assert _found(journal, 0) == [(number, float(number)) for number in range(66)]
+    assert parts == [*range(1, 65), *[64] * 136]
+    assert max(part.rows for part in journal.log.parts) <= 16, "no part grows to hold all, which would be read at once"
+    assert _found(journal, 0) == [(number, float(number)) for number in range(200)]
 
 
 def test_a_late_verdict_replaces_what_a_later_window_had_said_of_its_window() -> None:

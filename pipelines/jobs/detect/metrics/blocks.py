@@ -7,6 +7,7 @@ machine's last block grows through models of several widths.
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from models.arrays import Flags, Ints
 from models.multivariate.blocks import LARGEST_BLOCK
@@ -47,3 +48,10 @@ def in_use(table: StateTable, width: int, entities: StateTable) -> Flags:
     metrics = entities.columns["machine.metrics"][machines].astype(np.int64)
     flags: Flags = width_of(metrics, np.array([int(block) for _, block in keys], np.int64)) == width
     return flags
+
+
+def from_earlier(table: pa.Table) -> pa.Table:
+    """A table of models as it is read; that of a version whose machines had one block each gets the part of the key."""
+    if KEY[1] in table.column_names:
+        return table
+    return table.append_column(KEY[1], pa.array(["0"] * table.num_rows, pa.string()))
