@@ -94,20 +94,19 @@ class KeptArrays:
         """
         mark = self.folder / "version"
         mark.unlink(missing_ok=True)
-        new = {name: array for name, array in arrays.items() if self._mapped.get(name) is not array}
+        new = {f"{name}.array": array for name, array in arrays.items() if self._mapped.get(name) is not array}
+        fresh = {f"{name}.arrow": frame for name, frame in frames.items() if self._frames.get(name) is not frame}
         try:
             if not has_space(self.folder, sum(array.nbytes for array in new.values()), _SPARE):
                 return
             for name, array in new.items():
-                with self._file(name).open("wb") as out:
+                with self._new(name).open("wb") as out:
                     out.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-            for name, frame in frames.items():
-                if self._frames.get(name) is not frame:
-                    frame.write_ipc(self._new(f"{name}.arrow"), compression="uncompressed")
+            for name, frame in fresh.items():
+                frame.write_ipc(self._new(name), compression="uncompressed")
             self._new("version").write_text(version)
-            for name in (*(f"{name}.array" for name in new), *(f"{name}.arrow" for name in frames), "version"):
-                if self._new(name).exists():
-                    self._new(name).replace(self.folder / name)  # what is mapped stays as it is until it is let go
+            for name in (*new, *fresh, "version"):  # what others have mapped stays as it is until they let it go
+                self._new(name).replace(self.folder / name)
         except OSError:
             mark.unlink(missing_ok=True)
 
@@ -115,9 +114,6 @@ class KeptArrays:
         """Lets others have what is kept; what was taken must not be changed any more."""
         self._mapped, self._frames = {}, {}
         os.close(self._lock)
-
-    def _file(self, name: str) -> Path:
-        return self._new(f"{name}.array")
 
     def _new(self, name: str) -> Path:
         return self.folder / f"{name}-new"
