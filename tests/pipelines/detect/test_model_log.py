@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 from engine.spec.duration import NEVER
 from engine.spec.operator import Progress
+from engine.state import kept_arrays
 from engine.state.kept_arrays import KeptArrays
 from engine.state.segments import DictSegments, ShardState
 from engine.vectorized.build import build
@@ -24,7 +25,7 @@ from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.state_table import as_frame
 
 STEP, HORIZON = 10_000, 120_000
-MACHINES, METRICS = 40, ("cpu", "mem", "net")
+MACHINES, METRICS = 24, ("cpu", "mem", "net")
 CONFIG = Detect(DetectorSettings(emit="all", threshold=30.0), Metrics(HORIZON))
 Tables = dict[str, pl.DataFrame]
 
@@ -38,7 +39,7 @@ def batches(count: int) -> list[tuple[pl.DataFrame, int]]:
             for place, metric in enumerate(METRICS):
                 whole, one, spread = number % 5 == 0, machine == number % MACHINES, (machine + number) % 3 == place
                 if whole or (one if number % 5 < 3 else spread):
-                    value = float(rng.normal(50, 3)) + (40 if machine == 7 and number > 20 else 0)
+                    value = float(rng.normal(50, 3)) + (40 if machine == 7 and number > 12 else 0)
                     end = (number + 1) * STEP
                     rows.append(
                         {"entity": f"m{machine}", "metric": metric, "kind": "gauge", "window_start": end - STEP}
@@ -74,17 +75,19 @@ def same(some: Tables, others: Tables) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_chunks_and_space_for_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_arrays, "_SPARE", 0.0)
     monkeypatch.setattr(model_log, "ROWS", 8)
     monkeypatch.setattr(model_log, "MOST_CHANGES", 4)
 
 
 def test_verdicts_and_state_are_the_same_where_models_are_kept_and_where_all_are_read_each_time(tmp_path: Path) -> None:
     kept, read_anew, before = DictSegments(tmp_path / "kept"), DictSegments(), NEVER
-    for batch, now in batches(45):
+    for batch, now in batches(25):
         found, wanted = (take(batch, before, now, segments) for segments in (kept, read_anew))
         assert_frame_equal(found, wanted, check_exact=True)
         assert kept.values == read_anew.values
+        assert (tmp_path / "kept" / "version").exists()
         before = now
     assert "models/0" not in kept.values, "no part was replaced, so this test shows little"
 
@@ -92,7 +95,7 @@ def test_verdicts_and_state_are_the_same_where_models_are_kept_and_where_all_are
 def test_what_an_attempt_left_that_was_not_committed_is_not_used(tmp_path: Path) -> None:
     """A task that was repeated, or went back to an earlier state, after its first attempt had changed what is kept."""
     kept, wanted, before = DictSegments(tmp_path / "kept"), DictSegments(), NEVER
-    for number, (batch, now) in enumerate(batches(30)):
+    for number, (batch, now) in enumerate(batches(20)):
         if number % 4 == 1:
             committed = dict(kept.values)
             other = batch.with_columns(mean=pl.col("mean") + 100.0)
