@@ -67,5 +67,5 @@ class ColumnBlocks:
             block = blocks[place.block]
             strides = (block.strides[0], *place.strides)
             shape = (len(block), *place.shape)
-            columns[name] = np.ndarray(shape, place.kind, block, place.offset, strides)  # type: ignore[call-overload]
+            columns[name] = np.ndarray(shape, place.kind, block, place.offset, strides)
         return columns
