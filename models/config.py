@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from models.constant import Constant
 
 
 @dataclass(frozen=True)
@@ -48,35 +51,35 @@ class DetectorConfig:
 
     threshold: float = 50.0
     timezone: str = "UTC"
-    learning: int = 8
-    warm_up: int = 10
-    half: float = 28.0
-    joined_half: float = 8.0
-    notable: float = 7.5
-    frozen_half: float = 13.0
-    weight_change: float = 0.6
-    weight_window: float = 0.95
-    weight_record: float = 2.0
-    band: float = 0.999
-    level_forget: float = 1 / 4000
-    hurry: float = 0.02
-    hour_forget: float = 0.0125
-    hour_forget_most: float = 0.15
-    weight_forget: float = 0.01
-    calibration_forget: float = 1 / 6500
-    calibration_tail: float = 0.015
-    calibration_strength: float = 5.0
-    calibration_early: float = 1.2
-    change_forget: float = 1 / 8000
-    grain: float = 0.003
-    reach: float = 2.5
-    window_pace: float = 0.035
-    window_clip: float = 11.0
-    record_tolerance: float = 0.09
-    record_most: float = 2.5
-    record_leak: float = 1 / 40000
-    rest: int = 120
-    joined_rest: int = 240
-    damping: float = 0.3
-    calm: int = 5
-    doubt: float = 8.0
+    learning: Annotated[int, Constant("values", 1, 1000)] = 8
+    warm_up: Annotated[int, Constant("values", 0, 1000)] = 10
+    half: Annotated[float, Constant("nats", 1, 200)] = 28.0
+    joined_half: Annotated[float, Constant("nats", 1, 100)] = 8.0
+    notable: Annotated[float, Constant("nats", 0, 100)] = 7.5
+    frozen_half: Annotated[float, Constant("nats", 1, 100)] = 13.0
+    weight_change: Annotated[float, Constant("1", 0, 10)] = 0.6
+    weight_window: Annotated[float, Constant("1", 0, 10)] = 0.95
+    weight_record: Annotated[float, Constant("1", 0, 10)] = 2.0
+    band: Annotated[float, Constant("share", 0.5, 0.999999)] = 0.999
+    level_forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 4000
+    hurry: Annotated[float, Constant("share a value", 0, 0.5)] = 0.02
+    hour_forget: Annotated[float, Constant("share a visit", 0, 0.5)] = 0.0125
+    hour_forget_most: Annotated[float, Constant("share a visit", 0, 0.9)] = 0.15
+    weight_forget: Annotated[float, Constant("share a value", 0, 0.5)] = 0.01
+    calibration_forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 6500
+    calibration_tail: Annotated[float, Constant("share", 0.001, 0.2)] = 0.015
+    calibration_strength: Annotated[float, Constant("values", 0.1, 100)] = 5.0
+    calibration_early: Annotated[float, Constant("1", 0, 10)] = 1.2
+    change_forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 8000
+    grain: Annotated[float, Constant("share of the range", 0, 0.2)] = 0.003
+    reach: Annotated[float, Constant("half-widths of the band", 0.5, 100)] = 2.5
+    window_pace: Annotated[float, Constant("weight", 0.001, 1)] = 0.035
+    window_clip: Annotated[float, Constant("nats", 1, 1000)] = 11.0
+    record_tolerance: Annotated[float, Constant("share of the range", 0.001, 2)] = 0.09
+    record_most: Annotated[float, Constant("ranges", 0.01, 100)] = 2.5
+    record_leak: Annotated[float, Constant("share a value", 0, 0.1)] = 1 / 40000
+    rest: Annotated[int, Constant("values", 0, 10000)] = 120
+    joined_rest: Annotated[int, Constant("windows", 0, 10000)] = 240
+    damping: Annotated[float, Constant("share", 0, 1)] = 0.3
+    calm: Annotated[int, Constant("values", 0, 1000)] = 5
+    doubt: Annotated[float, Constant("nats", 1, 1000)] = 8.0

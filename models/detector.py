@@ -41,6 +41,8 @@ class Detector:
     Args:
         config: The constants.
         regimes: Those of kinds.
+        choice: Those of families.
+        feedback: Those of what operators say.
 
     >>> from models.verdicts import Kind
     >>> detector = Detector(DetectorConfig())
@@ -54,7 +56,13 @@ class Detector:
     (array([43.]), array([50.]), array([57.]))
     """
 
-    def __init__(self, config: DetectorConfig, regimes: RegimesConfig | None = None) -> None:
+    def __init__(
+        self,
+        config: DetectorConfig,
+        regimes: RegimesConfig | None = None,
+        choice: Choice | None = None,
+        feedback: Feedback | None = None,
+    ) -> None:
         self.config = config
         self.calibration = series_calibration(
             config.calibration_forget, config.calibration_tail, config.calibration_strength, config.calibration_early
@@ -62,7 +70,8 @@ class Detector:
         self.window = WindowMean(config.window_pace, config.window_clip)
         self.frozen = Frozen(config.frozen_half, config.threshold)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
-        self.lingering, self.feedback, self.choice = Lingering(config.notable), Feedback(), Choice()
+        self.lingering = Lingering(config.notable)
+        self.feedback, self.choice = feedback or Feedback(), choice or Choice()
         self.newcomers = Newcomers()
         self.layout = Layout(self._columns(0))
         self._constants = constants(

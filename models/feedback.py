@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from models.arrays import Array, Columns, Flags, Rows
+from models.constant import Constant
 from models.kernels import kernel
 from models.records import Record
 
@@ -36,9 +38,9 @@ class Feedback:
     array([1.33, 0.67])
     """
 
-    forget: float = 1 / 20_000
-    least: float = 0.25
-    pace: float = 0.3
+    forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 20_000
+    least: Annotated[float, Constant("1", 0, 1)] = 0.25
+    pace: Annotated[float, Constant("weight", 0.01, 1)] = 0.3
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing was said."""

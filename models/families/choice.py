@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Annotated
 
 import numpy as np
 
 from models.arrays import Columns
+from models.constant import Constant
 from models.kernels import kernel, within
 from models.records import Record
 
@@ -63,11 +65,11 @@ class Choice:
     Technometrics 52 (2010).
     """
 
-    slots: int = 6
-    forget: float = 1 / 2000
-    lead: float = 5.0
-    settled: int = 20
-    most: float = 2.0
+    slots: Annotated[int, Constant("values", 1, 7)] = 6
+    forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 2000
+    lead: Annotated[float, Constant("nats", 0, 100)] = 5.0
+    settled: Annotated[int, Constant("values", 1, 1000)] = 20
+    most: Annotated[float, Constant("nats a value", 0.1, 100)] = 2.0
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from models.constant import Constant
 
 
 @dataclass(frozen=True)
@@ -21,19 +24,27 @@ class MultivariateConfig:
         stale: After a gap of more than so many usual steps the window before says nothing.
         refresh: Correlations are inverted anew at least every so many windows.
         tail_forget: Share of what is known of a metric's tail forgotten a window.
+        tail_scale: Mean of ln(1 + u²) of residuals u before any history.
+        tail_strength: Windows that this is worth.
         pace: Weight of the newest window in the evidence.
+        step_pace: Weight of the newest gap in the usual time between two windows.
+        distance_share: What is believed beforehand of an anomaly: that it breaks no correlation, and only lies far out.
         calibration_forget: Share of the history of evidence forgotten a window.
     """
 
     threshold: float = 50.0
-    warm_up: int = 8
-    half: float = 8.0
-    forget: float = 1 / 5000
-    clip: float = 1000.0
-    noise: float = 0.3
-    prior: float = 20.0
-    stale: float = 3.0
-    refresh: int = 32
-    tail_forget: float = 1 / 2000
-    pace: float = 0.25
-    calibration_forget: float = 1 / 5000
+    warm_up: Annotated[int, Constant("windows", 1, 1000)] = 8
+    half: Annotated[float, Constant("nats", 1, 100)] = 8.0
+    forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 5000
+    clip: Annotated[float, Constant("standard deviations", 3, 1000000.0)] = 1000.0
+    noise: Annotated[float, Constant("variance", 0.001, 10)] = 0.3
+    prior: Annotated[float, Constant("windows", 0.1, 1000)] = 20.0
+    stale: Annotated[float, Constant("usual steps", 1, 100)] = 3.0
+    refresh: Annotated[int, Constant("windows", 1, 1000)] = 32
+    tail_forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 2000
+    tail_scale: Annotated[float, Constant("nats", 0.01, 10)] = 0.3
+    tail_strength: Annotated[float, Constant("windows", 0.5, 1000)] = 20.0
+    pace: Annotated[float, Constant("weight", 0.01, 1)] = 0.25
+    step_pace: Annotated[float, Constant("weight", 0.001, 1)] = 0.05
+    distance_share: Annotated[float, Constant("chance", 0.0001, 0.9999)] = 0.05
+    calibration_forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 5000

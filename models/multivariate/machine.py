@@ -24,15 +24,6 @@ from models.multivariate.tail import PowerTail, learn_power, power_evidence
 from models.records import Layout, Record, Table, constants, record_type
 from models.verdicts import Kind, Verdicts, without_band
 
-_TAIL_SCALE, _TAIL_STRENGTH = 0.3, 20.0
-
-_STEP_PACE = 0.05
-"""How fast the usual time between two windows follows."""
-
-_DISTANCE_SHARE = 0.05
-"""What is believed beforehand of an anomaly: that it breaks no correlation, and only lies far out."""
-
-_BY_METRICS, _BY_DISTANCE = math.log(1 - _DISTANCE_SHARE), math.log(_DISTANCE_SHARE)
 _NORMAL, _ANOMALY, _LEARNING = Kind.NORMAL.code, Kind.ANOMALY.code, Kind.LEARNING.code
 
 _FLOATS = ("record_score", "probability", "residual", "distance", "mean")
@@ -79,7 +70,7 @@ class Multivariate:
 
     def __init__(self, config: MultivariateConfig, width: int) -> None:
         self.config, self.width = config, width
-        self.tail = PowerTail(_TAIL_SCALE, _TAIL_STRENGTH, config.tail_forget)
+        self.tail = PowerTail(config.tail_scale, config.tail_strength, config.tail_forget)
         self.calibration = nats_calibration(config.calibration_forget)
         self._layout = Layout(self._own(0))
         self._constants = constants(config=config, tail=self.tail, calibration=self.calibration)
@@ -306,7 +297,7 @@ def judge_window(
     trust = min(own.seen / config.warm_up, 1.0) if pieces > 0 else 0.0
     verdict.residual = tail_evidence(constants.calibration, own.residual, lasting) * trust
     verdict.distance = tail_evidence(constants.calibration, own.distance, far) * trust
-    both = _either(verdict.residual, verdict.distance)
+    both = _either(config.distance_share, verdict.residual, verdict.distance)
     verdict.record_score, verdict.probability, verdict.mean = scored(both, config.half), math.exp(-both), mean
     verdict.kind = _ANOMALY if verdict.record_score >= config.threshold else _NORMAL
     if own.seen < config.warm_up:
@@ -316,9 +307,9 @@ def judge_window(
 
 
 @kernel
-def _either(residual: float, distance: float) -> float:
+def _either(share: float, residual: float, distance: float) -> float:
     """Weighted harmonic mean of the two probabilities (Wilson 2019), in nats: valid however they depend."""
-    one, other = residual + _BY_METRICS, distance + _BY_DISTANCE
+    one, other = residual + math.log(1 - share), distance + math.log(share)
     top = max(one, other)
     return max(top + math.log(math.exp(one - top) + math.exp(other - top)), 0.0)
 
@@ -348,7 +339,7 @@ def learn_window(constants: Record, machine: Machine, time: int, judgement: Judg
     if own.seen == 0:
         own.step = 0.0
     elif own.step > 0:
-        own.step += _STEP_PACE * (min(gap, config.stale * own.step) - own.step)
+        own.step += config.step_pace * (min(gap, config.stale * own.step) - own.step)
     else:
         own.step = gap
     own.seen, own.time = own.seen + 1, time

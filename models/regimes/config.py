@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from models.constant import Constant
 
 _HOUR = 3_600_000
 
@@ -46,30 +49,30 @@ class RegimesConfig:
         frozen_for: The same of a value that repeats itself exactly where values used to vary.
     """
 
-    follow: float = 0.05
-    hour_prior: float = 2.0
-    hour_forget: float = 0.02
-    spread_forget: float = 1 / 500
-    young: int = 30
-    trigger: float = 4.0
-    start: float = 3.0
-    jump: float = 2.5
-    most: float = 0.25
-    least: float = -1.0
-    change: float = 9.0
-    accept: float = 9.5
-    cap: float = 11.0
-    patience: int = 150
-    settling: int = 300
-    lasting: int = 6
-    recall: float = 5.0
-    recall_most: float = 2.0
-    recall_size: float = 2.5
-    recall_fit: float = 2.0
-    tolerance: float = 0.1
-    size: float = 3.0
-    steady: float = 0.1
-    pace: float = 0.15
-    dead: float = 0.05
-    dead_for: int = 6 * _HOUR
-    frozen_for: int = 24 * _HOUR
+    follow: Annotated[float, Constant("weight", 0.001, 1)] = 0.05
+    hour_prior: Annotated[float, Constant("visits", 0.1, 100)] = 2.0
+    hour_forget: Annotated[float, Constant("share a visit", 0, 0.5)] = 0.02
+    spread_forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 500
+    young: Annotated[int, Constant("values", 1, 10000)] = 30
+    trigger: Annotated[float, Constant("standard deviations", 1, 20)] = 4.0
+    start: Annotated[float, Constant("standard deviations", 1, 20)] = 3.0
+    jump: Annotated[float, Constant("standard deviations", 0.5, 20)] = 2.5
+    most: Annotated[float, Constant("nats a window", 0.01, 10)] = 0.25
+    least: Annotated[float, Constant("nats a window", -10, -0.01)] = -1.0
+    change: Annotated[float, Constant("nats", 1, 100)] = 9.0
+    accept: Annotated[float, Constant("nats", 1, 100)] = 9.5
+    cap: Annotated[float, Constant("nats", 1, 100)] = 11.0
+    patience: Annotated[int, Constant("windows", 2, 10000)] = 150
+    settling: Annotated[int, Constant("values", 0, 10000)] = 300
+    lasting: Annotated[int, Constant("windows", 0, 1000)] = 6
+    recall: Annotated[float, Constant("nats", 0.5, 100)] = 5.0
+    recall_most: Annotated[float, Constant("nats a window", 0.1, 100)] = 2.0
+    recall_size: Annotated[float, Constant("standard deviations", 0.5, 20)] = 2.5
+    recall_fit: Annotated[float, Constant("standard deviations", 0.1, 20)] = 2.0
+    tolerance: Annotated[float, Constant("share", 0, 1)] = 0.1
+    size: Annotated[float, Constant("standard deviations", 0.5, 20)] = 3.0
+    steady: Annotated[float, Constant("share", 0.001, 1)] = 0.1
+    pace: Annotated[float, Constant("weight", 0.01, 1)] = 0.15
+    dead: Annotated[float, Constant("share", 0, 0.5)] = 0.05
+    dead_for: Annotated[int, Constant("ms", 0, 1000000000.0)] = 6 * _HOUR
+    frozen_for: Annotated[int, Constant("ms", 0, 1000000000.0)] = 24 * _HOUR

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from models.constant import Constant
 
 
 @dataclass(frozen=True)
@@ -29,19 +32,19 @@ class TemplateConfig:
         trace: Lines of a template that are remembered at least when its present rate is accepted.
     """
 
-    forget: float = 1 / 2000
-    warm_up: int = 8
-    half: float = 12.5
-    weight_unseen: float = 2.0
-    calibration_forget: float = 1 / 5000
-    early: float = 2.0
-    clip: float = 10.0
-    doubt: float = 6.0
-    unrest_pace: float = 0.06
-    unrest_clip: float = 7.0
-    hurry: float = 0.05
-    lost: float = 20.0
-    faint: float = 1e-3
-    present: float = 0.3
-    few: float = 20.0
-    trace: float = 0.1
+    forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 2000
+    warm_up: Annotated[int, Constant("windows", 1, 1000)] = 8
+    half: Annotated[float, Constant("nats", 1, 200)] = 12.5
+    weight_unseen: Annotated[float, Constant("1", 0, 10)] = 2.0
+    calibration_forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 5000
+    early: Annotated[float, Constant("1", 0, 10)] = 2.0
+    clip: Annotated[float, Constant("times the expected", 1, 1000)] = 10.0
+    doubt: Annotated[float, Constant("nats", 1, 1000)] = 6.0
+    unrest_pace: Annotated[float, Constant("weight", 0.001, 1)] = 0.06
+    unrest_clip: Annotated[float, Constant("nats", 1, 1000)] = 7.0
+    hurry: Annotated[float, Constant("share a window", 0, 0.5)] = 0.05
+    lost: Annotated[float, Constant("nats", 1, 1000)] = 20.0
+    faint: Annotated[float, Constant("lines", 0, 1)] = 1e-3
+    present: Annotated[float, Constant("weight", 0.01, 1)] = 0.3
+    few: Annotated[float, Constant("windows", 0.5, 1000)] = 20.0
+    trace: Annotated[float, Constant("lines", 0, 10)] = 0.1

@@ -17,8 +17,8 @@ def docs(
 ) -> None:
     """Generate the reference pages in docs/ and the picture of the jobs in README.md from the definitions in the code.
 
-    The pages are errors.md, jobs.md, records.md and settings.md, the findings in troubleshooting.md and the ACLs in
-    security.md; README.md is in the parent of their folder.
+    The pages are errors.md, jobs.md, model-constants.md, records.md and settings.md, the findings in troubleshooting.md
+    and the ACLs in security.md; README.md is in the parent of their folder.
     """
     from pipelines.cli.reference import read, wanted  # noqa: PLC0415  it imports all packages
 

@@ -16,6 +16,7 @@ from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.shown import shown
 from pipelines.contracts.records import Incident
+from pipelines.contracts.records.incident import LogChange
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import incidents as stored
 
@@ -92,6 +93,7 @@ def show(
     }
     rows.block(f"incident {found.id}", parts)
     _table("where it may have begun", [(c.entity, c.metric, f"{c.share:.0%}", c.reason) for c in found.candidates])
+    _table("what changed in the logs", [_log_change(change) for change in found.log_changes])
     _table("machines", [(m.entity, iso(m.since), f"{m.series} series", f"{m.record_score}") for m in found.machines])
     _table("metrics", [(m.metric, f"{m.machines} machines", f"{m.record_score}") for m in found.metrics])
 
@@ -127,6 +129,11 @@ def release(
 
 def _row(found: Incident) -> list[object]:
     return [found.id, _state(found), found.severity, found.start, found.machine_count, found.message]
+
+
+def _log_change(change: LogChange) -> tuple[str, ...]:
+    more = f"and {change.machines - 1} more" if change.machines > 1 else ""
+    return tuple(part for part in (change.entity, more, iso(change.since), change.example or change.template) if part)
 
 
 def _state(found: Incident) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import dashboards.codes  # noqa: F401  the page of error codes holds those of all packages
 import datagen.codes  # noqa: F401
 import deploy.codes  # noqa: F401
+from models.constants_page import constants_page
 from pipelines.contracts.schemas.markdown import errors_page, records_page, settings_page
 from pipelines.doctor.page import with_findings
 from pipelines.jobs.pages import jobs_page, with_picture
@@ -16,6 +17,7 @@ from pipelines.runtime.acl_page import with_acls
 PAGES: Mapping[str, Callable[[], str]] = {
     "errors.md": errors_page,
     "jobs.md": jobs_page,
+    "model-constants.md": constants_page,
     "records.md": records_page,
     "settings.md": settings_page,
 }

@@ -37,6 +37,7 @@ def run(records: int = 100_000, formats: str = "", repeats: int = 3) -> dict[str
     chosen = formats.split(",") if formats else list(BY_NAME)
     for name in (each for each in chosen if each not in BY_NAME):
         raise NewnormalError("FORMAT_NAME_UNKNOWN", name, "--formats", ", ".join(BY_NAME), "nothing was measured")
+    gc.freeze()  # as the process does from which Spark's workers come: what is loaded is not searched again for garbage
     for name in chosen:
         made = _LOADS[name]
         sample = made(0)

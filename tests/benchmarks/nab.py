@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from models.config import DetectorConfig
+from models.model_config import ModelConfig
 from pipelines.contracts.settings import DetectorSettings, load
 from pipelines.evaluation import datasets, nab, show
 from pipelines.evaluation.recorded import judge
@@ -52,7 +53,7 @@ def run(data: Path, out: Path, variations: int = 0) -> dict[str, Any]:
 
 
 def _varied(known: datasets.Nab, settings: DetectorSettings, seed: int, count: int) -> list[float]:
-    detection = Detection(settings, variation(DetectorConfig(), seed))
+    detection = Detection(settings, ModelConfig(series=variation(DetectorConfig(), seed)))
     with show.bar(f"NAB, setting {seed} of {count}") as progress:
         verdicts = judge(known.values, settings, progress, detection)
     return list(_scored(known, _by_file(verdicts, known)).values())

@@ -64,6 +64,8 @@ def test_two_clicks_lead_to_the_plot_of_a_series_and_back_to_its_incident(page: 
     detail = page.locator("#detail")
     expect(detail.locator("h2")).to_have_text("rack: 3 machines")
     expect(detail.locator(".causes li").first).to_contain_text("rack-7")
+    changed = detail.locator("h3", has_text="What changed in the logs").locator("+ .causes li")
+    expect(changed).to_have_text(re.compile("vm-1 and 1 more machine · from .*release 2.4 was started"))
     expect(detail.locator(".onsets .name")).to_have_text(["rack-7 cpu", "vm-1 cpu", "vm-2 disk"])
     expect(detail.locator(".onsets .after")).to_have_text(["first", "+10 s", "+20 s"])
     expect(detail.locator(".onsets a").nth(2).locator(".spark path")).to_have_attribute("d", re.compile("^M"))
@@ -90,4 +92,5 @@ def test_hostile_names_are_text_and_a_long_one_does_not_widen_the_page(page: Pag
     page.locator("#incidents .card", has_text="onerror").click()
     expect(page.locator("#detail h2")).to_have_text(HOSTILE)
     expect(page.locator("#detail .onsets a")).to_have_count(1)
+    expect(page.locator("#detail h3", has_text="What changed in the logs")).to_be_visible()
     assert page.locator("main img, main script").count() == 0

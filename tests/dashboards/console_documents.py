@@ -13,7 +13,7 @@ from elasticsearch import Elasticsearch, NotFoundError
 
 from dashboards.console import Store
 from pipelines.contracts.records import Incident, Novelty
-from pipelines.contracts.records.incident import AffectedMachine, Candidate
+from pipelines.contracts.records.incident import AffectedMachine, Candidate, LogChange
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
 
@@ -48,11 +48,24 @@ def incident(identity: str, status: Any, score: int, machines: list[str], **more
     return Incident(**{"id": identity, "status": status, **values, **more})
 
 
+DEPLOYED = LogChange(
+    template="release <*> was started", example="release 2.4 was started", entity="vm-1", since=ONSET, machines=2
+)
+
 INCIDENTS = [
     incident("small", "open", 40, ["db-1"], start=ONSET + WINDOW),
-    incident("rack", "open", 90, ["rack-7", "vm-1", "vm-2"]),
+    incident("rack", "open", 90, ["rack-7", "vm-1", "vm-2"], log_changes=[DEPLOYED]),
     incident("again", "reopened", 60, ["web-1", "web-2"], reopenings=2),
-    incident("ours", "acknowledged", 60, [HOSTILE], acknowledged_by=HOSTILE, message=HOSTILE, start=ONSET - WINDOW),
+    incident(
+        "ours",
+        "acknowledged",
+        60,
+        [HOSTILE],
+        acknowledged_by=HOSTILE,
+        message=HOSTILE,
+        start=ONSET - WINDOW,
+        log_changes=[LogChange(template=HOSTILE, entity=HOSTILE, since=ONSET, machines=1)],
+    ),
     incident("past", "resolved", 99, ["web-9"], end=END - WINDOW, open_series=0),
     incident("older", "resolved", 99, ["web-8"], end=END - 5 * WINDOW, open_series=0),
     incident("part", "merged", 80, ["vm-1"], merged_into="rack"),

@@ -21,6 +21,7 @@ export function showIncident(place, { now, incident, series, sparks, span }) {
     ...more,
     cared,
     ...causes(incident.candidates ?? []),
+    ...logChanges(incident.log_changes ?? []),
     ...machines(incident),
     ...onsets(incident, series, now, sparks, span),
   );
@@ -32,6 +33,14 @@ function causes(candidates) {
     el("b", {}, foreign(it.entity)), " ", foreign(metricName(it.metric)), ` · ${num(it.share * 100, 2)}% · from ${time(it.since)}`,
     el("div", { class: "soft" }, foreign(it.reason))));
   return [el("h3", {}, "Where it may have begun"), el("ol", { class: "causes" }, ...items)];
+}
+
+function logChanges(changes) {
+  if (!changes.length) return [];
+  const items = changes.map((it) => el("li", {},
+    el("b", {}, foreign(it.entity)), it.machines > 1 ? ` and ${plural(it.machines - 1, "more machine")}` : "", ` · from ${time(it.since)}`,
+    el("div", { class: "soft" }, foreign(it.example ?? it.template))));
+  return [el("h3", {}, "What changed in the logs"), el("ol", { class: "causes" }, ...items)];
 }
 
 function machines({ machines: list = [], machine_count: count }) {

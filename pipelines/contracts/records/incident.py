@@ -30,6 +30,16 @@ class AffectedMetric(Record):
     record_score: int = Field(description="highest score of its novelties, rounded")
 
 
+class LogChange(Record):
+    """What changed in the log of a machine when its metrics began to be novel: a deployment, a crash, an error."""
+
+    template: Keyword = Field(description="the log template whose lines changed most: new ones, more, or fewer")
+    example: Prose | None = Field(None, description="a line of that template")
+    entity: Keyword = Field(description="the machine whose log changed first")
+    since: Instant = Field(description="when that log changed")
+    machines: int = Field(description="number of machines whose logs changed in that template")
+
+
 class Candidate(Record):
     """A machine at which an incident may have begun."""
 
@@ -84,6 +94,11 @@ class Incident(Record):
     )
     candidates: list[Candidate] = Field(
         default_factory=list, description="up to five machines at which it may have begun, the most likely first"
+    )
+    log_changes: list[LogChange] = Field(
+        default_factory=list,
+        description="up to five changes in the logs of machines at the onset of novelties of their metrics, those on "
+        "most machines first",
     )
     reopenings: int = Field(0, description="how often it was novel again after it had been resolved")
     acknowledged_by: Keyword | None = Field(None, description="the operator who acknowledged it")

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from engine.spec.record import Finite, Instant, Keyword, Record
+from engine.spec.record import Finite, Instant, Keyword, Prose, Record
 from pipelines.contracts.records.novelty import QUIET_KINDS, NoveltyKind
 
 IS_NEWS = f"kind NOT IN ({', '.join(repr(kind) for kind in QUIET_KINDS)}) OR incident_state = 'closed' OR revision > 0"
@@ -30,4 +30,5 @@ class News(Record):
     since: Instant | None = Field(None, description="onset of the novelty")
     incident_state: Keyword | None = Field(None, alias="incident.state", description="`open`, or `closed` at the end")
     template: Keyword | None = Field(None, alias="log.template", description="for `logs`: the main log template")
+    example: Prose | None = Field(None, alias="event.original", description="for `logs`: a line of that template")
     revision: int = Field(0, description="a higher revision replaces a lower one")

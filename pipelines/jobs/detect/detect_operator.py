@@ -26,6 +26,10 @@ STATE = "state"
 """Name of the side output with what the detector believes of each series."""
 
 
+NEWS = "news"
+"""Name of the side output of news, from which incidents are made."""
+
+
 @dataclass(frozen=True)
 class Detect(Operator):
     """The configuration of a detector.
@@ -76,8 +80,7 @@ class DetectProcessor(Processor):
             Surroundings.drop(state)
         if verdicts.height:
             verdicts = explained(graded(verdicts), self.zone)
-        beliefs = shard.beliefs
-        aside = {STATE: beliefs} if beliefs.height else {}
+        aside = {name: frame for name, frame in ((STATE, shard.beliefs), (NEWS, shard.news)) if frame.height}
         return Results(verdicts, missed if missed.height else None, StateCounts(keys=shard.keys), aside)
 
     def rescale(self, states: Rescaling) -> None:

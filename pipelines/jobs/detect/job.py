@@ -15,7 +15,7 @@ from pipelines.contracts.records import Features, Label, LogFeatures, News, Nove
 from pipelines.contracts.records.news import IS_NEWS
 from pipelines.contracts.settings import Settings
 from pipelines.jobs.detect.control_messages import ControlMessage
-from pipelines.jobs.detect.detect_operator import STATE, Detect
+from pipelines.jobs.detect.detect_operator import NEWS, STATE, Detect
 from pipelines.jobs.detect.logs.judging import Logs
 from pipelines.jobs.detect.metrics.judging import Metrics
 from pipelines.jobs.detect.surroundings import Around
@@ -34,7 +34,7 @@ def detector(settings: Settings) -> Job:
     late = columnar(settings, topics.NOVELTIES_LATE, Features)
     judges = Metrics(horizon, settings.kafka.partitions, settings.end)
     return stream.process(Detect(settings.detector, judges, _around(settings))).write(
-        "detector", novelties, dead(settings), late, {STATE: _state(settings), "news": _news(settings, topics.NEWS)}
+        "detector", novelties, dead(settings), late, {STATE: _state(settings), NEWS: _news(settings, topics.NEWS)}
     )
 
 
@@ -51,7 +51,7 @@ def log_detector(settings: Settings) -> Job:
     process = Detect(settings.detector, Logs(duration_ms(settings.window.size)), _around(settings))
     novelties = Output(settings.writes(topics.NOVELTIES), Novelty, "json", settings.kafka.partitions)
     late = columnar(settings, topics.LOG_FEATURES_LATE, LogFeatures)
-    side = {"news": _news(settings, topics.LOG_NEWS)}
+    side = {NEWS: _news(settings, topics.LOG_NEWS)}
     return stream.process(process).write("log_detector", novelties, dead(settings), late, side)
 
 
@@ -69,7 +69,7 @@ def _around(settings: Settings) -> Around | None:
 
 def _news(settings: Settings, topic: str) -> Side:
     """The side output of news, from which incidents are made. Each detector has its own, as each has its watermark."""
-    return Side("news", columnar(settings, topic, News), IS_NEWS)
+    return Side(NEWS, columnar(settings, topic, News), IS_NEWS)
 
 
 def control_messages(settings: Settings, reports: bool = True) -> Source:

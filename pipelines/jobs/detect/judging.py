@@ -67,6 +67,11 @@ class ShardJudging(ABC):
         return pl.DataFrame()
 
     @property
+    def news(self) -> pl.DataFrame:
+        """Verdicts that `process` does not report as novel, but that may explain others: records of `News`."""
+        return pl.DataFrame()
+
+    @property
     @abstractmethod
     def keys(self) -> int | None:
         """The number of known series or machines; ``None`` before the first window."""

@@ -23,7 +23,8 @@ class Episode:
         closed: End of the window that ended the episode; ``None`` while it lasts.
         score: Highest score of its novelties.
         absent: True if the series has stopped.
-        template: For logs: the log template of the first novelty.
+        template: For logs: the log template of the first novelty that has one.
+        example: For logs: a line of that template.
     """
 
     entity: str
@@ -35,6 +36,7 @@ class Episode:
     score: float
     absent: bool = False
     template: str | None = None
+    example: str | None = None
 
     @property
     def order(self) -> tuple[int, int, str, str]:

@@ -13,15 +13,19 @@ from hashlib import blake2b
 from math import log
 
 from pipelines.contracts.records import Acknowledgement, Incident
-from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, IncidentStatus
+from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, IncidentStatus, LogChange
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.bursts import Burst, Rules, grouped
 from pipelines.jobs.incidents.causes import candidates
 from pipelines.jobs.incidents.episode import LOGS, Episode
+from pipelines.jobs.incidents.log_changes import log_changes
 
 MACHINES, METRICS = 100, 50
 """The most machines and metrics that an incident names; it counts all of them."""
+
+_LINE = 160
+"""The most characters of a line of a log in a message."""
 
 _WIDE = 17
 """An incident of 16 series has the score of its worst novelty; the score of one with fewer series is lower."""
@@ -35,11 +39,13 @@ class Site:
         name: Its name.
         parents: For machines with a place in the topology: what each depends on.
         acknowledgements: The last acknowledgement of each incident, by its id.
+        new_lines: For each machine the windows in which its log had lines that are new to it, though no novelty.
     """
 
     name: str
     parents: Mapping[str, str]
     acknowledgements: Mapping[str, Acknowledgement]
+    new_lines: Mapping[str, Sequence[Episode]]
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
     changes += [acknowledged.time] if acknowledged else []
     changes += [end + rules.quiet] if over and end is not None else []
     machines, causes = _machines(episodes), candidates(group, site.parents, rules)
+    changed = log_changes(episodes, site.new_lines, rules)
     lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
     incident = Incident(
         id=episode_id(site.name, first),
@@ -120,13 +127,14 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
         start=min(e.since for e in episodes),
         end=end if over else None,
         updated=max(changes),
-        message=_message(machines, single, episodes, causes[0].entity),
+        message=_message(machines, single, episodes, causes[0].entity) + _in_the_log(changed),
         machine_count=len(machines),
         series_count=len(single),
         open_series=0 if over else len(lasting),
         machines=machines[:MACHINES],
         metrics=_metrics(episodes)[:METRICS],
         candidates=causes,
+        log_changes=changed,
         reopenings=len(spans) - 1,
         acknowledged_by=(acknowledged.by or None) if acknowledged else None,
         note=(acknowledged.note or None) if acknowledged else None,
@@ -202,3 +210,13 @@ def _message(
     others = [machine.entity for machine in machines if machine.entity != cause]
     named = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
     return f"{cause} and {named}: {len(series)} series {verb}; it probably began at {cause}"
+
+
+def _in_the_log(changes: Sequence[LogChange]) -> str:
+    """The end of a message: the line of the log that tells most of what happened; empty if no log changed."""
+    if not changes:
+        return ""
+    first = changes[0]
+    where = first.entity if first.machines == 1 else f"{first.machines} machines"
+    line = " ".join((first.example or first.template).split())  # a message is one line
+    return f'; the log of {where} changed: "{line if len(line) <= _LINE else line[:_LINE] + "..."}"'

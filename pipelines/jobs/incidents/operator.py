@@ -22,8 +22,9 @@ from engine.vectorized.processor import Processor, Results, StateCounts
 from pipelines.contracts.records import Incident
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.grouping import Found, Site, incidents
+from pipelines.jobs.incidents.log_changes import REMEMBERED
 from pipelines.jobs.incidents.site_messages import Known
-from pipelines.jobs.incidents.verdicts import PARTS, ROWS, SITE, episodes, joined, newest, parts
+from pipelines.jobs.incidents.verdicts import NEW_LINES, PARTS, ROWS, SITE, episodes, joined, new_lines, newest, parts
 
 _NOTE = "site"
 _SEGMENT = "incidents"
@@ -76,7 +77,7 @@ class _Grouping(Processor):
         old = joined(old, parts(rows.filter(ends <= now - self.kept)))
         rows = rows.filter(ends > now - self.kept)
         told = joined(old, parts(rows.filter(ends <= now)))
-        site = Site(self.site, known.parents(), known.acknowledgements())
+        site = Site(self.site, known.parents(), known.acknowledgements(), new_lines(told))
         found = incidents(episodes(told), site, self.rules, now)
         changed = _changes(found, written, now)
         over = [each for each in found if each.over is not None and each.over + self.kept < now]
@@ -105,13 +106,20 @@ class _Grouping(Processor):
         states.note(_NOTE, merged)
 
     def _without(self, over: list[Found], old: pl.DataFrame, now: int) -> pl.DataFrame:
-        """The episodes without those of incidents that are over, and without ends that concern none of the others."""
+        """The episodes without those of incidents that are over.
+
+        Ends that concern none of the others are left out too, and so are lines that were new to machines without them.
+        """
         gone = {(e.entity, e.metric, e.since) for each in over for e in each.episodes}
         keys = ("entity", "metric", "since")
         table = pl.DataFrame(sorted(gone), {name: PARTS[name] for name in keys}, orient="row")
         left = old.join(table, on=keys, how="anti", maintain_order="left")
         reported = pl.col("reported").is_not_null()
-        return left.filter(reported.any().over("entity", "metric") | (pl.col("closed") > now - 2 * self.kept))
+        concern = reported.any().over("entity", "metric") | (NEW_LINES & reported.any().over("entity"))
+        recent = (pl.col("closed") > now - 2 * self.kept) | (
+            NEW_LINES & (pl.col("since") > now - REMEMBERED - self.kept)
+        )
+        return left.filter(concern | recent.fill_null(False))
 
     def _done(self, over: list[Found], found: list[Found], written: dict[str, tuple[int, str]], now: int) -> list[str]:
         """The written incidents that can no longer change: those that are over, and those that were taken back."""

@@ -1,4 +1,7 @@
-"""Turns verdicts into episodes, by the column: the last revision of each verdict counts, whatever came first."""
+"""Turns verdicts into episodes, by the column: the last revision of each verdict counts, whatever came first.
+
+Verdicts on logs that are no novelties, but have lines that are new to their machine, are kept beside the episodes.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ ROWS = pl.Schema(
         "since": pl.Int64,
         "incident_state": pl.String,
         "template": pl.String,
+        "example": pl.String,
         "revision": pl.Int64,
     }
 )
@@ -42,22 +46,30 @@ PARTS = pl.Schema(
         "score": pl.Float64,
         "absent": pl.Boolean,
         "template": pl.String,
+        "example": pl.String,
     }
 )
-"""The columns of episodes; `reported` is null if only the end of an episode is known."""
+"""The columns of episodes; `reported` is null if only the end of an episode is known, or for `NEW_LINES`."""
+
+NEW_LINES = pl.col("reported").is_null() & pl.col("closed").is_null() & pl.col("template").is_not_null()
+"""An expression: true for windows of logs with new lines, which are no episodes."""
+
+
+_TOLD = pl.col("reported").is_not_null() | pl.col("closed").is_not_null()
 
 
 def newest(rows: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     """Adds verdicts; of several on one window the one with the highest revision stays."""
-    both = pl.concat([rows, more.select(pl.col(name).cast(kind) for name, kind in ROWS.items())])
+    both = _both(rows, more.select(pl.col(name).cast(kind) for name, kind in ROWS.items()), ROWS)
     both = both.sort("revision", "kind", "record_score", maintain_order=True)
     return both.unique([SITE, *_IDENTITY], keep="last", maintain_order=True)
 
 
 def parts(rows: pl.DataFrame) -> pl.DataFrame:
-    """The episodes, or parts of them, that verdicts tell of; the columns of `PARTS`."""
+    """The episodes, or parts of them, and the new lines that verdicts tell of; the columns of `PARTS`."""
     alarm = pl.col("kind").is_in(ALARM_KINDS)
     ends = pl.col("kind").is_in(["recovered", "new_normal"]) | (pl.col("incident_state") == "closed").fill_null(False)
+    of_template = pl.col("template").is_not_null()
     ended = rows.with_columns(since=pl.coalesce("since", "window_start")).sort(*_IDENTITY)
     made = ended.group_by(_SERIES, maintain_order=True).agg(
         reported=pl.col("window_end").filter(alarm).min(),
@@ -65,20 +77,19 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
         closed=pl.col("window_end").filter(ends).max(),
         score=pl.col("record_score").filter(alarm).max(),
         absent=(pl.col("kind") == "absence").any(),
-        template=pl.col("template").filter(alarm).drop_nulls().first(),
+        **{name: _first_of(pl.col(name), alarm & of_template, ~ends & of_template) for name in ("template", "example")},
     )
-    told = pl.col("reported").is_not_null() | pl.col("closed").is_not_null()
-    return made.filter(told).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
+    return made.filter(_TOLD | NEW_LINES).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
 
 
 def joined(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     """Joins parts of the same episodes."""
-    both = pl.concat([some, more]).sort("reported", "until", nulls_last=True)
+    both = _both(some, more, PARTS).sort("reported", "until", nulls_last=True)
     made = both.group_by(_SERIES, maintain_order=True).agg(
         pl.col("reported").min(),
         pl.col("until", "closed", "score").max(),
         pl.col("absent").any(),
-        pl.col("template").drop_nulls().first(),
+        pl.col("template", "example").filter(pl.col("template").is_not_null()).first(),
     )
     return made.select(*PARTS)
 
@@ -88,7 +99,26 @@ def episodes(found: pl.DataFrame) -> list[Episode]:
 
     An episode without an end ends where the next one of its series begins: detectors may date an onset anew.
     """
+    found = found.filter(_TOLD)
     after = pl.col("since").shift(-1).over(SITE, "entity", "metric")
     closed = pl.coalesce("closed", pl.when(after.is_not_null()).then(pl.max_horizontal(after, "until")))
     known = found.sort(*_SERIES).with_columns(closed=closed).filter(pl.col("reported").is_not_null()).drop(SITE)
     return [Episode(**row) for row in known.to_dicts()]
+
+
+def new_lines(found: pl.DataFrame) -> dict[str, list[Episode]]:
+    """For each machine its windows with new lines, in a frame with the columns of `PARTS`."""
+    times = {name: pl.col("since") for name in ("reported", "until", "closed")}
+    made: dict[str, list[Episode]] = {}
+    for row in found.filter(NEW_LINES).drop(SITE).with_columns(**times, score=0.0).sort("since").to_dicts():
+        made.setdefault(row["entity"], []).append(Episode(**row))
+    return made
+
+
+def _first_of(column: pl.Expr, *conditions: pl.Expr) -> pl.Expr:
+    return pl.coalesce(column.filter(condition).first() for condition in conditions)
+
+
+def _both(some: pl.DataFrame, more: pl.DataFrame, columns: pl.Schema) -> pl.DataFrame:
+    """Joins two tables; state that was written before a column was there has null in it."""
+    return pl.concat([some, more], how="diagonal").select(*columns)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, metric_name, number
+from pipelines.jobs.normalize.samples import short
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class CollectdDecoder(MessageDecoder):
                 value = number(raw)
                 if value is not None:
                     name = ".".join(part for part in [*parts, source if source != "value" else ""] if part)
-                    yield time, item["host"], metric_name(name, instance), value, self._kind(kind)
+                    yield time, item["host"], short(metric_name(name, instance)), value, self._kind(kind)
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         """The message with ``null`` in place of the other values, without value lists that hold none of the records."""

@@ -64,7 +64,10 @@ class LabelRule:
         >>> LabelRule().machine_of({"message": "no", "node": "b", "host": "a:22"})
         'a'
         """
-        return _divided(next((labels[name] for name in self.machine if labels.get(name)), ""))[0]
+        for name in self.machine:
+            if value := labels.get(name):
+                return _divided(value)[0]
+        return ""
 
 
 LABELS = LabelRule()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
@@ -15,7 +15,8 @@ from engine.formats.dead_letters import payload_text
 from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Log
-from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, Refused, RefusedError
+from pipelines.jobs.normalize.by_message import WRONG, gather
+from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
 from pipelines.jobs.normalize.samples import LONGEST
 
 Line = tuple[int, str, str, int, str]
@@ -25,6 +26,7 @@ NO_PROGRAM = "-"
 """The program of a line that names none, as in syslog: the program is a part of a line's identity, and not empty."""
 
 _LONGEST_LINE = 65_536
+_NO_LINE = "the message holds no text that could be a log line"
 
 
 class LineDecoder(Decoder):
@@ -66,18 +68,42 @@ def collect(messages: int, lines_of: Callable[[int], Iterable[Line]], format_nam
         lines_of: The lines of a message, by its index; what it may raise see `LineDecoder.lines`.
         format_name: Name of the format, for reasons.
     """
-    found: list[Line] = []
-    index: list[int] = []
-    refused: list[Refused] = []
-    for row in range(messages):
-        try:
-            mine = checked(partial(lines_of, row), format_name)
-        except RefusedError as error:
-            refused.append((row, error.code, str(error)))
-            continue
-        found += mine
-        index += [row] * len(mine)
+
+    def read(row: int) -> Iterable[Line]:
+        found = list(lines_of(row))
+        if not found:
+            raise RefusedError(MESSAGE_EMPTY, _NO_LINE)
+        return found
+
+    found, index, refused = gather(
+        messages, read, lambda row, error: _refusal(error, format_name), _are_fine, lambda row, line: _checked(line)
+    )
     return Decoded(_table(found, index), refused)
+
+
+def _are_fine(lines: list[Line]) -> bool:
+    """Whether `_checked` would take each line as it is; told by the column."""
+    if not lines:
+        return True
+    times, entities, programs, _, texts = zip(*lines, strict=True)
+    if any(set(map(type, column)) != {str} for column in (entities, programs, texts)):
+        return False
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return (
+        max(map(abs, times)) <= 2**53
+        and all(0 < len(name) <= LONGEST for names in (set(entities), set(programs)) for name in names)
+        and max(map(len, texts)) <= _LONGEST_LINE
+    )
+
+
+def _refusal(error: Exception, format_name: str) -> tuple[str, str]:
+    """Code and reason of the refusal of a message, from what was raised when it was read."""
+    if isinstance(error, RefusedError):
+        return error.code, str(error)
+    return FIELD_INVALID, f"not a {format_name} message: {type(error).__name__} {error}"
 
 
 def checked(lines_of: Callable[[], Iterable[Line]], format_name: str) -> list[Line]:
@@ -92,12 +118,10 @@ def checked(lines_of: Callable[[], Iterable[Line]], format_name: str) -> list[Li
     """
     try:
         mine = [_checked(line) for line in lines_of()]
-    except RefusedError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise RefusedError(FIELD_INVALID, f"not a {format_name} message: {type(error).__name__} {error}") from None
+    except WRONG as error:
+        raise RefusedError(*_refusal(error, format_name)) from None
     if not mine:
-        raise RefusedError(MESSAGE_EMPTY, "the message holds no text that could be a log line")
+        raise RefusedError(MESSAGE_EMPTY, _NO_LINE)
     return mine
 
 
@@ -115,11 +139,11 @@ def _checked(line: Line) -> Line:
     return time, entity, program or NO_PROGRAM, severity, text
 
 
-def _table(found: list[Line], index: list[int]) -> pa.Table:
+def _table(found: list[Line], index: npt.NDArray[np.int32]) -> pa.Table:
     schema = Log.arrow_schema().append(pa.field(ROW, pa.int32()))
     if not found:
         return schema.empty_table()
-    columns = [*zip(*found, strict=True), np.array(index, np.int32)]
+    columns = [*zip(*found, strict=True), index]
     arrays = []
     for column, field in zip(columns, schema, strict=True):
         encoded = pa.types.is_dictionary(field.type)

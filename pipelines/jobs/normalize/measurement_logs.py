@@ -83,11 +83,12 @@ def line_of(
 ) -> Iterator[Line]:
     """The log line that the text of a measurement makes; none if it has no text."""
     texts = {field: value for field, value in fields.items() if isinstance(value, str) and value.strip()}
-    text, _ = text_of({field: value for field, value in texts.items() if field not in _ABOUT})
-    if not text.strip():
+    text, _ = text_of({field: texts[field] for field in texts if field not in _ABOUT})
+    text = text.strip()
+    if not text:
         return
-    machine = labels.machine_of(tags)
-    both = {**texts, **{field: fields[field] for field in _LEVELS if field in fields}, **tags}
-    level = next((both[each] for each in _LEVELS if each in both), None)
-    program = next((str(both[each]) for each in _PROGRAMS if both.get(each)), name)
-    yield time, machine, program, severity_of(level), text.strip()
+    level = next(
+        (tags[each] if each in tags else fields[each] for each in _LEVELS if each in tags or each in fields), None
+    )
+    program = next((given for each in _PROGRAMS if (given := tags.get(each, texts.get(each)))), name)
+    yield time, labels.machine_of(tags), str(program), severity_of(level), text

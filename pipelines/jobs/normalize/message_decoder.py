@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
+from pipelines.jobs.normalize.by_message import gather
 from pipelines.jobs.normalize.refusals import RefusedError
 
 Sample = tuple[int | None, str, str, float, str]
@@ -44,32 +46,43 @@ class MessageDecoder(Decoder):
         return self.samples(message), lambda: self.left(message)
 
     def decode(self, messages: Messages) -> Decoded:
-        rows: list[Sample] = []
-        index: list[int] = []
-        refused: list[tuple[int, str, str]] = []
-        for row, (value, arrived) in enumerate(
-            zip(messages.values.to_pylist(), messages.arrived.tolist(), strict=True)
-        ):
-            try:
-                parsed = orjson.loads(value or b"")
-            except ValueError as error:
-                refused.append((row, JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}"))
-                continue
-            try:
-                samples, rest = self.read(parsed)
-                found = [_checked(sample, arrived) for sample in samples]
-                left = rest()
-            except RefusedError as error:
-                refused.append((row, error.code, str(error)))
-                continue
-            except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-                what = f"not a {type(self).__name__.removesuffix('Decoder')} message: {type(error).__name__} {error}"
-                refused.append((row, FIELD_INVALID, what))
-                continue
-            refused += [(row, *left)] if left else []
-            rows += found
-            index += [row] * len(found)
-        return Decoded(_table(rows, index), refused)
+        values, arrived = messages.values.to_pylist(), messages.arrived.tolist()
+        left: dict[int, tuple[str, str]] = {}
+
+        def read(row: int) -> list[Sample]:
+            samples, rest = self.read(orjson.loads(values[row] or b""))
+            found = list(samples)
+            if also := rest():
+                left[row] = also
+            return found
+
+        def refusal(row: int, error: Exception) -> tuple[str, str]:
+            left.pop(row, None)
+            if isinstance(error, RefusedError):
+                return error.code, str(error)
+            if isinstance(error, orjson.JSONDecodeError):
+                return JSON_MALFORMED, f"{error}: {payload_text(values[row])[:80]}"
+            what = f"not a {type(self).__name__.removesuffix('Decoder')} message: {type(error).__name__} {error}"
+            return FIELD_INVALID, what
+
+        rows, index, refused = gather(
+            len(values), read, refusal, _are_fine, lambda row, sample: _checked(sample, arrived[row])
+        )
+        return Decoded(_table(rows, index), sorted([*refused, *((row, *also) for row, also in left.items())]))
+
+
+def _are_fine(rows: list[Sample]) -> bool:
+    """Whether all samples have a time, and `_checked` would take each as it is; told by the column."""
+    if not rows:
+        return True
+    times, entities, metrics, values, _ = zip(*rows, strict=True)
+    if set(map(type, times)) != {int} or set(map(type, entities)) != {str}:
+        return False
+    return (
+        max(map(abs, times)) <= 2**53
+        and all(0 < len(name) <= _LONGEST for names in (set(entities), set(metrics)) for name in names)
+        and bool(np.isfinite(np.array(values, np.float64)).all())
+    )
 
 
 def _checked(sample: Sample, arrived: int) -> Sample:
@@ -104,11 +117,11 @@ def metric_name(name: str, instance: dict[str, str]) -> str:
     return f"{name}{{{inside}}}" if inside else name
 
 
-def _table(rows: list[Sample], index: list[int]) -> pa.Table:
+def _table(rows: list[Sample], index: npt.NDArray[np.int32]) -> pa.Table:
     schema = Telemetry.arrow_schema().append(pa.field(ROW, pa.int32()))
     if not rows:
         return schema.empty_table()
     time, entity, metric, value, kind = zip(*rows, strict=True)
     arrays = [pa.array(time, pa.int64()), *(pa.array(c, pa.string()).dictionary_encode() for c in (entity, metric))]
     arrays += [pa.array(value, pa.float64()), pa.array(kind, pa.string()).dictionary_encode()]
-    return pa.Table.from_arrays([*arrays, pa.array(np.array(index, np.int32))], schema=schema)
+    return pa.Table.from_arrays([*arrays, pa.array(index)], schema=schema)

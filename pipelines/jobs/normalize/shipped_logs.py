@@ -57,7 +57,11 @@ class ShippedLogsDecoder(LineDecoder):
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for each in message if isinstance(message, list) else [message]:
             flat: dict[str, Any] = {}
-            _flatten(each, "", 0, flat)
+            for name in _useful(self.labels, tuple(each)):
+                if type(value := each[name]) is dict:
+                    _flatten(value, f"{name}.", 1, flat)
+                else:
+                    flat[name] = value
             texts, times, programs, levels, machines, others = _places(self.labels, tuple(flat))
             text = _first(flat, texts)
             if isinstance(text, str) and text.strip():
@@ -76,6 +80,13 @@ def _flatten(tree: Mapping[str, Any], prefix: str, depth: int, flat: dict[str, A
             _flatten(value, f"{prefix}{name}.", depth + 1, flat)
         else:
             flat[prefix + name] = value
+
+
+@remembered(1 << 10, lambda rule, names: sum(map(len, names)))
+def _useful(rule: LabelRule, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Which fields at the top of a message may hold something that is wanted of it, themselves or inside."""
+    wanted = (*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *rule.machine, *_MACHINES)
+    return tuple(name for name in names if any(f"{each}.".startswith(f"{name}.") for each in wanted))
 
 
 @remembered(1 << 10, lambda rule, names: sum(map(len, names)))

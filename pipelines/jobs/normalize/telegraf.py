@@ -12,7 +12,7 @@ from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule, epoch_ms, kind_of, series_tags
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample, number
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, NO_MACHINE, RefusedError
-from pipelines.jobs.normalize.samples import LONGEST
+from pipelines.jobs.normalize.samples import LONGEST, short
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TelegrafDecoder(MessageDecoder):
             for field, raw in measurement["fields"].items():
                 value, full = number(raw), f"{name}.{field}"
                 if value is not None:
-                    yield time, machine, f"{full}{instance}", value, kind_of(full)
+                    yield time, machine, short(f"{full}{instance}"), value, kind_of(full)
 
     def left(self, message: Any) -> tuple[str, str] | None:
         fields = ((m["name"], field, raw) for m in measurements(message) for field, raw in m["fields"].items())

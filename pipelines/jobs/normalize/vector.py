@@ -15,6 +15,7 @@ from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.message_decoder import MessageDecoder, Sample
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
+from pipelines.jobs.normalize.samples import short
 
 _VALUES = ("counter", "gauge", "set", "distribution", "aggregated_histogram", "aggregated_summary")
 _KINDS = ("absolute", "incremental")
@@ -58,7 +59,7 @@ class VectorDecoder(MessageDecoder):
             machine, inside = self.labels.apply((*tags, *label), fold=told == "gauge")
             if not machine:
                 raise RefusedError(MACHINE_UNKNOWN, NO_MACHINE)
-            yield time, machine, f"{whole}{part}{inside}", value, told
+            yield time, machine, short(f"{whole}{part}{inside}"), value, told
             count += 1
         if not count:
             raise RefusedError(MESSAGE_EMPTY, "the metric holds no value")
@@ -71,7 +72,7 @@ class VectorDecoder(MessageDecoder):
 
 def _tags(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Names and values of tags; several values of a tag are joined by commas, a tag without a value is ``true``."""
-    if all(type(value) is str for value in given.values()):
+    if set(map(type, given.values())) <= {str}:
         return tuple(given.items())
     tags = []
     for name, value in given.items():

@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
 def opened() -> Incident:
     """An incident as the job writes it."""
     feed = Feed()
-    feed.send([news("db-1", "cpu", 0), news("db-1", "[red]mem\x1b[2J", 0)], MINUTE)
+    line = news("db-1", "logs", 0, template="release <*> was started", example="release [red]2.4\x1b[2J was started")
+    feed.send([news("db-1", "cpu", 0), news("db-1", "[red]mem\x1b[2J", 0), line], MINUTE)
     return feed.standing[0]
 
 
@@ -61,6 +62,7 @@ def test_one_is_shown_by_the_beginning_of_its_id_with_hostile_names_made_harmles
     assert code == 0
     assert f"incident {opened().id}" in shown and "where it may have begun" in shown
     assert "[red]mem\\u001b[2J" in shown and "\x1b" not in shown
+    assert "what changed in the logs" in shown and "release [red]2.4\\u001b[2J was started" in shown
     code, _, said = run("incidents", "show", "ab", "--as", "v1")
     assert code == 2
     assert "INCIDENT_UNKNOWN" in said and "ab12, ab34" in said
@@ -78,7 +80,8 @@ def test_what_acknowledge_and_release_write_is_taken_by_the_incidents_job(
     given = orjson.loads(first.value())
     assert given["@timestamp"] >= before
     feed = Feed()
-    feed.send([news("db-1", "cpu", 0), news("db-1", "[red]mem\x1b[2J", 0)], MINUTE)
+    line = news("db-1", "logs", 0, template="release <*> was started", example="release [red]2.4\x1b[2J was started")
+    feed.send([news("db-1", "cpu", 0), news("db-1", "[red]mem\x1b[2J", 0), line], MINUTE)
     seen = []
     for message in (first, second):
         feed._take([feed._row(message.value() or b"", topics.ACKNOWLEDGEMENTS, 0)])

@@ -12,6 +12,7 @@ import pyarrow as pa
 from engine.columns.partitioning import slots
 from engine.formats import columnar
 from engine.runtime.intake import KAFKA
+from engine.runtime.messages import Message
 from engine.runtime.shard import to_table
 from engine.testing.driven import Driven
 from pipelines.contracts import topics
@@ -27,7 +28,14 @@ T0 = 1_767_571_200_000
 def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: Any) -> dict[str, Any]:
     """A verdict on the window that begins ``start`` milliseconds after `T0`."""
     row = {"entity": entity, "metric": metric, "window_start": T0 + start, "window_end": T0 + start + STEP}
-    made = row | {"kind": kind, "record_score": 90.0, "since": T0 + start, "incident_state": "open", "template": None}
+    made = row | {
+        "kind": kind,
+        "record_score": 90.0,
+        "since": T0 + start,
+        "incident_state": "open",
+        "template": None,
+        "example": None,
+    }
     return made | {"revision": 0} | more
 
 
@@ -82,10 +90,18 @@ class Feed:
         count, before = SETTINGS.kafka.partitions, len(self.run.rows)
         places = slots(pl.Series([row["entity"] for row in rows], dtype=pl.String), count)
         parts = [[row for row, place in zip(rows, places, strict=True) if place == p] for p in range(count)]
-        schema = pl.DataFrame([news("a", "m", 0)]).schema | {"template": pl.String, "since": pl.Int64}
+        schema = pl.DataFrame([news("a", "m", 0)]).schema | {
+            "template": pl.String,
+            "example": pl.String,
+            "since": pl.Int64,
+        }
         tables = [to_table(pl.DataFrame(part, schema), News) for part in parts]
         self._take([self._row(columnar.encode(t, T0 + until), topic, p) for p, t in enumerate(tables)])
         return self.run.rows[before:]
+
+    def messages(self, messages: Iterable[Message]) -> None:
+        """One micro-batch of messages that detectors have written."""
+        self._take([self._row(each.value, each.topic, each.partition) for each in messages])
 
     @property
     def incidents(self) -> dict[str, Incident]:

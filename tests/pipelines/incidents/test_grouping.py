@@ -78,7 +78,7 @@ def test_the_log_of_a_machine_and_its_metrics_are_one_incident() -> None:
     feed.send(episode("a", "cpu", 0, 2 * MINUTE), MINUTE)
     (only,) = feed.standing
     assert [metric.metric for metric in only.metrics] == ["cpu", "logs"]
-    assert only.message == "a: cpu, its log unusual"
+    assert only.message == 'a: cpu, its log unusual; the log of a changed: "disk <*> failed"'
 
 
 def test_one_series_is_less_severe_than_many_with_the_same_score() -> None:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.state.segments import ShardState, unpack
 from pipelines.contracts.records import Incident
 from pipelines.contracts.version_names import VersionNames
+from pipelines.jobs.incidents.verdicts import PARTS, ROWS, joined, newest, parts
 from tests.pipelines.incidents.cases import MINUTE, SETTINGS, STEP, T0, Feed, episode, news, outage, parsed
 
 
@@ -135,6 +137,13 @@ def test_the_state_forgets_incidents_that_are_over() -> None:
     feed.send([], 60 * MINUTE)
     feed.send([], 61 * MINUTE)
     assert set(kept().values()) == {0}
+
+
+def test_state_of_before_verdicts_had_a_line_of_the_log_opens() -> None:
+    first, second = (pl.DataFrame([news("a", "cpu", start)], {**ROWS}) for start in (0, STEP))
+    rows = newest(first.drop("example"), second)
+    assert rows["window_start"].to_list() == [T0, T0 + STEP]
+    assert joined(parts(first).drop("example"), parts(second)).columns == list(PARTS)
 
 
 series = st.tuples(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 import polars as pl
 
 from engine.spec.duration import NEVER
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
-from pipelines.contracts.records import Label
+from pipelines.contracts.records import Label, News
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import ControlMessages, LabelDue
 from pipelines.jobs.detect.judging import Judge, Judges, ShardJudging, Work, in_order
@@ -25,6 +26,19 @@ _WINDOWS = {
 }
 """The columns that the models need."""
 
+_UNSEEN = log(100)
+"""Evidence of lines that are new to a machine, in nats: fewer than one in a hundred of its windows has so much."""
+
+_NEW_LINES = (
+    (pl.col("kind") == "normal")
+    & (pl.col("incident_state") != "closed").fill_null(True)
+    & (pl.col("probability") < 1)  # no rule mutes it
+    & (pl.col("evidence").struct.field("unseen") >= _UNSEEN)
+    & pl.col("template").is_not_null()
+)
+"""An expression: true for verdicts that are no news, but tell what may explain news of the machine's metrics."""
+
+_NO_INCIDENT = {"since": pl.lit(None, pl.Int64), "incident_state": pl.lit(None, pl.String)}
 _NO_NAMES = pl.lit(None, pl.List(pl.String))
 
 
@@ -85,10 +99,15 @@ class LogShard(ShardJudging):
 
     def __init__(self, judge: LogJudge, state: ShardState, control: ControlMessages, before: int) -> None:
         self.judge, self.state, self.control, self._base = judge, state, control, before
+        self._news = pl.DataFrame()
 
     @property
     def base(self) -> int:
         return self._base
+
+    @property
+    def news(self) -> pl.DataFrame:
+        return self._news
 
     @property
     def keys(self) -> int | None:
@@ -107,7 +126,10 @@ class LogShard(ShardJudging):
         verdicts = self._judge(models, work, labels)
         self.state.put("logs", pack(models.to_frames()))
         self.state.notes["keys"] = len(models.machines)
-        return verdicts.filter(reported()) if self.judge.novel_only and verdicts.height else verdicts
+        if not verdicts.height:
+            return verdicts
+        self._news = verdicts.filter(_NEW_LINES).with_columns(**_NO_INCIDENT).select(*News.model_fields)
+        return verdicts.filter(reported()) if self.judge.novel_only else verdicts
 
     def _judge(self, models: LogState, work: Work, labels: list[LabelDue]) -> pl.DataFrame:
         """The verdicts, with the rules in force applied."""

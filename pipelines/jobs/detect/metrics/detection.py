@@ -7,6 +7,7 @@ neither Spark nor Kafka.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +15,13 @@ import polars as pl
 import pyarrow as pa
 
 from models.arrays import Array, Columns, Flags, Ints
-from models.config import DetectorConfig
 from models.course import Course
 from models.detector import Detector
 from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
 from models.families.suited import About
 from models.joined import Joined, JoinedVerdicts, Windows
-from models.multivariate.config import MultivariateConfig
+from models.model_config import ModelConfig
 from models.records import Table
 from models.verdicts import Kind, SeriesVerdicts, Standing
 from pipelines.contracts.records.novelty import JOINED, QUIET_KINDS
@@ -79,7 +79,7 @@ class Detection:
 
     Args:
         settings: The detector's settings.
-        config: The constants of the models, for benchmarks; ``None``: those that follow from the settings.
+        config: The constants of the models, for benchmarks; threshold and time zone are those of the settings.
         says: True if changes of beliefs are collected, see `DetectionState.beliefs`.
         end: See `AbsenceWatch`.
     """
@@ -87,15 +87,16 @@ class Detection:
     def __init__(
         self,
         settings: DetectorSettings,
-        config: DetectorConfig | None = None,
+        config: ModelConfig | None = None,
         says: bool = False,
         end: int | None = None,
     ) -> None:
-        config = config or DetectorConfig(threshold=settings.threshold, timezone=settings.timezone)
-        self.detector, self.joined = Detector(config), Joined(config)
-        self.machines = Machines(MultivariateConfig(warm_up=config.learning))
-        self.absence = AbsenceWatch(config.threshold, end)
-        self.family, self.unusual = settings.family, unusual(config.threshold)
+        every = config or ModelConfig()
+        series = replace(every.series, threshold=settings.threshold, timezone=settings.timezone)
+        self.detector = Detector(series, every.regimes, every.choice, every.feedback)
+        self.joined, self.machines = Joined(series), Machines(every.machine)
+        self.absence = AbsenceWatch(settings.threshold, end)
+        self.family, self.unusual = settings.family, unusual(settings.threshold)
         self.says = says
 
     def new_state(self) -> DetectionState:

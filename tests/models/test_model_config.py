@@ -1,0 +1,57 @@
+"""All constants of the models, each with unit, range, source and meaning; benchmarks can change any of them."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from models.detector import Detector
+from models.model_config import ModelConfig, changed, described
+from models.multivariate.machine import Multivariate
+
+SETTINGS = {"threshold", "timezone"}
+EVERY = list(described())
+
+
+def test_every_field_of_every_group_but_the_user_s_settings_is_described() -> None:
+    config = ModelConfig()
+    wanted = {f"{group.name}.{name.name}" for group in fields(config) for name in fields(getattr(config, group.name))}
+    assert {one.path for one in EVERY} == {path for path in wanted if path.split(".")[1] not in SETTINGS}
+    assert all(one.meaning and one.about.unit and one.about.source for one in EVERY)
+
+
+def test_every_default_lies_in_its_range() -> None:
+    assert [one.path for one in EVERY if not one.about.least <= one.value <= one.about.most] == []
+
+
+@pytest.mark.parametrize("path", ["series.half", "regimes.trigger", "choice.lead", "feedback.pace", "machine.prior"])
+def test_only_the_constant_named_is_changed(path: str) -> None:
+    config = changed(ModelConfig(), path, 3.25)
+    group, name = path.split(".")
+    assert getattr(getattr(config, group), name) == 3.25
+    assert changed(config, path, getattr(getattr(ModelConfig(), group), name)) == ModelConfig()
+
+
+def test_a_changed_constant_changes_what_the_compiled_models_say() -> None:
+    row, values = np.array([0]), [*np.random.default_rng(0).normal(50, 2, 200).tolist(), 65.0]
+
+    def score(config: ModelConfig) -> float:
+        detector = Detector(config.series, config.regimes, config.choice, config.feedback)
+        state = detector.new_state(1)
+        for at, value in enumerate(values):
+            verdict = detector.step(state, row, np.array([at * 60_000]), np.array([value]))
+        return float(verdict.record_score[0])
+
+    assert score(changed(ModelConfig(), "series.half", 14.0)) > score(ModelConfig()) + 5
+
+
+def test_belief_in_distance_weighs_both_channels_of_a_machine() -> None:
+    """The chance is the weighted harmonic mean of both chances: Wilson, PNAS 116 (2019)."""
+    config, rng = changed(ModelConfig(), "machine.distance_share", 0.5), np.random.default_rng(0)
+    model = Multivariate(config.machine, 3)
+    state = model.new_state(1)
+    for window in range(40):
+        value = rng.normal(50, 2, (1, 3)) + (30 if window == 39 else 0)
+        verdict = model.step(state, np.array([0]), np.array([window * 60_000]), value)
+    residual, distance = (verdict.evidence[name][0] for name in ("residual", "distance"))
+    assert verdict.probability[0] == pytest.approx(1 / (0.5 * np.exp(residual) + 0.5 * np.exp(distance)), rel=1e-9)
