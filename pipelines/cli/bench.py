@@ -300,6 +300,22 @@ def kinds(
 
 
 @app.command()
+def ablation(
+    data: Data,
+    part: Annotated[
+        list[str] | None, typer.Option(help="nab, cloud_monitoring, asd or kinds; repeatable. Default: all.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A constant such as series.half, or a group; repeatable. Default: all.")
+    ] = None,
+    factor: Annotated[float, typer.Option(min=1.01, help="Each constant is multiplied by it, and divided.")] = 2.0,
+    out: Report = None,
+) -> None:
+    """Measure what each constant of the models is worth: NAB, VUS-PR and kinds with it larger and smaller."""
+    _run("ablation", out, data, part or [], only or [], factor)
+
+
+@app.command()
 def decoders(
     records: Annotated[int, typer.Option(help="Samples or log lines of each format.")] = 100_000,
     formats: Annotated[str, typer.Option(help="Names of formats with commas between them. Default: all.")] = "",
