@@ -123,7 +123,7 @@ class ShardState(Segments):
 class _Scope(ShardState):
     def __init__(self, whole: ShardState, name: str) -> None:
         self.whole, self.prefix = whole, f"{name}:"
-        self.kept = whole.kept / name if whole.kept else None
+        self.kept = whole.kept.with_name(f"{whole.kept.name}:{name}") if whole.kept else None
         self.notes = whole.notes.setdefault(f"scope {name}", {})
 
     def get(self, name: str, digest: str = "") -> bytes | None:
