@@ -132,7 +132,7 @@ class CorrectionJournal:
             return
         times = [frame[name] for frame, name in ((inputs, "window_end"), (verdicts, "announced")) if frame.height]
         ends = [int(column.to_numpy().max()) for column in times]
-        ends += [part.mark for part in self.log.parts[-1:]]  # who reads a part reads what was written after it
+        ends += self.log.marks  # who reads a part reads what was written after it
         if len(self.log.parts) >= _MOST_PARTS:
             some = self.log.fewest_neighbours()
             # what is forgotten of a later part would no longer replace what an earlier one says of the same window

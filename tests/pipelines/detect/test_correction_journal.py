@@ -68,3 +68,52 @@ def test_a_late_verdict_replaces_what_a_later_window_had_said_of_its_window() ->
     journal.write(came, absent.with_columns(revision=pl.lit(1, pl.Int64)))
     assert journal.read(["a"], 5 * STEP).verdicts.height == 0, "the absence is not in force any more"
     assert journal.read(["a"], 0).verdicts.select("revision", "mark").rows() == [(1, 7)]
+
+
+def _absence_taken_back(monkeypatch: pytest.MonkeyPatch, rows: int) -> CorrectionJournal:
+    """An absence of window 3 was announced with window 9; its value came late; then window 5 became the base.
+
+    Args:
+        monkeypatch: Lets parts be merged from the fourth on.
+        rows: How many windows the oldest part has besides; with many, the parts after it are merged first.
+    """
+    monkeypatch.setattr(correction_journal, "_MOST_PARTS", 3)
+    journal = CorrectionJournal(ShardState(DictSegments()), HORIZON, NEVER)
+    came, absent = _judged(3, 7.0)
+    many = pl.concat([_judged(number, 1.0)[0] for number in range(20, 20 + rows)])
+    journal.write(many, absent.with_columns(mark=pl.lit(99, pl.Int64), announced=pl.lit(10 * STEP, pl.Int64)))
+    journal.write(came, absent.with_columns(revision=pl.lit(1, pl.Int64), mark=pl.lit(0, pl.Int64)))
+    journal.keep(5 * STEP)
+    journal.forget(5 * STEP + HORIZON, absent.select(correction_journal.IDENTITY))
+    assert journal.base == 5 * STEP
+    return journal
+
+
+@pytest.mark.parametrize(("rows", "oldest"), [(50, False), (1, True)], ids=["the parts after it", "it with the next"])
+def test_a_verdict_that_was_taken_back_does_not_return_when_parts_are_merged(
+    monkeypatch: pytest.MonkeyPatch, rows: int, oldest: bool
+) -> None:
+    journal = _absence_taken_back(monkeypatch, rows)
+    first = journal.log.parts[0]
+    for number in range(80, 82):
+        journal.write(*_judged(number, float(number)))
+    assert len(journal.log.parts) == 3, "parts were merged"
+    assert (journal.log.parts[0] != first) == oldest
+    for after in (0, 5 * STEP, 6 * STEP):
+        assert journal.read(["a"], after).verdicts["window_start"].sort().to_list() == [80 * STEP, 81 * STEP]
+    if oldest:  # nothing before it can be replaced, so what lies before the base is forgotten
+        stored = journal.log.read(journal.log.parts[0])
+        assert "said" not in stored
+        assert stored["inputs"]["window_start"].to_list() == [20 * STEP]
+
+
+def test_a_verdict_that_was_taken_back_after_shards_became_one_does_not_return() -> None:
+    """The last part of such a journal may be that of a shard whose newest window is an old one."""
+    journal = CorrectionJournal(ShardState(DictSegments()), HORIZON, NEVER)
+    came, absent = _judged(3, 7.0)
+    absent = absent.with_columns(mark=pl.lit(99, pl.Int64), announced=pl.lit(10 * STEP, pl.Int64))
+    journal.log.append({"said": absent.rename({"announced": "at"})}, mark=10 * STEP)
+    other, said = (frame.with_columns(entity=pl.lit("b")) for frame in _judged(6, 1.0))
+    journal.log.append({"inputs": other, "said": said.rename({"announced": "at"})}, mark=7 * STEP)
+    journal.write(came, _judged(3, 0.0)[1].with_columns(revision=pl.lit(1, pl.Int64)))
+    assert journal.read(["a"], 8 * STEP).verdicts.height == 0
