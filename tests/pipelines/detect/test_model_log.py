@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,13 @@ from engine.spec.duration import NEVER
 from engine.spec.operator import Progress
 from engine.state import kept_arrays
 from engine.state.kept_arrays import KeptArrays
-from engine.state.segments import DictSegments, ShardState
+from engine.state.rescaling import Rescaling
+from engine.state.segments import DictSegments, ShardState, pack
 from engine.vectorized.build import build
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.metrics import model_log
+from pipelines.jobs.detect.metrics.blocks import in_use
 from pipelines.jobs.detect.metrics.judging import Metrics
 from pipelines.jobs.detect.metrics.model_log import ModelLog
 from pipelines.jobs.detect.metrics.state import DetectionState
@@ -49,6 +52,25 @@ def batches(count: int) -> list[tuple[pl.DataFrame, int]]:
     return found
 
 
+def growing(count: int) -> list[tuple[pl.DataFrame, int]]:
+    """Windows of machines that get more and more metrics, with gaps and late windows; and the watermarks."""
+    rng, found = np.random.default_rng(5), []
+    for number in range(count):
+        rows = []
+        for machine in range(6):
+            for metric in range(min(3 + 4 * machine + 6 * (number // 8), 36)):
+                if rng.random() < 0.08 or (machine == 3 and 15 <= number < 18):
+                    continue
+                value = float(rng.normal(50, 3)) + (40 if machine == 2 and 14 < number < 24 else 0)
+                end = (number - (3 if number > 12 and rng.random() < 0.01 else 0) + 1) * STEP
+                rows.append(
+                    {"entity": f"m{machine}", "metric": f"k{metric}", "kind": "gauge", "window_start": end - STEP}
+                    | {"window_end": end, "count": 1, "mean": value, "p95": value, "rate": value, "revision": 0}
+                )
+        found.append((pl.DataFrame(rows), (number + 1) * STEP))
+    return found
+
+
 def take(batch: pl.DataFrame, before: int, now: int, segments: DictSegments) -> pl.DataFrame:
     """The verdicts of a micro-batch."""
     state = ShardState(segments)
@@ -68,6 +90,28 @@ def new_models() -> DetectionState:
     return CONFIG.judges.judge(CONFIG.settings).detection.new_state()
 
 
+def as_one_value(segments: DictSegments) -> None:
+    """Makes a state that of the versions that stored the models of now and of each instant as a whole."""
+    state = ShardState(segments)
+    values = {}
+    for version in state.notes.pop("models")["versions"]:
+        name, time = ("models", None) if version == "now" else (f"snapshot/{version}", int(version))
+        values[name] = pack(read(segments, time))
+    for name in [name for name in state.sizes if name.startswith("models/")]:
+        state.remove(name)
+    for name, value in values.items():
+        state.put(name, value)
+    state.save()
+
+
+def replaced(segments: DictSegments) -> dict[int, tuple[int, int]]:
+    """How many models of each width the log holds, and how many of them wider ones have replaced."""
+    models = new_models()
+    assert ModelLog(ShardState(segments)).read(models)
+    used = {width: int(in_use(table, width, models.entities).sum()) for width, table in models.machines.items()}
+    return {width: (len(table), len(table) - used[width]) for width, table in models.machines.items()}
+
+
 def same(some: Tables, others: Tables) -> None:
     assert some.keys() == others.keys()
     for name, table in some.items():
@@ -81,9 +125,12 @@ def _small_chunks_and_space_for_what_is_kept(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(model_log, "MOST_CHANGES", 4)
 
 
-def test_verdicts_and_state_are_the_same_where_models_are_kept_and_where_all_are_read_each_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("stream", "count"), [(batches, 25), (growing, 36)], ids=["few at a time", "growing"])
+def test_verdicts_and_state_are_the_same_where_models_are_kept_and_where_all_are_read_each_time(
+    tmp_path: Path, stream: Callable[[int], list[tuple[pl.DataFrame, int]]], count: int
+) -> None:
     kept, read_anew, before = DictSegments(tmp_path / "kept"), DictSegments(), NEVER
-    for batch, now in batches(25):
+    for batch, now in stream(count):
         found, wanted = (take(batch, before, now, segments) for segments in (kept, read_anew))
         assert_frame_equal(found, wanted, check_exact=True)
         assert kept.values == read_anew.values
@@ -158,3 +205,49 @@ def test_a_micro_batch_writes_what_it_touches_and_the_log_does_not_grow() -> Non
     assert max(parts[-10:]) < 4 * (60 + MACHINES) * (len(METRICS) + 2) / 8, (
         "parts are removed when nothing refers to them"
     )
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_state_whose_models_were_one_value_goes_on_with_the_same_verdicts(tmp_path: Path, kept: bool) -> None:
+    """Late windows are judged from the snapshots of the version before, until there are newer ones."""
+    whole, old, before, revised = DictSegments(), DictSegments(), NEVER, 0
+    for number, (batch, now) in enumerate(growing(44)):
+        wanted = take(batch, before, now, whole)
+        if number == 26:
+            as_one_value(old)
+            assert {"models", "snapshot/120000", "snapshot/240000"} <= old.values.keys()
+            assert not [name for name in old.values if name.startswith("models/")]
+            old.kept = tmp_path / "kept" if kept else None
+        found = take(batch, before, now, old)
+        assert_frame_equal(found, wanted, check_exact=True)
+        revised += int((found["revision"] > 0).sum()) if 26 <= number < 36 else 0
+        before = now
+    assert revised > 0
+    assert not [name for name in old.values if name == "models" or name.startswith("snapshot/")]
+    keys = ("entity", "metric", "block")
+    found_tables, wanted_tables = (
+        {name: table.sort([key for key in keys if key in table.columns]) for name, table in read(state).items()}
+        for state in (old, whole)
+    )
+    same(found_tables, wanted_tables)
+
+
+def test_models_that_wider_ones_have_replaced_are_at_most_half_of_a_table_and_none_of_a_new_shard() -> None:
+    segments, before, most = DictSegments(), NEVER, 0
+    for batch, now in growing(44):
+        take(batch, before, now, segments)
+        rows = replaced(segments)
+        assert all(gone <= 0.5 * height for height, gone in rows.values())
+        most = max(most, *(gone for _, gone in rows.values()))
+        if sum(gone for _, gone in rows.values()):
+            divided = [DictSegments() for _ in range(2)]
+            new = [ShardState(part) for part in divided]
+            CONFIG.judges.judge(CONFIG.settings).rescale(Rescaling([ShardState(segments)], new, "entity"))
+            for state in new:
+                state.save()
+            assert not [gone for part in divided for _, gone in replaced(part).values() if gone]
+            used = {width: height - gone for width, (height, gone) in rows.items()}
+            assert used == {width: sum(replaced(part)[width][0] for part in divided) for width in used}
+        before = now
+    assert most > 0, "no model was replaced while others of its width were in use, so this test shows little"
+    assert replaced(segments)[8] == (0, 0)

@@ -23,6 +23,9 @@ from pipelines.jobs.detect.state_table import StateTable, as_frame
 ROWS, MOST_CHANGES = 2048, 128
 """Rows of a chunk; about how many changes are kept of a table before all its chunks were written anew."""
 
+MOST_REPLACED = 0.5
+"""A table of which more than this share are models that wider ones have replaced is written anew without them."""
+
 _NOW, _ROW, _WORST = "now", "__row", "worst"
 _NOTHING: Mapping[str, Any] = {"tables": {}, _WORST: None, "digest": ""}
 _EMPTY: Mapping[str, Any] = {"height": 0, "chunks": [], "changes": []}
@@ -32,6 +35,8 @@ _ONE_VALUE = "models"
 
 class ModelLog:
     """The models of a shard now and at some instants.
+
+    Models that wider ones have replaced stay in their tables until they are the most of one.
 
     State: segments ``models/<number>`` hold a chunk, the changes of a table, or the worst verdicts; a later one has a
     greater number. The note ``models`` has the next ``number``, and what makes up each of the ``versions``, the present
@@ -109,8 +114,10 @@ class ModelLog:
     def _version(self, models: DetectionState, before: Mapping[str, Any]) -> dict[str, Any]:
         """What makes up the models, after that of it is stored which is not in an earlier version of them."""
         values: list[bytes] = []
+        anew = models.drop_replaced(MOST_REPLACED)
+        known = {name: stored for name, stored in before["tables"].items() if name not in anew}
         tables = {
-            name: self._write_table(table, before["tables"].get(name, _EMPTY), name, values)
+            name: self._write_table(table, known.get(name, _EMPTY), name, values)
             for name, table in models.tables.items()
             if len(table)
         }

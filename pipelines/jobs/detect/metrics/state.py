@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from models.arrays import Columns
 from pipelines.jobs.detect.beliefs import Said, latest
-from pipelines.jobs.detect.metrics.blocks import from_earlier, in_use
+from pipelines.jobs.detect.metrics.blocks import from_earlier, in_use, most_in_use
 from pipelines.jobs.detect.state_table import StateTable, as_frame
 
 
@@ -100,6 +100,23 @@ class DetectionState:
         """Sets the worst verdicts as they were stored; columns that they lack become null."""
         self.worst = pl.concat([self.worst.clear(), worst], how="diagonal_relaxed").select(self.worst.columns)
 
+    def drop_replaced(self, share: float = 0.0) -> list[str]:
+        """Drops the models that wider ones have replaced.
+
+        Args:
+            share: Tables are left as they are of which at most this share of the rows would be dropped.
+
+        Returns:
+            The names of the tables that have changed, whose rows lie elsewhere then.
+        """
+        changed = []
+        metrics = self.entities.columns["machine.metrics"][: len(self.entities)].astype(np.int64)
+        for width, table in self.machines.items():
+            if len(table) - most_in_use(width, metrics) > share * len(table):
+                self.machines[width] = table.where(in_use(table, width, self.entities))
+                changed.append(f"machines-{width}")
+        return changed
+
     def stored(self) -> None:
         """Says that all is stored as it is now."""
         self.stored_worst = self.worst
@@ -111,11 +128,12 @@ class DetectionState:
         return latest(self.said, self.absent)
 
     def only(self, entities: Collection[str]) -> DetectionState:
-        """A copy of the state of some machines and their series."""
+        """A copy of the state of some machines and their series, without models that wider ones have replaced."""
         part = copy(self)
         part.said, part.absent = [], []
         part.series, part.entities = self.series.only(entities), self.entities.only(entities)
         part.machines = {width: table.only(entities) for width, table in self.machines.items()}
+        part.drop_replaced()
         part.worst = self.worst.filter(pl.col("entity").is_in(list(entities)))
         link(part, entities)
         return part
