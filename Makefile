@@ -69,7 +69,7 @@ browser: # Chromium for the console's tests; they are skipped where it cannot be
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null \
 	  || echo "Chromium could not be installed: the browser tests will be skipped"; fi
 
-agents: # Agents for tests, on CI's machine only, since they start as services elsewhere; without them the tests are skipped
+agents: # Agents for tests/agents, on CI's machine only, since they start as services elsewhere; without them the tests are skipped
 	@if [ -n "$$CI" ] && ! command -v collectd >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 	  export DEBIAN_FRONTEND=noninteractive; echo "Installing collectd, rsyslog and the node exporter"; \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends collectd-core libyajl2 rsyslog \

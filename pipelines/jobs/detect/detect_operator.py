@@ -25,7 +25,6 @@ _OVER = "__over"
 STATE = "state"
 """Name of the side output with what the detector believes of each series."""
 
-
 NEWS = "news"
 """Name of the side output of news, from which incidents are made."""
 

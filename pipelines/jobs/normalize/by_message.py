@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
+from engine.formats.dead_letters import payload_text
+from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
 from pipelines.jobs.normalize.refusals import Refused, RefusedError
 
 T = TypeVar("T")
 
 WRONG = (RefusedError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 """What reading a message may raise if it does not have its format."""
+
+
+def json_of(value: bytes | None) -> Any:
+    """What a message holds as JSON.
+
+    Raises:
+        RefusedError: ``JSON_MALFORMED``.
+    """
+    try:
+        return orjson.loads(value or b"")
+    except ValueError as error:
+        raise RefusedError(JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}") from None
+
+
+def refusal_of(error: Exception, format_name: str) -> tuple[str, str]:
+    """Code and reason of the refusal of a message, from what was raised when it was read.
+
+    >>> refusal_of(KeyError("host"), "Telegraf")
+    ('FIELD_INVALID', "not a Telegraf message: KeyError 'host'")
+    """
+    if isinstance(error, RefusedError):
+        return error.code, str(error)
+    return FIELD_INVALID, f"not a {format_name} message: {type(error).__name__} {error}"
 
 
 def gather(

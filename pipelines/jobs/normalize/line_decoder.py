@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 
-from engine.formats.dead_letters import payload_text
-from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Log
-from pipelines.jobs.normalize.by_message import WRONG, gather
+from pipelines.jobs.normalize.by_message import WRONG, gather, json_of, refusal_of
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
 from pipelines.jobs.normalize.samples import LONGEST
 
@@ -47,10 +44,7 @@ class LineDecoder(Decoder):
         Raises:
             RefusedError: ``JSON_MALFORMED``.
         """
-        try:
-            return orjson.loads(value)
-        except ValueError as error:
-            raise RefusedError(JSON_MALFORMED, f"{error}: {payload_text(value)[:80]}") from None
+        return json_of(value)
 
     def decode(self, messages: Messages) -> Decoded:
         arrived, values = messages.arrived.tolist(), messages.values.to_pylist()
@@ -76,7 +70,7 @@ def collect(messages: int, lines_of: Callable[[int], Iterable[Line]], format_nam
         return found
 
     found, index, refused = gather(
-        messages, read, lambda row, error: _refusal(error, format_name), _are_fine, lambda row, line: _checked(line)
+        messages, read, lambda row, error: refusal_of(error, format_name), _are_fine, lambda row, line: _checked(line)
     )
     return Decoded(_table(found, index), refused)
 
@@ -99,13 +93,6 @@ def _are_fine(lines: list[Line]) -> bool:
     )
 
 
-def _refusal(error: Exception, format_name: str) -> tuple[str, str]:
-    """Code and reason of the refusal of a message, from what was raised when it was read."""
-    if isinstance(error, RefusedError):
-        return error.code, str(error)
-    return FIELD_INVALID, f"not a {format_name} message: {type(error).__name__} {error}"
-
-
 def checked(lines_of: Callable[[], Iterable[Line]], format_name: str) -> list[Line]:
     """The lines of a message.
 
@@ -119,7 +106,7 @@ def checked(lines_of: Callable[[], Iterable[Line]], format_name: str) -> list[Li
     try:
         mine = [_checked(line) for line in lines_of()]
     except WRONG as error:
-        raise RefusedError(*_refusal(error, format_name)) from None
+        raise RefusedError(*refusal_of(error, format_name)) from None
     if not mine:
         raise RefusedError(MESSAGE_EMPTY, _NO_LINE)
     return mine

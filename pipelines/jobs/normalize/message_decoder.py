@@ -9,21 +9,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 
-from engine.formats.dead_letters import payload_text
-from engine.formats.json_decoder import FIELD_INVALID, JSON_MALFORMED
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
-from pipelines.jobs.normalize.by_message import gather
-from pipelines.jobs.normalize.refusals import RefusedError
+from pipelines.jobs.normalize.by_message import gather, json_of, refusal_of
+from pipelines.jobs.normalize.samples import LONGEST
 
 Sample = tuple[int | None, str, str, float, str]
 """(event time in epoch milliseconds or nothing for the arrival, machine, metric, value, kind of metric)"""
-
-_LONGEST = 512
 
 
 class MessageDecoder(Decoder):
@@ -47,10 +42,11 @@ class MessageDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         values, arrived = messages.values.to_pylist(), messages.arrived.tolist()
+        format_name = type(self).__name__.removesuffix("Decoder")
         left: dict[int, tuple[str, str]] = {}
 
         def read(row: int) -> list[Sample]:
-            samples, rest = self.read(orjson.loads(values[row] or b""))
+            samples, rest = self.read(json_of(values[row]))
             found = list(samples)
             if also := rest():
                 left[row] = also
@@ -58,12 +54,7 @@ class MessageDecoder(Decoder):
 
         def refusal(row: int, error: Exception) -> tuple[str, str]:
             left.pop(row, None)
-            if isinstance(error, RefusedError):
-                return error.code, str(error)
-            if isinstance(error, orjson.JSONDecodeError):
-                return JSON_MALFORMED, f"{error}: {payload_text(values[row])[:80]}"
-            what = f"not a {type(self).__name__.removesuffix('Decoder')} message: {type(error).__name__} {error}"
-            return FIELD_INVALID, what
+            return refusal_of(error, format_name)
 
         rows, index, refused = gather(
             len(values), read, refusal, _are_fine, lambda row, sample: _checked(sample, arrived[row])
@@ -80,7 +71,7 @@ def _are_fine(rows: list[Sample]) -> bool:
         return False
     return (
         max(map(abs, times)) <= 2**53
-        and all(0 < len(name) <= _LONGEST for names in (set(entities), set(metrics)) for name in names)
+        and all(0 < len(name) <= LONGEST for names in (set(entities), set(metrics)) for name in names)
         and bool(np.isfinite(np.array(values, np.float64)).all())
     )
 
@@ -89,8 +80,8 @@ def _checked(sample: Sample, arrived: int) -> Sample:
     time, entity, metric, value, kind = sample
     if time is None:
         time, sample = arrived, (arrived, entity, metric, value, kind)
-    if not (entity and isinstance(entity, str) and len(entity) <= _LONGEST and 0 < len(metric) <= _LONGEST):
-        raise ValueError(f"host or metric is empty, not a text, or longer than {_LONGEST} characters")
+    if not (entity and isinstance(entity, str) and len(entity) <= LONGEST and 0 < len(metric) <= LONGEST):
+        raise ValueError(f"host or metric is empty, not a text, or longer than {LONGEST} characters")
     if abs(time) > 2**53:
         raise ValueError(f"time {time} {other_unit(time) or 'is beyond all calendars'}")
     if not math.isfinite(value):

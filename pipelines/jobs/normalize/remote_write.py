@@ -148,8 +148,8 @@ def named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
 def _named(request: Any, rule: LabelRule) -> Iterator[tuple[Series, Any]]:
     if not isinstance(request, Request):
         for given in request.timeseries:
-            few = len(given.labels) <= _MOST_LABELS
             labels = given.labels
+            few = len(labels) <= _MOST_LABELS
             yield _of_labels(rule, b"".join(labels), tuple(map(len, labels))) if few else _MANY_LABELS, given
         return
     symbols = list(request.symbols)

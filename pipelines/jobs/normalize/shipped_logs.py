@@ -59,11 +59,7 @@ class ShippedLogsDecoder(LineDecoder):
             if not isinstance(each, dict):
                 raise TypeError("an object, or a list of objects, is accepted")
             flat: dict[str, Any] = {}
-            for name in _useful(self.labels, tuple(each)):
-                if type(value := each[name]) is dict:
-                    _flatten(value, f"{name}.", 1, flat)
-                else:
-                    flat[name] = value
+            _flatten(((name, each[name]) for name in _useful(self.labels, tuple(each))), "", 0, flat)
             texts, times, programs, levels, machines, others = _places(self.labels, tuple(flat))
             text = _first(flat, texts)
             if isinstance(text, str) and text.strip():
@@ -75,11 +71,11 @@ class ShippedLogsDecoder(LineDecoder):
                 yield time, machine, str(program), severity_of(_number(level)), text.strip()
 
 
-def _flatten(tree: Mapping[str, Any], prefix: str, depth: int, flat: dict[str, Any]) -> None:
+def _flatten(fields: Iterable[tuple[str, Any]], prefix: str, depth: int, flat: dict[str, Any]) -> None:
     """Adds the fields of a tree of objects to ``flat``, by their dotted names."""
-    for name, value in tree.items():
+    for name, value in fields:
         if type(value) is dict and depth < _DEEPEST:
-            _flatten(value, f"{prefix}{name}.", depth + 1, flat)
+            _flatten(value.items(), f"{prefix}{name}.", depth + 1, flat)
         else:
             flat[prefix + name] = value
 
@@ -87,16 +83,20 @@ def _flatten(tree: Mapping[str, Any], prefix: str, depth: int, flat: dict[str, A
 @remembered(1 << 10, lambda rule, names: sum(map(len, names)))
 def _useful(rule: LabelRule, names: tuple[str, ...]) -> tuple[str, ...]:
     """Which fields at the top of a message may hold something that is wanted of it, themselves or inside."""
-    wanted = (*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *rule.machine, *_MACHINES)
-    return tuple(name for name in names if any(f"{each}.".startswith(f"{name}.") for each in wanted))
+    wanted = [f"{each}." for some in _wanted(rule) for each in some]
+    return tuple(name for name in names if any(each.startswith(f"{name}.") for each in wanted))
 
 
 @remembered(1 << 10, lambda rule, names: sum(map(len, names)))
 def _places(rule: LabelRule, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Which of a message's fields may hold text, time, program, level and machine."""
     there = frozenset(names)
-    wanted = (_TEXTS, _TIMES, _PROGRAMS, _LEVELS, rule.machine, _MACHINES)
-    return tuple(tuple(name for name in some if name in there) for some in wanted)
+    return tuple(tuple(name for name in some if name in there) for some in _wanted(rule))
+
+
+def _wanted(rule: LabelRule) -> tuple[Iterable[str], ...]:
+    """The fields that may hold text, time, program, level and machine, and those that name it besides the rule's."""
+    return _TEXTS, _TIMES, _PROGRAMS, _LEVELS, rule.machine, _MACHINES
 
 
 def _first(flat: Mapping[str, Any], names: Iterable[str]) -> Any:
