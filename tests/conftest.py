@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,12 @@ hypothesis.register_profile("no shrinking", derandomize=True, phases=(Phase.expl
 hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
 """Two runs of one commit judge the same examples; ``NEWNORMAL_HYPOTHESIS=random`` looks for new ones. With
 ``no shrinking``, which mutants are judged with, the first example that fails is not simplified."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips each slow test that would begin after ``NEWNORMAL_SLOW_TESTS_UNTIL`` (seconds since 1970)."""
+    if item.get_closest_marker("slow") and time.time() > float(os.environ.get("NEWNORMAL_SLOW_TESTS_UNTIL", "inf")):
+        pytest.skip("NOT TESTED: this run's time is used up, as the machine is slow; `make test-slow` runs it")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Three minutes of `newnormal chaos`: nothing is lost, doubled or different, and each fault is in the log."""
+"""A minute of `newnormal chaos`: nothing is lost, doubled or different, and each fault is in the log."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
-def test_three_minutes_of_chaos_lose_double_and_change_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pipelines.cli.main", "chaos", "--minutes", "3", "--seed", "1", "--no-replay"]
+def test_a_minute_of_chaos_lose_double_and_change_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pipelines.cli.main", "chaos", "--minutes", "1", "--seed", "1", "--no-replay"]
     done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-6000:]
     faults = [json.loads(line) for line in (tmp_path / "faults.jsonl").read_text().splitlines()]
     assert f"0 lost, 0 doubled, 0 different after {len(faults)} faults; 0 without recovery" in done.stdout
-    assert len(faults) >= 3
+    assert faults
     assert all(fault["recovery"] is not None for fault in faults if fault["waited"])
     assert (tmp_path / "chaos.png").stat().st_size > 10_000
 

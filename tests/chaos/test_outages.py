@@ -14,7 +14,7 @@ from tests.chaos.verify import verify
 from tests.chaos.watching import health, lags, results, stored
 from tests.integration.conftest import Pipeline
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(900)]
 
 FIRST_RESULT_SECONDS = 20
 END_SECONDS = 15

@@ -153,17 +153,17 @@ class Live:
         return str(path)
 
 
-BATCHES: dict[str, dict[str, int]] = {"small": {"max_records": 8}, "four": {"shards": 4, "max_records": 30}}
+BATCHES: dict[str, dict[str, int]] = {"four": {"shards": 4, "max_records": 30}}
 MORE_BATCHES: dict[str, dict[str, int]] = {
     "whole": {},
     "smallest": {"max_records": 4},
     "middle": {"max_records": 15},
     "one": {"shards": 1, "max_records": 30},
-    "four": {"shards": 4, "max_records": 30},
+    **BATCHES,
 }
 
 
-@pytest.mark.parametrize("batches", [BATCHES, pytest.param(MORE_BATCHES, marks=pytest.mark.long)], ids=["two", "five"])
+@pytest.mark.parametrize("batches", [BATCHES, pytest.param(MORE_BATCHES, marks=pytest.mark.long)], ids=["other", "five"])
 def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_and_shards(
     pipeline: Pipeline, tmp_path: Path, batches: dict[str, dict[str, int]]
 ) -> None:

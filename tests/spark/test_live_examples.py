@@ -41,6 +41,7 @@ def test_an_example_gives_the_same_on_kafka_through_spark(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_sine_wave_sums_to_zero_in_event_time_though_it_comes_at_different_speeds(
     spark: SparkSession, endpoints: Endpoints, tmp_path: Path
@@ -56,6 +57,7 @@ def test_a_sine_wave_sums_to_zero_in_event_time_though_it_comes_at_different_spe
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_each_burst_of_traffic_is_one_session_that_is_told_early_while_it_goes_on(
     spark: SparkSession, endpoints: Endpoints, tmp_path: Path
