@@ -163,7 +163,9 @@ MORE_BATCHES: dict[str, dict[str, int]] = {
 }
 
 
-@pytest.mark.parametrize("batches", [BATCHES, pytest.param(MORE_BATCHES, marks=pytest.mark.long)], ids=["other", "five"])
+@pytest.mark.parametrize(
+    "batches", [BATCHES, pytest.param(MORE_BATCHES, marks=pytest.mark.long)], ids=["other shards", "five"]
+)
 def test_a_replay_gives_the_final_verdicts_of_the_live_run_whatever_batches_and_shards(
     pipeline: Pipeline, tmp_path: Path, batches: dict[str, dict[str, int]]
 ) -> None:
