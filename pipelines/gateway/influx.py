@@ -16,13 +16,17 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
-from engine.spec.decoder import ROW, Decoder, Messages
+from engine.spec.decoder import ROW, Decoded, Messages
+from engine.spec.record import Record
 from pipelines.contracts import topics
 from pipelines.contracts.records import Log, Telemetry
-from pipelines.gateway.influx_times import NANOSECONDS, impossible, timed
+from pipelines.gateway.influx_times import NANOSECONDS, are_plain, impossible, timed
 from pipelines.gateway.protocol import Body, MalformedError, NotTakenError, Protocol, Reply, Taken, as_message
 from pipelines.jobs.normalize import influx_lines
-from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
+from pipelines.jobs.normalize.formats import Rules, guess
+from pipelines.jobs.normalize.influx import InfluxDecoder, usable_fields
+from pipelines.jobs.normalize.influx_plain import PlainLines
+from pipelines.jobs.normalize.measurement_logs import InfluxLogDecoder
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, TEXT_FIELD, Refusals
 from pipelines.jobs.normalize.text_lines import lines
 
@@ -35,6 +39,9 @@ _WORDS = {
 }  # fmt: skip
 _UNUSED = (TEXT_FIELD, MESSAGE_EMPTY)
 """A line without a number, or without text, may stand beside those that have some; the pipeline leaves it out."""
+
+
+_Decoder = InfluxDecoder | InfluxLogDecoder
 
 
 @dataclass
@@ -69,9 +76,12 @@ class Influx(Protocol):
     name = "influx"
 
     def __init__(self, rules: Rules) -> None:
-        self._decoders = {
-            record: (name, BY_NAME[name].build(rules)) for record, name in ((Telemetry, "influx"), (Log, "influx-logs"))
+        self._decoder = InfluxDecoder(rules.labels, rules.text)
+        self._decoders: dict[type[Record], tuple[str, _Decoder]] = {
+            Telemetry: ("influx", self._decoder),
+            Log: ("influx-logs", InfluxLogDecoder(rules.labels)),
         }
+        self._plain = PlainLines(self._decoder)
 
     def take(self, body: Body) -> Taken:
         given = body.parameters.get("precision", "")
@@ -84,7 +94,9 @@ class Influx(Protocol):
         name, decoder = self._decoders[record]
         if _only_comments(body.data):
             return Taken(topic, None, 0, Reply(HTTPStatus.NO_CONTENT))
-        data, records, left_out = _usable(body.data, decoder, unit)
+        data, records, left_out = body.data, None if logs else self._plainly(body.data, unit), _LeftOut()
+        if records is None:
+            data, records, left_out = _usable(body.data, decoder, unit)
         form = guess(data, record)
         if form is None or form.name != name:
             raise MalformedError(
@@ -95,42 +107,61 @@ class Influx(Protocol):
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         return _told(error.status, error.text)
 
+    def _plainly(self, data: bytes, unit: int) -> int | None:
+        """The number of records of lines that are all used, and written as they came; ``None``: not so easily."""
+        counted = self._plain.count(data)
+        if counted is None:
+            return None
+        records, stamps = counted.fields, counted.stamps
+        if counted.rest:
+            decoded, found = _read(self._decoder, counted.rest)
+            if any(code != TEXT_FIELD for _, code, _ in decoded.refused):
+                return None
+            records += decoded.records.num_rows
+            stamps = [*stamps, *found["stamp"].drop_nulls().unique()]
+        return records if records and are_plain(stamps, unit) else None
 
-def _usable(data: bytes, decoder: Decoder, unit: int) -> tuple[bytes, int, _LeftOut]:
+
+def _usable(data: bytes, decoder: _Decoder, unit: int) -> tuple[bytes, int, _LeftOut]:
     """The lines that can be used, with timestamps that say what they mean; the number of records; and what is left out.
 
     Raises:
         MalformedError: If no line can be used.
     """
     left_out = _LeftOut()
-    records, wrong = _decoded(decoder, data)
+    records, wrong, found = _decoded(decoder, data)
     if wrong:
         data = _without(data, _broken(decoder, data), left_out)
-        records, _ = _decoded(decoder, data)
+        records, _, found = _decoded(decoder, data)
         if not records:
             raise MalformedError(*wrong)
-    found = _fields(data)
     if odd := impossible(found, unit):
         coded = {number: ("GATEWAY_PRECISION", why) for number, why in odd.items()}
         data = _without(data, coded, left_out)
-        records, _ = _decoded(decoder, data)
+        records, _, found = _decoded(decoder, data)
         if not records:
             number, (code, why) = next(iter(coded.items()))
             raise MalformedError(code, f"line {number}: {why}")
-        found = _fields(data)
     return timed(data, found, unit), records, left_out
 
 
-def _decoded(decoder: Decoder, data: bytes) -> tuple[int, tuple[str, str] | None]:
-    """How many records lines become; and code and reason if these are none."""
-    decoded = decoder.decode(as_message(data))
+def _decoded(decoder: _Decoder, data: bytes) -> tuple[int, tuple[str, str] | None, pl.DataFrame]:
+    """How many records lines become; code and reason if these are none; and the fields of the lines."""
+    decoded, found = _read(decoder, data)
     if decoded.records.num_rows:
-        return decoded.records.num_rows, None
+        return decoded.records.num_rows, None, found
     nothing = (0, MESSAGE_EMPTY, "the lines hold no value that is used")
-    return 0, (decoded.refused[0] if decoded.refused else nothing)[1:]
+    return 0, (decoded.refused[0] if decoded.refused else nothing)[1:], found
 
 
-def _broken(decoder: Decoder, data: bytes) -> dict[int, tuple[str, str]]:
+def _read(decoder: _Decoder, data: bytes) -> tuple[Decoded, pl.DataFrame]:
+    """What lines become, and their fields; none if they are refused."""
+    refusals, message = Refusals(), as_message(data)
+    found = usable_fields(message, refusals)
+    return decoder.of_fields(found, message, refusals), found
+
+
+def _broken(decoder: _Decoder, data: bytes) -> dict[int, tuple[str, str]]:
     """The lines that cannot be used, by number: code and reason. Each is decoded as if it came alone."""
     split = _lines(data)
     texts, n = split["line"].to_list(), split.height
@@ -154,10 +185,6 @@ def _without(data: bytes, wrong: Mapping[int, tuple[str, str]], left_out: _LeftO
 
 def _lines(data: bytes) -> pl.DataFrame:
     return lines(pa.array([data], pa.binary()), Refusals(), influx_lines.WHOLE_LINE)
-
-
-def _fields(data: bytes) -> pl.DataFrame:
-    return influx_lines.fields(_lines(data))
 
 
 def _only_comments(data: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from engine.spec.duration import iso
@@ -26,8 +27,7 @@ def impossible(found: pl.DataFrame, unit: int) -> dict[int, str]:
         unit: The unit, nanoseconds.
     """
     stamped = found.filter(pl.col("stamp").is_not_null())
-    meant = stamped["stamp"].to_numpy().astype(np.float64) * (unit / _MS)
-    odd = stamped.filter(pl.Series((meant < _EARLIEST) | (meant > _LATEST), dtype=pl.Boolean))
+    odd = stamped.filter(pl.Series(_impossible(stamped["stamp"].to_numpy(), unit), dtype=pl.Boolean))
     return {number: f"{stamp} is no time in that unit; {_right(stamp)}" for number, stamp in _first(odd)}
 
 
@@ -39,9 +39,7 @@ def timed(data: bytes, found: pl.DataFrame, unit: int) -> bytes:
         found: Their fields.
         unit: The unit of their timestamps, nanoseconds.
     """
-    stamps = found.filter(pl.col("stamp").is_not_null())["stamp"].to_numpy()
-    times = stamps * (unit // _MS) if unit >= _MS else stamps // (_MS // unit)
-    if (times == epochs_ms(stamps)).all():
+    if _as_meant(found.filter(pl.col("stamp").is_not_null())["stamp"].to_numpy(), unit):
         return data
     known = found.with_columns(time=pl.col("stamp") * unit)
     text = pl.concat_str("key", pl.lit("="), "raw").str.join(",")
@@ -50,6 +48,28 @@ def timed(data: bytes, found: pl.DataFrame, unit: int) -> bytes:
     )
     ends = ("" if time is None else f" {time}" for time in whole["time"])
     return "\n".join(f"{head} {f}{end}" for head, f, end in zip(whole["head"], whole["f"], ends, strict=True)).encode()
+
+
+def are_plain(stamps: list[int], unit: int) -> bool:
+    """Whether timestamps are possible in a unit, and are read as what they mean.
+
+    >>> are_plain([1_795_220_820], NANOSECONDS["s"]), are_plain([1_795_220_820], NANOSECONDS["ms"])
+    (True, False)
+    """
+    known = np.array(stamps, np.int64)
+    return not _impossible(known, unit).any() and _as_meant(known, unit)
+
+
+def _impossible(stamps: npt.NDArray[np.int64], unit: int) -> npt.NDArray[np.bool_]:
+    """Whether each timestamp cannot be in the unit."""
+    meant = stamps.astype(np.float64) * (unit / _MS)
+    return (meant < _EARLIEST) | (meant > _LATEST)
+
+
+def _as_meant(stamps: npt.NDArray[np.int64], unit: int) -> bool:
+    """Whether the pipeline, which goes by their magnitude, reads timestamps as the times that they are in the unit."""
+    times = stamps * (unit // _MS) if unit >= _MS else stamps // (_MS // unit)
+    return bool((times == epochs_ms(stamps)).all())
 
 
 def _first(odd: pl.DataFrame) -> list[tuple[int, int]]:

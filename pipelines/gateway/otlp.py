@@ -26,6 +26,7 @@ from pipelines.jobs.normalize import otlp
 from pipelines.jobs.normalize.formats import BY_NAME, Rules, guess
 from pipelines.jobs.normalize.otlp_json import NO_VALUE
 from pipelines.jobs.normalize.otlp_logs import OtlpLogsDecoder
+from pipelines.jobs.normalize.otlp_plain import PlainPoints
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN, MESSAGE_EMPTY, RefusedError
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
@@ -110,6 +111,7 @@ class Otlp(Protocol):
         self.name = signal.name.replace("-", "_")
         self._signal = signal
         self._decoder: Decoder = BY_NAME[signal.name].build(rules)
+        self._plain = PlainPoints(rules.labels) if signal is METRICS else None
 
     def take(self, body: Body) -> Taken:
         as_json = _is_json(body)
@@ -121,9 +123,10 @@ class Otlp(Protocol):
             request = otlp.read(data, signal.request, as_json and bool(data))
         except RefusedError as error:
             raise MalformedError(error.code, str(error)) from None
-        records, refused = self._decoded(data)
+        counted = None if as_json else self._plainly(data)
+        records, refused = (counted[0], None) if counted else self._decoded(data)
         if not refused or refused[0] == MESSAGE_EMPTY:
-            empty = sum(map(signal.empty, getattr(request, signal.resources)))
+            empty = counted[1] if counted else self._empty(request)
             reply = self._success(as_json, empty, f"{MESSAGE_EMPTY}: {empty} {signal.what} without {signal.content}")
             if refused:
                 return Taken(signal.topic, None, 0, reply)
@@ -134,6 +137,27 @@ class Otlp(Protocol):
     def refusal(self, error: NotTakenError, content_type: str) -> Reply:
         status = Status(code=_CODES.get(error.status, 2), message=error.text)
         return _reply(error.status, status, content_type.startswith(_JSON))
+
+    def _plainly(self, data: bytes) -> tuple[int, int] | None:
+        """Number of records, and of data points without a value, of metrics that are all used; ``None``: not so easily.
+
+        Args:
+            data: A request in protobuf that is well-formed.
+        """
+        if self._plain is None:
+            return None
+        counted = self._plain.count(data)
+        records, empty = counted.samples, counted.empty
+        if counted.rest:
+            more, refused = self._decoded(counted.rest)
+            if refused and refused[0] != MESSAGE_EMPTY:
+                return None
+            records, empty = records + more, empty + self._empty(self._signal.request.FromString(counted.rest))
+        return (records, empty) if records else None
+
+    def _empty(self, request: Any) -> int:
+        """How many data points or log records of a request hold nothing, but should."""
+        return sum(map(self._signal.empty, getattr(request, self._signal.resources)))
 
     def _divided(self, request: Any, refused: tuple[str, str], as_json: bool) -> Taken:
         """What can be used, if anything can: the pipeline would refuse it with the rest.

@@ -16,7 +16,7 @@ from pipelines.jobs.normalize.coded import Codes, codes_of, pairs_of
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.measurement import TEXT, TextRule, epochs_ms, kind_of, series_tags
 from pipelines.jobs.normalize.refusals import LINE_INVALID, MESSAGE_EMPTY, Refusals
-from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, short, table
+from pipelines.jobs.normalize.samples import LONGEST, Coded, divisible, is_folded, short, table
 from pipelines.jobs.normalize.text_lines import lines
 
 
@@ -37,7 +37,10 @@ class InfluxDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         refusals = Refusals()
-        found = usable_fields(messages, refusals)
+        return self.of_fields(usable_fields(messages, refusals), messages, refusals)
+
+    def of_fields(self, found: pl.DataFrame, messages: Messages, refusals: Refusals) -> Decoded:
+        """Decodes the fields of messages, see `usable_fields`."""
         self._report(found.filter(pl.col("text")), refusals)
         found = found.filter(~pl.col("text"))
         heads, texts = _heads_of(found)
@@ -56,6 +59,22 @@ class InfluxDecoder(Decoder):
             Coded(counters[metrics], ("gauge", "counter")),
             refusals,
         )
+
+    def is_plain(self, head: str, longest: int) -> bool:
+        """Whether each number in a line becomes a record of its own, whatever else its message holds.
+
+        Args:
+            head: Measurement and tags of the line, without escapes.
+            longest: The most characters of the name of a field.
+
+        >>> InfluxDecoder().is_plain("cpu,host=a", 100), InfluxDecoder().is_plain("cpu", 100)
+        (True, False)
+        """
+        name, tags = influx_lines.head(head) or ("", ())
+        machine, instance = self.labels.apply(series_tags(name, tags))
+        metric = f"{name}.{instance}"
+        fits = 0 < len(machine) <= LONGEST and len(metric) + longest <= LONGEST
+        return bool(name) and fits and not is_folded(metric)
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         found = influx_lines.fields(lines(pa.array([value]), Refusals(), influx_lines.WHOLE_LINE))

@@ -152,7 +152,7 @@ def quoted(raw: str) -> str:
     >>> quoted(r'"say \"no\""')
     'say "no"'
     """
-    return re.sub(r'\\(["\\])', r"\1", raw[1:-1])
+    return re.sub(r'\\(["\\])', r"\1", raw[1:-1]) if "\\" in raw else raw[1:-1]
 
 
 def _divided(text: str, mark: str) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize import influx_lines
 from pipelines.jobs.normalize.influx import times_of, usable_fields
@@ -56,7 +58,10 @@ class InfluxLogDecoder(Decoder):
 
     def decode(self, messages: Messages) -> Decoded:
         refusals = Refusals()
-        found = usable_fields(messages, refusals)
+        return self.of_fields(usable_fields(messages, refusals), messages, refusals)
+
+    def of_fields(self, found: pl.DataFrame, messages: Messages, refusals: Refusals) -> Decoded:
+        """Decodes the fields of messages, see `usable_fields`."""
         times, columns = times_of(found, messages).tolist(), ("row", "number", "head", "key", "raw", "value", "text")
         lines: dict[int, list[tuple[int, str, dict[str, Any]]]] = {}
         fields: dict[str, Any] = {}

@@ -19,7 +19,7 @@ from pipelines.jobs.normalize.labels import FOLDED, LABELS, LabelRule
 from pipelines.jobs.normalize.otlp_json import NO_VALUE, Point
 from pipelines.jobs.normalize.refusals import MESSAGE_EMPTY, Refusals, RefusedError
 from pipelines.jobs.normalize.remembering import LONGEST_REMEMBERED, characters
-from pipelines.jobs.normalize.samples import LONGEST, LONGEST_LABELS, Coded, short, table
+from pipelines.jobs.normalize.samples import LONGEST, LONGEST_LABELS, Coded, is_folded, short, table
 
 _DESCRIBING = ("cloud.", "container.", "deployment.", "device.", "host.", "k8s.", "os.", "process.", "telemetry.")
 _DISTINCT = ("container.id", "container.name", "process.executable.name", "process.pid")
@@ -152,12 +152,33 @@ def _metrics(resources: Iterable[_Resource], rule: LabelRule) -> Iterator[tuple[
         RefusedError: If the name of a metric, or the attributes, are too long.
     """
     for given, metrics in resources:
-        pairs = tuple((key, value) for key, value in given if key in rule.machine or _distinguishes(key))
+        pairs = _needed(rule, given)
         size = characters(_short(pairs))
         for name, points in metrics:
             if len(name) > LONGEST:
                 raise RefusedError(FIELD_INVALID, f"the name of a metric is longer than {LONGEST} characters")
             yield pairs, size, points
+
+
+def _needed(rule: LabelRule, resource: _Pairs) -> _Pairs:
+    """The attributes of a resource that may name its machine or distinguish its series."""
+    return tuple((key, value) for key, value in resource if key in rule.machine or _distinguishes(key))
+
+
+def is_plain(rule: LabelRule, resource: _Pairs, name: str, pairs: _Pairs) -> bool:
+    """Whether each value of a gauge or a sum, unless it is NaN, becomes a record of its own.
+
+    Args:
+        rule: Which attributes name the machine and the series.
+        resource: The attributes of the resource.
+        name: The name of the metric.
+        pairs: The attributes of the data point.
+
+    >>> is_plain(LABELS, (("host.name", "a"),), "load", ()), is_plain(LABELS, (), "load", ())
+    (True, False)
+    """
+    machine, metric = _series(rule, name, _needed(rule, resource), pairs)
+    return 0 < len(machine) <= LONGEST and bool(metric) and not is_folded(metric)
 
 
 def _short(pairs: _Pairs) -> _Pairs:

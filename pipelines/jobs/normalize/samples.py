@@ -70,7 +70,7 @@ def table(
     made = pa.Table.from_arrays(arrays, schema=schema)
     made = made if there.all() else made.filter(pa.array(there))
     names = made.column("metric").combine_chunks()
-    folded = [_is_folded(text) for text in names.dictionary.to_pylist()]
+    folded = [is_folded(text) for text in names.dictionary.to_pylist()]
     return Decoded(_combined(made, np.array(folded)[names.indices]) if any(folded) else made, refusals.all())
 
 
@@ -115,7 +115,7 @@ def _refuse_names(rows: npt.NDArray[np.int32], entity: Coded, metric: Coded, ref
                 refusals.add(int(rows[at]), MACHINE_UNKNOWN, NO_MACHINE)
 
 
-def _is_folded(metric: str) -> bool:
+def is_folded(metric: str) -> bool:
     """Whether a label in the name of a metric is folded."""
     return f"={FOLDED}," in metric or f"={FOLDED}}}" in metric
 
