@@ -9,13 +9,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import KafkaException
 
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka import shard_output
 from engine.kafka.admin import ensure_topics
 from engine.kafka.content import values
 from engine.kafka.continuation import check
-from engine.kafka.exactly_once import Shard, TransactionalWriter
+from engine.kafka.exactly_once import _FENCED, Shard, TransactionalWriter
 from engine.kafka.shard_output import Claim, Place, claim, write
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS
@@ -98,12 +99,17 @@ def test_an_attempt_that_is_overtaken_while_its_transaction_is_open_writes_nothi
     zombie.write(0, site.messages(0, 0))
     connection = zombie._connection
     assert connection is not None
-    connection.producer.begin_transaction()
-    connection.producer.produce(site.out, b"from a zombie", None, 0)
-    connection.producer.flush(10)
-    assert site.task(driver, 1, 0, again=True), "the second attempt"
-    connection.producer.poll(0)
-    assert not zombie.write(1, site.messages(1, 0)), "the first attempt finds out, and finds it written"
+
+    def overtaken() -> Iterator[Outgoing]:
+        """Its transaction is open when the second attempt writes the micro-batch from another process."""
+        yield Outgoing.of(site.out, 0, [b"from a zombie"])
+        connection._flush()
+        assert site.task(driver, 1, 0, again=True)
+
+    with pytest.raises(KafkaException) as refused:
+        connection.write(1, overtaken())  # type: ignore[arg-type]
+    assert refused.value.args[0].code() in _FENCED
+    assert not zombie.write(1, site.messages(1, 0)), "it begins anew, and finds the micro-batch written"
     zombie.close()
     assert site.content() == ["0/0", "1/0"]
 
