@@ -49,7 +49,7 @@ class Runtime:
         ledger: Topic of the ledger.
         owner: Put before the names of jobs in transactional ids and consumer groups.
         output: Who writes the results: the driver in one transaction a micro-batch, or the task of each shard in one of
-            its own.
+            its own; ``auto``: the driver on one machine, the shards on a cluster.
         stopping: Event that is set when the jobs are to stop; it ends their waiting for Kafka.
         writers: The latest writer of each job.
     """
@@ -64,7 +64,7 @@ class Runtime:
     skip_missing: bool = False
     ledger: str = LEDGER_TOPIC
     owner: str = ""
-    output: Literal["driver", "shards"] = "driver"
+    output: Literal["auto", "driver", "shards"] = "auto"
     stopping: threading.Event = field(default_factory=threading.Event)
     writers: dict[str, TransactionalWriter] = field(default_factory=dict)
 
@@ -108,7 +108,8 @@ def start(
             the next one on the same checkpoint reads Kafka from there.
     """
     place = Place(runtime.bootstrap, runtime.owner + job.name, runtime.ledger)
-    by_shards, claims, writer = runtime.output == "shards", list[Claim](), list[TransactionalWriter]()
+    by_shards = runtime.output == "shards" or (runtime.output == "auto" and not is_local(spark))
+    claims, writer = list[Claim](), list[TransactionalWriter]()
 
     def write(frame: DataFrame, batch_id: int) -> None:
         began = time.perf_counter()

@@ -24,6 +24,7 @@ from engine.spec.job import Job
 from engine.state import initial
 from engine.state.segments import Segments
 
+
 class SparkSegments(Segments):
     """Segments in Spark's map state. Each call is a round trip to the JVM, so values are read and written once.
 
