@@ -24,6 +24,8 @@ from engine.kafka.exactly_once import GENERATION, Shard, TransactionalWriter, fe
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS
 
+TURN = "newnormal.turn"
+"""Name of the property by which a driver gives its tasks the `Turn` of their micro-batch."""
 _kept: dict[tuple[str, int], tuple[tuple[str, int], TransactionalWriter]] = {}
 """In a Python worker: the latest writer of each job and shard, with the checkpoint and the generation it is for."""
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from engine.spec.errors import NewnormalError
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
-_OPTION = "spark.hadoop."
+_HADOOP, _JARS = "spark.hadoop.", "spark.jars."
 T = TypeVar("T")
 
 _options: dict[str, str] = {}
@@ -37,8 +37,13 @@ def is_address(path: str | Path) -> bool:
 
 
 def configure(options: Mapping[str, str]) -> None:
-    """Takes over the settings of Spark that are for Hadoop (``spark.hadoop.*``), e.g. the keys of an object store."""
-    _options.update({k.removeprefix(_OPTION): value for k, value in options.items() if k.startswith(_OPTION)})
+    """Takes over those settings of Spark that matter here.
+
+    Args:
+        options: All settings: ``spark.hadoop.*``, e.g. the keys of an object store, and ``spark.jars.*``, which say
+            where its connector is from.
+    """
+    _options.update({name: value for name, value in options.items() if name.startswith((_HADOOP, _JARS))})
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -231,7 +236,8 @@ class HadoopPath(PosixPath):
 def _hadoop() -> Any:
     from engine.spark.java_process import java  # noqa: PLC0415  see the module's docstring
 
-    return java().org.apache.hadoop
+    jars = {name: value for name, value in _options.items() if name.startswith(_JARS)}
+    return java(jars).org.apache.hadoop
 
 
 def _java_path(address: str) -> Any:
@@ -241,7 +247,8 @@ def _java_path(address: str) -> Any:
 def _configuration() -> Any:
     made = _hadoop().conf.Configuration()
     for name, value in _options.items():
-        made.set(name, value)
+        if name.startswith(_HADOOP):
+            made.set(name.removeprefix(_HADOOP), value)
     return made
 
 

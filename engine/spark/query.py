@@ -20,13 +20,13 @@ from engine.address import spark_options
 from engine.kafka.admin import partition_counts
 from engine.kafka.exactly_once import LEDGER_TOPIC, TransactionalWriter
 from engine.kafka.offsets import Offsets
-from engine.kafka.shard_output import Claim, Place, claim
+from engine.kafka.shard_output import TURN, Claim, Place, claim
 from engine.runtime import map_side as mapside
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS, Stats
 from engine.spark import shared_memory
 from engine.spark.bundles import OUTPUT, unbundled
-from engine.spark.stateful import TURN, ShardProcessor
+from engine.spark.stateful import ShardProcessor
 from engine.spark.workers import is_local
 from engine.spec.duration import DurationField
 from engine.spec.job import Job

@@ -19,7 +19,6 @@ from engine.runtime.messages import Outgoing
 from engine.runtime.shard import ShardOperator, Stats
 from engine.spark.bundles import bundled
 from engine.spark.shared_memory import SharedMemory
-from engine.spark.stateful import TURN
 from engine.spec.job import Job
 from engine.state import initial
 from engine.state.segments import Segments
@@ -109,7 +108,7 @@ def processed(
 def _written(place: shard_output.Place, shard: int, messages: list[Outgoing]) -> list[Outgoing]:
     """Writes the messages of a shard; returns what is left for the driver, which is the statistics."""
     context = TaskContext.get()
-    told = context.getLocalProperty(TURN) if context else None
+    told = context.getLocalProperty(shard_output.TURN) if context else None
     assert told is not None, "the driver says which micro-batch it is"
     *output, stats = messages
     shard_output.write(place, shard_output.Turn.of(told), shard, output)

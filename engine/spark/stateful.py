@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 SEGMENT = StructType([StructField("name", StringType())])
 VALUE = StructType([StructField("value", BinaryType())])
-TURN = "newnormal.turn"
-"""Local property of Spark by which the driver tells the tasks of a micro-batch which one it is."""
 
 
 class ShardProcessor(StatefulProcessor):
