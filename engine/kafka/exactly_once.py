@@ -37,6 +37,7 @@ _ANSWER_SECONDS = 15.0
 _CLOSE_SECONDS = 5.0
 _MOST_PAUSE_SECONDS = 2.0
 _MOST_OVERTAKEN = 5
+_NO_BATCH = -1
 GENERATION = "generation"
 """In place of a checkpoint's identity: the group of a job whose offset is the generation of the driver, plus 1."""
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
@@ -105,6 +106,10 @@ class TransactionalWriter:
         """Makes the next batch use new connections, as older ones may never answer after an outage. Thread-safe."""
         self._old.set()
 
+    def begin(self) -> None:
+        """Begins transactions: fences all that write as this job (and shard); waits and fails as `write` does."""
+        self.write(_NO_BATCH, ())
+
     def write(self, batch_id: int, messages: Iterable[Outgoing]) -> bool:
         """Writes a batch unless it was written before; returns whether this call wrote it.
 
@@ -152,7 +157,8 @@ class TransactionalWriter:
         if batch_id > self._connection.committed:
             self._connection.write(batch_id, messages)
         elif not again:
-            log.info("batch was written before the restart, skipped", job=self.job, batch=batch_id)
+            if batch_id != _NO_BATCH:
+                log.info("batch was written before the restart, skipped", job=self.job, batch=batch_id)
             return False
         return True
 

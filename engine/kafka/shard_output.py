@@ -145,7 +145,7 @@ def claim(place: Place, checkpoint: str, shards: int, stop: threading.Event) -> 
 
     def fence(shard: int) -> None:
         writer = place.writer(checkpoint, stop, Shard(shard, generation, floor))
-        writer.write(-1, [])  # no micro-batch has this number: it begins transactions and writes nothing
+        writer.begin()
         writer.close()
 
     with ThreadPoolExecutor(min(16, len(every))) as pool:
