@@ -28,8 +28,8 @@ hypothesis.load_profile(os.environ.get("NEWNORMAL_HYPOTHESIS", "same"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skips each slow test that would begin after ``NEWNORMAL_SLOW_TESTS_UNTIL`` (seconds since 1970)."""
-    if item.get_closest_marker("slow") and time.time() > float(os.environ.get("NEWNORMAL_SLOW_TESTS_UNTIL", "inf")):
+    """Skips each slow test that would begin after ``SLOW_TESTS_UNTIL`` (seconds since 1970)."""
+    if item.get_closest_marker("slow") and time.time() > float(os.environ.get("SLOW_TESTS_UNTIL", "inf")):
         pytest.skip("NOT TESTED: this run's time is used up, as the machine is slow; `make test-slow` runs it")
 
 

@@ -14,11 +14,11 @@ def certificate_problem(address: str, options: dict[str, Any], timeout: float = 
 
     Args:
         address: ``host:port``, several with commas between them.
-        options: Options of librdkafka; ``ssl.ca.location`` says which authorities are trusted.
+        options: Options of librdkafka; ``ssl.ca.pem`` says which authorities are trusted.
         timeout: Seconds to wait for the broker.
     """
     try:
-        _greet(address, ssl.create_default_context(cafile=options.get("ssl.ca.location")), timeout)
+        _greet(address, ssl.create_default_context(cadata=options.get("ssl.ca.pem")), timeout)
     except ssl.SSLCertVerificationError as error:
         return f"the certificate of {_first(address)} is not accepted: {error.verify_message}"
     except (OSError, ValueError):  # an SSLError is an OSError

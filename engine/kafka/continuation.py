@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from engine.kafka.asking import AskingClient, forbidden
+from engine.kafka.exactly_once import GENERATION
 from engine.spec.errors import NewnormalError
 
 _ANSWER_SECONDS = 15.0
@@ -50,7 +51,7 @@ def check(
     Raises:
         NewnormalError: ``CHECKPOINT_MISSING``, ``CHECKPOINT_BEHIND``, ``KAFKA_UNREACHABLE``.
     """
-    kafka = _Kafka(bootstrap, ledger)
+    kafka = Ledgers(bootstrap, ledger)
     missing, behind = {}, {}
     for job, topics in outputs.items():
         written = kafka.written(f"{owner}{job}.ledger.")
@@ -60,7 +61,7 @@ def check(
         elif mine is not None and written.get(mine, -1) > last:
             behind[job] = f"{job} has written micro-batch {written[mine]}, its checkpoint ends with {last}"
             if write_again:
-                kafka.set_back(f"{owner}{job}.ledger.{mine}", last)
+                kafka.set_back(f"{owner}{job}.ledger.", mine, last)
     if write_again:
         for told in [*missing.values(), *behind.values()]:
             log.warning("output is written a second time, as asked for", reason=told)
@@ -119,7 +120,7 @@ def _groups(client: AdminClient) -> list[str]:
     return [group.group_id for group in listed.valid]
 
 
-class _Kafka:
+class Ledgers:
     """Questions to a broker about ledgers and outputs."""
 
     def __init__(self, bootstrap: str, ledger: str) -> None:
@@ -129,7 +130,22 @@ class _Kafka:
 
     def written(self, prefix: str) -> dict[str, int]:
         """The number of the last micro-batch in the output, for each checkpoint that has written."""
-        return dict(self._committed(prefix))
+        written: dict[str, int] = {}
+        for (checkpoint, _), batch in self.entries(prefix).items():
+            if checkpoint != GENERATION:
+                written[checkpoint] = max(batch, written.get(checkpoint, -1))
+        return written
+
+    def entries(self, prefix: str) -> dict[tuple[str, int | None], int]:
+        """The number of the last written micro-batch, by checkpoint and shard; ``None``: the driver wrote all shards'.
+
+        The generation of the driver (see `engine.kafka.shard_output`) is in the place of a checkpoint.
+        """
+        found = {}
+        for name, batch in self._committed(prefix):
+            checkpoint, _, shard = name.partition(".")
+            found[checkpoint, int(shard) if shard else None] = batch
+        return found
 
     def _committed(self, prefix: str) -> Iterator[tuple[str, int]]:
         for group in self.groups:
@@ -151,11 +167,14 @@ class _Kafka:
         futures = self.client.list_offsets(dict.fromkeys(places, spec), request_timeout=_ANSWER_SECONDS)
         return [self._told(partial(futures[place].result, _ANSWER_SECONDS + 1)).offset for place in places]
 
-    def set_back(self, group: str, last: int) -> None:
-        """Sets the ledger of a group back: ``last`` becomes the number of the last written micro-batch."""
+    def set_back(self, prefix: str, checkpoint: str, last: int) -> None:
+        """Sets the ledgers of a checkpoint back: ``last`` becomes the number of the last written micro-batch."""
         slot = TopicPartition(self.slot.topic, self.slot.partition, last + 1)
-        asked = [ConsumerGroupTopicPartitions(group, [slot])]
-        self._of_group(partial(self.client.alter_consumer_group_offsets, asked))
+        for (of, shard), batch in self.entries(prefix).items():
+            if of == checkpoint and batch > last:
+                group = f"{prefix}{checkpoint}" + ("" if shard is None else f".{shard}")
+                asked = [ConsumerGroupTopicPartitions(group, [slot])]
+                self._of_group(partial(self.client.alter_consumer_group_offsets, asked))
 
     def _of_group(self, request: Callable[..., Any]) -> Any:
         """The answer to a request about one group."""

@@ -9,6 +9,9 @@ A writer that was thought dead is fenced by the shared transactional id (KIP-98,
 
 When Kafka does not answer, the connections are given up and all steps are repeated over new ones, for as long as it
 takes. The first request of the new connection commits or aborts the old transaction, and step 1 then says which.
+
+The driver writes the output of all shards, or the task of each shard its own: then each shard has a transactional id
+and a ledger of its own, and only one driver's tasks may write. `engine.kafka.shard_output` says which driver's.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import structlog
@@ -32,6 +36,10 @@ LEDGER_TOPIC = "newnormal.ledger"
 _ANSWER_SECONDS = 15.0
 _CLOSE_SECONDS = 5.0
 _MOST_PAUSE_SECONDS = 2.0
+_MOST_OVERTAKEN = 5
+_NO_BATCH = -1
+GENERATION = "generation"
+"""In place of a checkpoint's identity: the group of a job whose offset is the generation of the driver, plus 1."""
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 _ABSENT = (
     KafkaError._TRANSPORT,
@@ -51,6 +59,21 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
+class Shard:
+    """A shard that writes its own output.
+
+    Args:
+        number: Number of the shard.
+        generation: Generation of the driver that planned the micro-batch; a newer driver's tasks take its place.
+        floor: Number of the last micro-batch that the driver wrote for all shards; -1 without any.
+    """
+
+    number: int
+    generation: int
+    floor: int = -1
+
+
 class TransactionalWriter:
     """Writes the micro-batches of one job; connects with the first one.
 
@@ -60,6 +83,7 @@ class TransactionalWriter:
         ledger: Topic for which the batch numbers are committed; it has no messages.
         epoch: Identity of the checkpoint that numbers the batches: a new checkpoint counts from 0 again.
         stop: Event that ends all waiting for Kafka.
+        shard: The shard whose output is written; ``None``: the output of all shards.
     """
 
     def __init__(
@@ -69,8 +93,11 @@ class TransactionalWriter:
         ledger: str = LEDGER_TOPIC,
         epoch: str = "",
         stop: threading.Event | None = None,
+        shard: Shard | None = None,
     ) -> None:
         self.bootstrap, self.job, self.ledger, self.epoch = bootstrap, job, ledger, epoch
+        self.shard = shard
+        self.suffix = "" if shard is None else f".{shard.number}"
         self.stop = stop or threading.Event()
         self._connection: _Connection | None = None
         self._old = threading.Event()
@@ -78,6 +105,10 @@ class TransactionalWriter:
     def renew(self) -> None:
         """Makes the next batch use new connections, as older ones may never answer after an outage. Thread-safe."""
         self._old.set()
+
+    def begin(self) -> None:
+        """Begins transactions: fences all that write as this job (and shard); waits and fails as `write` does."""
+        self.write(_NO_BATCH, ())
 
     def write(self, batch_id: int, messages: Iterable[Outgoing]) -> bool:
         """Writes a batch unless it was written before; returns whether this call wrote it.
@@ -89,13 +120,18 @@ class TransactionalWriter:
             StoppedError: ``stop`` was set while Kafka did not answer; the batch is repeated at the next start.
             KafkaException: Kafka refused something; the transaction was aborted.
         """
-        batch, began, tried = list(messages), time.monotonic(), 0
+        batch, began, tried, overtaken = list(messages), time.monotonic(), 0, 0
         while True:
             try:
                 written = self._try(batch_id, batch, again=tried > 0)
             except NoAnswerError as error:
                 reason = str(error)
             except KafkaException as error:
+                if self.shard is not None and error.args[0].code() in _FENCED and overtaken < _MOST_OVERTAKEN:
+                    # another process has written as this shard since; the ledger says what, and for which driver
+                    overtaken += 1
+                    self.close()
+                    continue
                 self._refused(error.args[0])
                 reason = error.args[0].str()
             else:
@@ -121,7 +157,8 @@ class TransactionalWriter:
         if batch_id > self._connection.committed:
             self._connection.write(batch_id, messages)
         elif not again:
-            log.info("batch was written before the restart, skipped", job=self.job, batch=batch_id)
+            if batch_id != _NO_BATCH:
+                log.info("batch was written before the restart, skipped", job=self.job, batch=batch_id)
             return False
         return True
 
@@ -130,9 +167,7 @@ class TransactionalWriter:
         if error.code() in _FENCED:
             self.close()
             what = f"another process has begun to write as {self.job}: {error.str()}"
-            raise NewnormalError(
-                "JOB_FENCED", what, self.bootstrap, "one process a job and namespace", "the micro-batch was not written"
-            )
+            raise fenced(what, self.bootstrap)
         if not (error.retriable() or error.code() in _ABSENT):
             if self._connection:
                 self._connection.abort()
@@ -149,19 +184,24 @@ class TransactionalWriter:
             self._connection = None
 
 
+def fenced(what: str, bootstrap: str) -> NewnormalError:
+    """The error of a process whose place another one has taken."""
+    accepted, now = "one process a job and namespace", "the micro-batch was not written"
+    return NewnormalError("JOB_FENCED", what, bootstrap, accepted, now)
+
+
 class _Connection:
     """A producer that has fenced all others of the job, and the last batch number in the ledger at that time."""
 
     def __init__(self, writer: TransactionalWriter) -> None:
         self.stop, bootstrap = writer.stop, writer.bootstrap
         quiet: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "reconnect.backoff.max.ms": 1000}
-        group = {"group.id": f"{writer.job}.ledger.{writer.epoch}", "enable.auto.commit": False}
         self.slot = TopicPartition(writer.ledger, 0)
-        self.consumer: Any = Consumer(quiet | group)
+        self.consumer: Any = Consumer(quiet | _group(f"{writer.job}.ledger.{writer.epoch}{writer.suffix}"))
         self.producer: Any = Producer(
             quiet
             | {
-                "transactional.id": f"{writer.job}.writer",
+                "transactional.id": f"{writer.job}.writer{writer.suffix}",
                 "transaction.timeout.ms": 120_000,
                 "linger.ms": 2,
                 "message.max.bytes": 15_000_000,
@@ -171,7 +211,14 @@ class _Connection:
         )
         try:
             self._call("the start of transactions", lambda: self.producer.init_transactions(_ANSWER_SECONDS))
-            self.committed = self._read()
+            self.committed = self._read(self.consumer)
+            if writer.shard is not None:
+                self.committed = max(self.committed, writer.shard.floor)
+                generations: Any = Consumer(quiet | _group(f"{writer.job}.ledger.{GENERATION}"))
+                newest = self._read(generations)
+                if newest > writer.shard.generation:
+                    what = f"a newer driver runs {writer.job}: generation {newest}, not {writer.shard.generation}"
+                    raise fenced(what, bootstrap)
         except BaseException:
             self.close()
             raise
@@ -207,9 +254,9 @@ class _Connection:
         with suppress(NoAnswerError, StoppedError):
             within(_CLOSE_SECONDS, held.clear, self.stop, "the end of a connection")
 
-    def _read(self) -> int:
+    def _read(self, group: Any) -> int:
         def committed() -> int:
-            (slot,) = self.consumer.committed([self.slot], timeout=_ANSWER_SECONDS)
+            (slot,) = group.committed([self.slot], timeout=_ANSWER_SECONDS)
             return slot.offset - 1 if slot.offset >= 0 else -1
 
         return self._call("the ledger", committed)
@@ -239,3 +286,7 @@ class _Connection:
                 left, moved = now, time.monotonic()
             elif time.monotonic() > moved + _ANSWER_SECONDS:
                 raise NoAnswerError(f"{left} messages were not taken within {_ANSWER_SECONDS:g} s")
+
+
+def _group(name: str) -> dict[str, Any]:
+    return {"group.id": name, "enable.auto.commit": False}

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.spark.checkpoint_offsets import last_committed, offsets_of
+from engine.spark.hadoop_path import HadoopPath, files
 from engine.spec.errors import NewnormalError
 from engine.state import initial
 
@@ -26,6 +27,8 @@ _APART = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP)
 """Errors of a hard link that a copy does not have, e.g. between file systems."""
 _SMALL = ("metadata", "layout.json", "job.json", "settings.json")
 """Files that are written again in place, so they are copied."""
+_SCHEMA = re.compile(r'[A-Za-z][A-Za-z0-9+.-]+:/[^"]*?(/state/\d+/_stateSchema/)')
+"""The address of a schema in the metadata of an operator."""
 _VERSIONED = re.compile(r"(\d+)\.(zip|changelog)")
 
 
@@ -92,7 +95,7 @@ def _link(checkpoint: Path, target: Path, batch: int) -> None:
     target.mkdir(parents=True)
     for name in _SMALL:
         if (checkpoint / name).exists():
-            shutil.copyfile(checkpoint / name, target / name)
+            _fetched(checkpoint / name, target / name)
     wanted = [Path(folder) / str(batch) for folder in ("offsets", "commits") if batch >= 0]
     folders = [initial.FOLDER, *(["state", "sources"] if batch >= 0 else [])]
     wanted += [file.relative_to(checkpoint) for name in folders for file in _files(checkpoint / name, batch + 1)]
@@ -100,7 +103,7 @@ def _link(checkpoint: Path, target: Path, batch: int) -> None:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         try:
             if "_metadata" in path.parts:
-                shutil.copyfile(checkpoint / path, target / path)  # see `relocated`
+                _fetched(checkpoint / path, target / path)  # see `relocated`
             else:
                 _linked(checkpoint / path, target / path)
         except FileNotFoundError:
@@ -110,15 +113,25 @@ def _link(checkpoint: Path, target: Path, batch: int) -> None:
 def _files(folder: Path, version: int) -> list[Path]:
     """The files below a folder, without hidden ones and states that are newer than a version."""
     found = []
-    for path, _, names in os.walk(folder):
-        for name in names:
-            numbered = _VERSIONED.fullmatch(name)
-            if not name.startswith(".") and not (numbered and int(numbered[1]) > version):
-                found.append(Path(path) / name)
+    for path in files(folder):
+        numbered = _VERSIONED.fullmatch(path.name)
+        if not path.name.startswith(".") and not (numbered and int(numbered[1]) > version):
+            found.append(path)
     return found
 
 
+def _fetched(source: Path, target: Path) -> None:
+    """Copies a file, wherever it lies, to a path of this machine."""
+    if isinstance(source, HadoopPath):
+        source.download(target)
+    else:
+        shutil.copyfile(source, target)
+
+
 def _linked(source: Path, target: Path) -> None:
+    if isinstance(source, HadoopPath):
+        _fetched(source, target)
+        return
     try:
         os.link(source, target)
     except OSError as error:
@@ -128,11 +141,11 @@ def _linked(source: Path, target: Path) -> None:
 
 
 def relocated(checkpoint: Path) -> None:
-    """Makes a checkpoint that was copied or moved readable: the paths in its operators' metadata are absolute."""
+    """Makes a checkpoint that was copied or moved to a folder readable: the paths in its metadata are absolute."""
     for file in checkpoint.glob("state/*/_metadata/*/*"):
         if file.is_file() and not file.name.startswith("."):
             text = file.read_text()
-            now = re.sub(r'file:[^"]*?(/state/\d+/_stateSchema/)', f"file:{checkpoint.resolve()}\\1", text)
+            now = _SCHEMA.sub(rf"file:{checkpoint.resolve()}\1", text)
             if now != text:
                 file.write_text(now)
 

@@ -1,39 +1,35 @@
-"""Where checkpoints may lie: in a folder, which on a cluster all machines see. Addresses of object stores are refused.
-
-Locks, layouts, savepoints and ledgers are files that are read and written beside Spark's own; all of that is by path.
-"""
+"""Where checkpoints may lie: in a folder, which on a cluster all machines see, or at an address that Hadoop knows."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from engine.spark.hadoop_path import HadoopPath, is_address
 from engine.spec.errors import NewnormalError
 
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_WHOLE = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+://[^/]+/.*[^/].*")
+ACCEPTED = "a folder; or an address with a path, scheme://authority/path, such as hdfs://name-node:8020/newnormal"
 
 
-def is_address(path: str | Path) -> bool:
-    """True if a text is an address such as ``s3a://bucket/path``, which as a path would be a folder ``s3a:``.
-
-    >>> is_address("s3a://bucket/state"), is_address(Path("hdfs://host/state")), is_address("/mnt/state")
-    (True, True, False)
-    """
-    return _ADDRESS.match(str(path)) is not None
-
-
-def checkpoint_folder(path: str | Path, setting: str) -> Path:
-    """The folder that a path names, absolute.
+def checkpoint_place(path: str | Path, setting: str) -> Path:
+    """The folder that a path or address names, absolute.
 
     Args:
-        path: The path.
+        path: The path; as text if it is an address.
         setting: Name of the setting or argument.
 
     Raises:
-        NewnormalError: ``CHECKPOINT_PLACE`` if it is an address.
+        NewnormalError: ``CHECKPOINT_PLACE`` if it is no whole address.
+
+    >>> checkpoint_place("s3a://bucket/state", "state")
+    HadoopPath('s3a://bucket/state')
     """
-    if is_address(path):
-        what = f"{setting} = {path}: checkpoints cannot lie in an object store or in HDFS"
-        accepted = "a folder; on a cluster one that all machines see under the same path, such as NFS"
-        raise NewnormalError("CHECKPOINT_PLACE", what, setting, accepted, "nothing was started")
-    return Path(path).expanduser().absolute()
+    if isinstance(path, HadoopPath):
+        return path
+    if not is_address(path):
+        return Path(path).expanduser().absolute()
+    if not _WHOLE.fullmatch(str(path)):
+        what, now = f"{setting} = {path}: this is neither a folder nor a whole address", "nothing was started"
+        raise NewnormalError("CHECKPOINT_PLACE", what, setting, ACCEPTED, now)
+    return HadoopPath(path)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,7 @@ from engine.address import spark_options
 from engine.kafka.admin import partition_counts
 from engine.kafka.exactly_once import LEDGER_TOPIC, TransactionalWriter
 from engine.kafka.offsets import Offsets
+from engine.kafka.shard_output import TURN, Claim, Place, claim
 from engine.runtime import map_side as mapside
 from engine.runtime.messages import Outgoing
 from engine.runtime.shard import STATS, Stats
@@ -46,6 +48,8 @@ class Runtime:
         skip_missing: True if messages that Kafka has removed before they were read are left out; otherwise a job fails.
         ledger: Topic of the ledger.
         owner: Put before the names of jobs in transactional ids and consumer groups.
+        output: Who writes the results: the driver in one transaction a micro-batch, or the task of each shard in one of
+            its own; ``auto``: the driver on one machine, the shards on a cluster.
         stopping: Event that is set when the jobs are to stop; it ends their waiting for Kafka.
         writers: The latest writer of each job.
     """
@@ -60,6 +64,7 @@ class Runtime:
     skip_missing: bool = False
     ledger: str = LEDGER_TOPIC
     owner: str = ""
+    output: Literal["auto", "driver", "shards"] = "auto"
     stopping: threading.Event = field(default_factory=threading.Event)
     writers: dict[str, TransactionalWriter] = field(default_factory=dict)
 
@@ -102,14 +107,22 @@ def start(
         instead: Kafka rows from elsewhere, with the offsets of the topics; see `read`. The query ends with them, and
             the next one on the same checkpoint reads Kafka from there.
     """
-    writer: list[TransactionalWriter] = []
+    place = Place(runtime.bootstrap, runtime.owner + job.name, runtime.ledger)
+    by_shards = runtime.output == "shards" or (runtime.output == "auto" and not is_local(spark))
+    claims, writer = list[Claim](), list[TransactionalWriter]()
 
     def write(frame: DataFrame, batch_id: int) -> None:
         began = time.perf_counter()
-        if not writer:
-            writer.append(writer_of(job.name, runtime))
+        if not claims:
+            shards = runtime.shards if by_shards else 0
+            claims.append(claim(place, checkpoint_id(runtime, job.name), shards, runtime.stopping))
+            if not by_shards:
+                writer.append(writer_of(job.name, runtime))
+        if by_shards:
+            frame.sparkSession.sparkContext.setLocalProperty(TURN, claims[0].turn(batch_id).text())
         messages = collected(frame)
-        writer[0].write(batch_id, (some for some in messages if some.topic != STATS))
+        if writer:
+            writer[0].write(batch_id, claims[0].missing(batch_id, messages))
         if listener:
             stats = tuple(Stats.of(message) for some in messages if some.topic == STATS for message in some)
             listener(BatchReport(job.name, batch_id, stats, time.perf_counter() - began))
@@ -119,11 +132,13 @@ def start(
     given = initial.offsets(checkpoint)
     first = begin if given is None else given
     rows = read(spark, job.topics, runtime, most, first) if instead is None else instead
-    plan = operated(rows, job, runtime.shards, None if given is None else checkpoint)
+    plan = operated(rows, job, runtime.shards, None if given is None else checkpoint, place if by_shards else None)
     return _start(plan, job.name, runtime, write, ends=instead is not None)
 
 
-def operated(rows: DataFrame, job: Job, shards: int, checkpoint: Path | None = None) -> DataFrame:
+def operated(
+    rows: DataFrame, job: Job, shards: int, checkpoint: Path | None = None, place: Place | None = None
+) -> DataFrame:
     """The plan of a job, from Kafka rows (see `read`) to messages: map side or direct routing, then the shards.
 
     Args:
@@ -131,12 +146,13 @@ def operated(rows: DataFrame, job: Job, shards: int, checkpoint: Path | None = N
         job: The job.
         shards: Number of shards.
         checkpoint: The checkpoint, if it has an initial state (`engine.state.initial`); otherwise ``None``.
+        place: Where the shards write by themselves; ``None``: their messages are in the result.
     """
     rows.sparkSession.conf.set("spark.sql.shuffle.partitions", str(shards))
     inputs = _by_partition(rows, job, shards) if job.direct(shards) else _blobs(rows, job, shards)
     memory = shared_memory.folder_of(job.name) if is_local(rows.sparkSession) else None
     return inputs.groupBy("slot").transformWithStateInPandas(
-        ShardProcessor(job, shards, checkpoint, memory), OUTPUT, "update", "None"
+        ShardProcessor(job, shards, checkpoint, memory, place), OUTPUT, "update", "None"
     )
 
 

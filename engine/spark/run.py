@@ -22,7 +22,7 @@ from engine.kafka.binding import beating, bound, make_topics
 from engine.kafka.exactly_once import LEDGER_TOPIC
 from engine.spark.checkpoint_layout import check_definitions, check_layout
 from engine.spark.checkpoint_lock import NO_NAMESPACE, taken
-from engine.spark.checkpoint_place import checkpoint_folder
+from engine.spark.checkpoint_place import checkpoint_place
 from engine.spark.failure import reason, slow_start
 from engine.spark.module_path import share_module_path
 from engine.spark.query import Listener, Runtime, start
@@ -66,15 +66,15 @@ def run(
             them, by this function or by `newnormal run`; ``SHARDS_FIXED``, ``JOB_CHANGED`` or ``STATE_FORMAT`` if a
             checkpoint was made with something else; ``KAFKA_UNREACHABLE``; ``CHECKPOINT_MISSING`` if a job has written
             before and its checkpoint is gone; ``QUERY_FAILED`` if a job fails; ``CHECKPOINT_PLACE`` if the state is to
-            lie in an object store; ``CLUSTER_UNREACHABLE``, ``CHECKPOINT_NOT_SHARED`` or ``WORKERS_UNFIT`` if a cluster
-            cannot run the jobs.
+            lie at an address without an authority or a path; ``CLUSTER_UNREACHABLE``, ``CHECKPOINT_NOT_SHARED`` or
+            ``WORKERS_UNFIT`` if a cluster cannot run the jobs.
     """
     names = [job.name for job in jobs]
     if doubled := {name for name in names if names.count(name) > 1}:
         raise NewnormalError(
             "JOB_TWICE", ", ".join(sorted(doubled)), "run()", "a name of its own for each", "not started"
         )
-    state = checkpoint_folder(state, "state")
+    state = checkpoint_place(state, "state")
     runtime = Runtime(kafka, state / "checkpoints" / NO_NAMESPACE, shards)
     with taken(runtime.checkpoints, names):
         check_layout(runtime.checkpoints, names, shards, "shards")

@@ -16,7 +16,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from engine.spark import class_archive
+from engine.spark import class_archive, java_process
 from engine.spark.cluster import Cluster
 from engine.spark.failure import stated
 from engine.spark.java_options import DRIVER
@@ -94,6 +94,7 @@ class StartingSpark:
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._launch, daemon=True, name="spark-jvm")
         self._thread.start()
+        java_process.announce(self._thread)
 
     def session(self, cores: int, preload: Sequence[str] = ()) -> SparkSession:
         """The session, as soon as the JVM is there.

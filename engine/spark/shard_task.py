@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import MapState
 
+from engine.kafka import shard_output
 from engine.runtime.intake import KAFKA, read
 from engine.runtime.map_side import joined
+from engine.runtime.messages import Outgoing
 from engine.runtime.shard import ShardOperator, Stats
 from engine.spark.bundles import bundled
 from engine.spark.shared_memory import SharedMemory
@@ -57,9 +60,18 @@ class SparkSegments(Segments):
 
 
 def processed(
-    job: Job, shards: int, checkpoint: Path | None, memory: Path | None, state: MapState, rows: Iterator[pd.DataFrame]
+    job: Job,
+    shards: int,
+    checkpoint: Path | None,
+    memory: Path | None,
+    state: MapState,
+    rows: Iterator[pd.DataFrame],
+    place: shard_output.Place | None = None,
 ) -> pd.DataFrame:
-    """Processes the rows of one shard; returns its bundled messages.
+    """Processes the rows of one shard; returns its bundled messages, or only its statistics if it writes them itself.
+
+    The messages are written before Spark commits the state: if the task fails in between, Spark repeats it from the old
+    state, and the ledger says that they are written.
 
     Args:
         job: The job.
@@ -68,6 +80,7 @@ def processed(
         memory: Folder for copies of large segments, see `engine.spark.shared_memory`; ``None``: there are none.
         state: The shard's state.
         rows: Kafka rows, or blobs of the map side, with the number of the shard.
+        place: Where the shard writes by itself; ``None``: Spark takes its messages to the driver.
     """
     began = time.perf_counter()
     frame = pd.concat(rows)
@@ -83,8 +96,20 @@ def processed(
     if checkpoint:
         initial.take_over(segments, checkpoint, shard)
     messages = list(ShardOperator(job, shard, shards).run(intake, segments))
+    if place is not None:
+        messages = _written(place, shard, messages)
     reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
     (last,) = messages[-1]
     stats = replace(Stats.of(last), map_ms=intake.map_ms, read_ms=reading, operator_ms=operated)
     messages[-1] = stats.message()
     return bundled(messages)
+
+
+def _written(place: shard_output.Place, shard: int, messages: list[Outgoing]) -> list[Outgoing]:
+    """Writes the messages of a shard; returns what is left for the driver, which is the statistics."""
+    context = TaskContext.get()
+    told = context.getLocalProperty(shard_output.TURN) if context else None
+    assert told is not None, "the driver says which micro-batch it is"
+    *output, stats = messages
+    shard_output.write(place, shard_output.Turn.of(told), shard, output)
+    return [stats]

@@ -19,6 +19,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 if TYPE_CHECKING:
     import pandas as pd
 
+    from engine.kafka.shard_output import Place
     from engine.spec.job import Job
 
 SEGMENT = StructType([StructField("name", StringType())])
@@ -33,10 +34,18 @@ class ShardProcessor(StatefulProcessor):
         shards: Number of shards.
         checkpoint: The checkpoint, if it has an initial state (`engine.state.initial`); otherwise ``None``.
         memory: Folder for copies of large segments, see `engine.spark.shared_memory`; ``None``: there are none.
+        place: Where the shards write by themselves; ``None``: their messages go on in Spark.
     """
 
-    def __init__(self, job: Job, shards: int, checkpoint: Path | None = None, memory: Path | None = None) -> None:
-        self.packed = cloudpickle.dumps(job)  # type: ignore[no-untyped-call]
+    def __init__(
+        self,
+        job: Job,
+        shards: int,
+        checkpoint: Path | None = None,
+        memory: Path | None = None,
+        place: Place | None = None,
+    ) -> None:
+        self.packed = cloudpickle.dumps((job, place))  # type: ignore[no-untyped-call]
         self.shards, self.checkpoint, self.memory = shards, checkpoint, memory
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -52,7 +61,8 @@ class ShardProcessor(StatefulProcessor):
         """Called by Spark for each shard in each micro-batch."""
         from engine.spark.shard_task import processed  # noqa: PLC0415  see the module's docstring
 
-        yield processed(pickle.loads(self.packed), self.shards, self.checkpoint, self.memory, self.segments, rows)
+        job, place = pickle.loads(self.packed)
+        yield processed(job, self.shards, self.checkpoint, self.memory, self.segments, rows, place)
 
     def close(self) -> None:
         """Called by Spark at the end; there is nothing to close."""

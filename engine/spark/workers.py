@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from engine.spark.failure import stated
+from engine.spark.hadoop_path import is_address
 from engine.spec.errors import NewnormalError
 
 _EXECUTOR_SECONDS = 120.0
@@ -120,7 +121,7 @@ def _look(mark: str, bootstrap: str, packages: Sequence[str], batches: Iterator[
         "host": socket.gethostname(),
         "python": platform.python_version(),
         "code": fingerprint(packages),
-        "checkpoints": _folder_problem(Path(mark)),
+        "checkpoints": "" if is_address(mark) else _folder_problem(Path(mark)),
         "kafka": _kafka_problem(bootstrap),
     }
     yield pa.RecordBatch.from_pydict({"said": [json.dumps(said, sort_keys=True)]})

@@ -96,8 +96,13 @@ jobs(
 jobs("CLUSTER_UNREACHABLE", "no master answers, or the cluster gives no executor", "start it, or mend `spark.master`")
 jobs(
     "CHECKPOINT_PLACE",
-    "checkpoints cannot lie at an address of an object store or of HDFS",
-    "a folder that all machines of the cluster see, see [cluster.md](cluster.md)",
+    "where the checkpoints are to lie is neither a folder nor a whole address",
+    "a folder that all machines of the cluster see, or `scheme://authority/path`, see [cluster.md](cluster.md)",
+)
+jobs(
+    "CHECKPOINT_UNREACHABLE",
+    "the HDFS or object store of the checkpoints does not answer, or does not let this user in",
+    "the message has Hadoop's reason; see [cluster.md](cluster.md#checkpoints-at-an-address)",
 )
 jobs(
     "CHECKPOINT_NOT_SHARED",

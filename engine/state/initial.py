@@ -56,8 +56,7 @@ def segments(checkpoint: Path, shard: int) -> dict[str, bytes]:
     file = _file(checkpoint / FOLDER, shard)
     if not file.exists():
         return {}
-    with pa.OSFile(str(file)) as source:
-        table = pa.ipc.open_file(source).read_all()
+    table = pa.ipc.open_file(pa.BufferReader(file.read_bytes())).read_all()
     return dict(zip(table["name"].to_pylist(), table["value"].to_pylist(), strict=True))
 
 

@@ -15,7 +15,9 @@ from annotated_types import Ge, Le
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 from pydantic.fields import FieldInfo
 
-from engine.spark.checkpoint_place import is_address as is_store
+from engine.spark.checkpoint_place import checkpoint_place
+from engine.spark.hadoop_path import HadoopPath
+from engine.spark.hadoop_path import is_address as is_store
 from engine.spec.duration import duration_ms, epoch_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.globs import LONGEST, Glob, matches
@@ -145,6 +147,20 @@ def megabytes(text: str) -> int:
     return int(text[:-1]) * _MEGABYTES[text[-1]]
 
 
+def _store(value: Any) -> Any:
+    """An address of a file system of Hadoop as such, before it becomes a path of this machine."""
+    if isinstance(value, str) and is_store(value):
+        try:
+            return checkpoint_place(value, "")
+        except NewnormalError as error:
+            raise ValueError(error.what) from None
+    return value
+
+
+def _is_folder_or_store(path: Path) -> Path:
+    return path if isinstance(path, HadoopPath) else _is_folder(path)
+
+
 def _is_folder(path: Path) -> Path:
     """Refuses a path that can never become a folder; missing permissions and full disks are found when it is used."""
     try:
@@ -260,6 +276,14 @@ OptionalFolder = Annotated[
     Annotated[Path, AfterValidator(_is_folder)] | None,
     BeforeValidator(_nothing),
     Accepts("nothing, or a directory, or where one can be made"),
+]
+CheckpointPlace = Annotated[
+    Annotated[Path, AfterValidator(_is_folder_or_store)] | None,
+    BeforeValidator(_store),
+    BeforeValidator(_nothing),
+    Accepts(
+        "nothing; a directory, or where one can be made; or an address with a path, e.g. hdfs://name-node:8020/state"
+    ),
 ]
 FilePath = Annotated[str, _checked(_is_file_path), Accepts("nothing, or the path of a file")]
 FamilyName = Literal["mixture", "count", "ratio", "categorical"]

@@ -27,8 +27,8 @@ def bottlenecks(plan: Plan, known: Coefficients) -> list[str]:
     for name, rate in plan.output.items():
         if rate > known["driver.output"]:
             said.append(
-                f"The {name} writes {size(rate)} a second through the driver; one producer writes some "
-                f"{size(known['driver.output'])} (decision 0019): divide the site into several pipelines"
+                f"The {name} writes {size(rate)} a second; the driver of one machine writes some "
+                f"{size(known['driver.output'])} (decision 0019): run it on a cluster, where each shard writes its own"
                 + (', or set detector.emit = "context".' if name == "detector" and plan.load.emit == "all" else ".")
             )
     if plan["incidents"].cores > use:

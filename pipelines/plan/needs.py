@@ -70,7 +70,7 @@ class Plan:
         shards: Shards of each job's state.
         nodes: Nodes of Elasticsearch.
         index_replicas: Copies of each index beside the first.
-        output: Bytes a second that each job writes through the driver, by job.
+        output: Bytes a second that each job writes, by job.
         episodes: Episodes of novelty a second, which the one shard of the incidents job groups.
     """
 

@@ -53,7 +53,7 @@ def of_job(name: str, settings: Settings) -> list[Acl]:
     if name in JOBS or name == SINK:
         found.append(Acl("topic", settings.writes(topics.DEADLETTER), "Write"))
         found.append(Acl("group", f"{settings.owner}{name}.ledger.", "Read", prefix=True))
-        found.append(Acl("transactional-id", f"{settings.owner}{name}.writer", "Write"))
+        found.append(Acl("transactional-id", f"{settings.owner}{name}.writer", "Write", prefix=True))
     return list(dict.fromkeys(found))
 
 

@@ -104,6 +104,7 @@ class Driver:
             skip_missing=settings.engine.on_missing_offsets == "earliest",
             ledger=settings.topic(topics.LEDGER),
             owner=settings.owner,
+            output=settings.engine.output,
         )
         self.archived = ArchivedInput(settings, self.runtime.checkpoints, self.begin)
         self.write_again = write_again

@@ -16,6 +16,7 @@ from engine.spark.checkpoint_layout import STATE_FORMAT
 from engine.spark.checkpoint_lock import taken
 from engine.spark.checkpoint_offsets import last_committed
 from engine.spark.checkpoint_state import shard_states
+from engine.spark.hadoop_path import delete, made_here
 from engine.spec.errors import NewnormalError
 from engine.state import initial
 from pipelines.contracts.settings import Settings
@@ -94,28 +95,29 @@ def restore(plan: Plan, spark: SparkSession) -> None:
         made = {job: _made(plan, job, spark) for job in plan.jobs}
         for job, folder in made.items():
             old = plan.checkpoints / f"{job}.replaced"
-            shutil.rmtree(old, ignore_errors=True)
+            delete(old)
             if (plan.checkpoints / job).exists():
                 (plan.checkpoints / job).rename(old)
             folder.rename(plan.checkpoints / job)
-            shutil.rmtree(old, ignore_errors=True)
+            delete(old)
 
 
 def _made(plan: Plan, job: str, spark: SparkSession) -> Path:
     """A new checkpoint of a job, in a folder beside its place."""
     source, saved = plan.catalogue.job_folder(plan.savepoint, job), plan.savepoint.jobs[job]
     folder = plan.checkpoints / f"{job}{_NEW}"
-    shutil.rmtree(folder, ignore_errors=True)
+    delete(folder)
     states: list[dict[str, bytes]] = []
     if definition := plan.program.job(job, plan.target):
         states = rescaled(definition, shard_states(spark, source, saved.shards), plan.shards)
-    initial.write(folder, states, _offsets(plan, job, saved))
-    for name in ("job.json", "settings.json"):
-        if (source / name).exists():
-            shutil.copyfile(source / name, folder / name)
-    if states:
-        (folder / "layout.json").write_text(json.dumps({"shards": plan.shards, "format": STATE_FORMAT}))
-    (folder / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    with made_here(folder) as here:
+        initial.write(here, states, _offsets(plan, job, saved))
+        for name in ("job.json", "settings.json"):
+            if (source / name).exists():
+                shutil.copyfile(source / name, here / name)
+        if states:
+            (here / "layout.json").write_text(json.dumps({"shards": plan.shards, "format": STATE_FORMAT}))
+        (here / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     return folder
 
 

@@ -10,6 +10,7 @@ from elasticsearch import ApiError, TransportError
 
 from engine.kafka.unread import unread
 from engine.spark.checkpoint_offsets import committed_offsets
+from engine.spark.hadoop_path import files
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import LINKS
@@ -132,7 +133,7 @@ def _stored(settings: Settings) -> tuple[bool | None, int | None, int | None]:
 def _bytes(folder: Path) -> int:
     """Size of the files below a folder; files that vanish meanwhile do not count."""
     total = 0
-    for file in folder.rglob("*") if folder.exists() else ():
+    for file in files(folder):
         try:
             total += file.stat().st_size
         except OSError:

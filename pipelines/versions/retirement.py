@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from elasticsearch import Elasticsearch
 
 from engine.kafka.admin import delete_groups, delete_topics
+from engine.spark.hadoop_path import delete
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
@@ -93,14 +93,14 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
             delete_topics(bootstrap, plan.topics)
             for name in plan.freed:
                 delete_groups(bootstrap, f"{mine.owner}{name}.ledger.")
-                shutil.rmtree(checkpoints / name, ignore_errors=True)
+                delete(checkpoints / name)
     finally:
         client.close()
     if plan.kept:
         registry.put(plan.version.model_copy(update={"jobs": plan.kept}))
     else:
         for folder in (checkpoints, mine.folder("job_metrics"), mine.folder("view")):
-            shutil.rmtree(folder, ignore_errors=True)
+            delete(folder)
         registry.remove(plan.version.name)
 
 

@@ -1,6 +1,7 @@
 """Two Spark workers with one core each in a standalone cluster, beside a local Spark with two cores: the same jobs.
 
-Both are measured in turn, in sessions of their own, each query warmed up. What they wrote is compared window by window.
+On the cluster each shard writes its own output, and the driver writes that of all. All three are measured in turn, in
+sessions of their own, each query warmed up. What they wrote is compared window by window.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ WARM_UP, WORKERS = 40, 2
 BAR = 0.8
 """The ratio of the rates that is aimed at."""
 JOBS = ("normalizer", "extractor")
-LOCAL, CLUSTER = "local", "cluster"
+LOCAL, CLUSTER, BY_DRIVER = PLACES = "local", "cluster", "cluster_by_driver"
 
 
 def run(
     records: int, keys: int, turns: int, kafka: str | None, state_dir: Path | None, warm_up: int = WARM_UP
 ) -> dict[str, Any]:
-    """Measures both so many times in turn, prints a table; returns the figures.
+    """Measures all so many times in turn, prints a table; returns the figures.
 
     Args:
         records: Records of the load.
@@ -43,15 +44,15 @@ def run(
         warm_up: Micro-batches of each query's warm-up.
     """
     settings = load(**{"namespace": f"bench{int(time.time())}.", "kafka.bootstrap": kafka, "state_dir": state_dir})
-    rates: dict[str, dict[str, list[float]]] = {place: {job: [] for job in JOBS} for place in (LOCAL, CLUSTER)}
+    rates: dict[str, dict[str, list[float]]] = {place: {job: [] for job in JOBS} for place in PLACES}
     with embedded(settings, elasticsearch=False) as servers:
         found, written = servers.settings(settings), Load.recent(records, keys)
         _write(found, written)
         with standalone(found.state / "bench" / "standalone", WORKERS) as machines:
             for turn in range(turns):
-                for place in (LOCAL, CLUSTER):
+                for place in PLACES:
                     say(f"turn {turn + 1}: {place}")
-                    measured = _measured(found, written, machines if place == CLUSTER else None, turn, warm_up)
+                    measured = _measured(_writing(found, place), written, machines, place, turn, warm_up)
                     for job, rate in measured.items():
                         rates[place][job].append(rate)
         figures = _figures(written, rates)
@@ -74,17 +75,23 @@ def _write(settings: Settings, written: Load) -> None:
 
 
 def _measured(
-    settings: Settings, written: Load, machines: StandaloneCluster | None, turn: int, warm_up: int
+    settings: Settings, written: Load, machines: StandaloneCluster, place: str, turn: int, warm_up: int
 ) -> dict[str, float]:
     """Records a second of each job in a session of its own: on a cluster, or in this process."""
     made = {"normalizer": jobs.normalizer(settings), "extractor": jobs.extractor(settings)}
-    place, batch = CLUSTER if machines else LOCAL, min(400_000, written.records // 4)
-    with session(settings, cluster=Cluster(machines.url) if machines else None) as spark:
+    batch, local = min(400_000, written.records // 4), place == LOCAL
+    with session(settings, cluster=None if local else Cluster(machines.url)) as spark:
         queries = Queries(spark, settings, warm_up)
-        if machines:
+        if not local:
             check_workers(spark, queries.work / "checkpoints", queries.bootstrap, jobs.MODULES)
             assert len(machines.executors()) == WORKERS, "each worker has an executor"
         return {name: queries.ours(f"{place}.{turn}.{name}", job, written.records, batch) for name, job in made.items()}
+
+
+def _writing(settings: Settings, place: str) -> Settings:
+    """The settings with which the results are written by whom they are to be."""
+    output = "driver" if place == BY_DRIVER else "auto"
+    return settings.model_copy(update={"engine": settings.engine.model_copy(update={"output": output})})
 
 
 def _target(settings: Settings, place: str, turn: int, job: str) -> str:
@@ -103,6 +110,7 @@ def _figures(written: Load, rates: dict[str, dict[str, list[float]]]) -> dict[st
         "records_per_second": {place: {job: round(rate) for job, rate in of.items()} for place, of in means.items()},
         "of_each_turn": {place: {job: [round(r) for r in of[job]] for job in JOBS} for place, of in rates.items()},
         "ratio": {job: round(means[CLUSTER][job] / means[LOCAL][job], 2) for job in means[LOCAL]},
+        "ratio_by_driver": {job: round(means[BY_DRIVER][job] / means[LOCAL][job], 2) for job in means[LOCAL]},
         "bar": BAR,
     }
 
@@ -110,7 +118,11 @@ def _figures(written: Load, rates: dict[str, dict[str, list[float]]]) -> dict[st
 def _table(figures: dict[str, Any]) -> None:
     rates, same = figures["records_per_second"], "equal" if figures["outputs"]["equal"] else "DIFFERENT"
     rows = [
-        [job, f"{rates[LOCAL][job]:,}", f"{rates[CLUSTER][job]:,}", f"{ratio:.2f}", str(BAR), same]
+        [job, *(f"{rates[place][job]:,}" for place in PLACES), f"{ratio:.2f}", str(BAR), same]
         for job, ratio in figures["ratio"].items()
     ]
-    show.table("Two workers of one core", ["job", "local[2], records/s", "cluster", "ratio", "bar", "windows"], rows)
+    show.table(
+        "Two workers of one core",
+        ["job", "local[2], records/s", "cluster", "its driver writes", "ratio", "bar", "windows"],
+        rows,
+    )

@@ -116,6 +116,7 @@ class Queries:
                 max_records=most,
                 ledger=ledger,
                 owner=self.settings.owner,
+                output=self.settings.engine.output,
             )
             return start(self.spark, named, runtime, lambda r: reports.setdefault(r.batch_id, r) and None)
 

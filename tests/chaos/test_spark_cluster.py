@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from engine.kafka.admin import ensure_topics
+from engine.kafka.continuation import Ledgers
 from engine.spec.duration import duration_ms
 from pipelines.chaos.comparison import REFERENCE, make_reference, site
 from pipelines.chaos.load import Load
 from pipelines.chaos.scenario import Scenario
 from pipelines.chaos.verifier.verify import verify
+from pipelines.contracts import topics
 from pipelines.contracts.version_names import FIRST
 from tests.chaos.cluster import StandaloneCluster, standalone
 from tests.chaos.faults import Servers
@@ -102,6 +104,9 @@ def test_the_word_count_survives_kills_of_executors(
     expected = Counter((row["word"], row["time"] // 10_000 * 10_000) for row, _ in words)
     assert counted(rows) == expected
     assert len(rows) == len({(row["word"], row["window_start"], row["revision"]) for row in rows}), "written once"
+    settings = on_cluster.settings
+    entries = Ledgers(bootstrap, settings.topic(topics.LEDGER)).entries(f"{settings.owner}{counts}.ledger.")
+    assert {shard for _, shard in entries} >= {0, 1}, "each shard has written its own"
 
 
 @pytest.mark.long

@@ -75,8 +75,8 @@ def test_an_archive_of_packages_that_is_not_there_is_named(tmp_path: Path) -> No
         cluster(settings)
 
 
-@pytest.mark.parametrize("place", ["s3a://bucket/state", "hdfs://host:8020/state", "abfss://a@b/c", "file:///state"])
-def test_a_checkpoint_at_an_address_is_refused_and_no_folder_of_that_name_is_made(
+@pytest.mark.parametrize("place", ["s3a://bucket", "hdfs:///state", "abfss:/a@b/c", "file:///state", "s3a://bucket/"])
+def test_a_checkpoint_at_no_whole_address_is_refused_and_no_folder_of_that_name_is_made(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -87,6 +87,16 @@ def test_a_checkpoint_at_an_address_is_refused_and_no_folder_of_that_name_is_mad
             load(**{name: place})
         assert caught.value.now == "nothing was started"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["s3a://bucket/state", "hdfs://host:8020/state", "abfss://a@b/c/d"])
+def test_a_checkpoint_at_an_address_has_one_for_each_namespace_and_what_is_no_checkpoint_stays_here(place: str) -> None:
+    settings = load(**{"spark.checkpoints": place, "namespace": "nab."})
+    assert str(settings.folder("checkpoints") / "extractor") == f"{place}/nab/extractor"
+    assert settings.model_dump(mode="json")["spark"]["checkpoints"] == place
+    for name in ("state_dir", "archive.path"):
+        with pytest.raises(NewnormalError, match=f"SETTING_INVALID: {name} = "):
+            load(**{name: place})
 
 
 def test_checkpoints_lie_in_the_folder_that_is_named_with_one_for_each_namespace(tmp_path: Path) -> None:

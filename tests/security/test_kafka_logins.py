@@ -144,6 +144,13 @@ def test_an_authority_that_nobody_knows_is_named_as_the_reason(login: dict[str, 
 
 
 @pytest.mark.servers
+def test_each_authority_of_a_file_is_trusted(secure: SecureKafka, login: dict[str, Any], tmp_path: Path) -> None:
+    several = tmp_path / "several.pem"
+    several.write_text(Authority(tmp_path / "other").file.read_text() + secure.authority.file.read_text())
+    assert problem(brokers(**login | {"kafka.ssl_ca_file": str(several)}), LATEST) is None
+
+
+@pytest.mark.servers
 def test_tls_on_one_side_only_is_told_apart_from_a_broker_that_is_away(
     secure: SecureKafka, login: dict[str, Any]
 ) -> None:

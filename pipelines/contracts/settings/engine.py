@@ -30,4 +30,10 @@ class EngineSettings(Section):
         description="what a start does if Kafka has removed messages that a job has not read: `fail`: it is refused; "
         "`earliest`: they are left out; `archive`: the job reads them from the archive",
     )
+    output: Literal["auto", "driver", "shards"] = Field(
+        "auto",
+        description="who writes the results of a micro-batch to Kafka: `driver`: the driver, in one transaction; "
+        "`shards`: each shard where it is computed, in a transaction of its own; `auto`: the driver on one machine, "
+        "the shards on a cluster",
+    )
     driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.address import Address
+from engine.spark import hadoop_path
 from engine.spark.checkpoint_lock import NO_NAMESPACE
 from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
@@ -55,6 +56,7 @@ def load(**overrides: Any) -> Settings:
     wrong |= _contradictions(settings, overrides)
     if wrong:
         raise setting_errors.refusal(wrong)
+    hadoop_path.configure(settings.spark.options)
     return _with_logins(settings, overrides)
 
 

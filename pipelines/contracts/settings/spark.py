@@ -9,7 +9,14 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from engine.spark.cluster import FIXED
-from pipelines.contracts.setting_types import Accepts, Confidential, FilePath, OptionalFolder, OptionalHost, is_address
+from pipelines.contracts.setting_types import (
+    Accepts,
+    CheckpointPlace,
+    Confidential,
+    FilePath,
+    OptionalHost,
+    is_address,
+)
 
 _KUBERNETES = "k8s://https://"
 _OPTION = re.compile(r"spark\.[\w.-]{1,200}", re.ASCII)
@@ -69,10 +76,10 @@ class SparkSettings(BaseModel):
         "",
         description="name or address under which the cluster's machines reach this one; empty: what Spark finds out",
     )
-    checkpoints: OptionalFolder = Field(
+    checkpoints: CheckpointPlace = Field(
         None,
-        description="folder of the checkpoints; on a cluster all machines must see it under this path. Addresses such "
-        "as s3a:// and hdfs:// are not supported. Empty: `checkpoints` in `state_dir`",
+        description="folder of the checkpoints, which on a cluster all machines must see under this path; or an "
+        "address of HDFS or an object store, see cluster.md. Empty: `checkpoints` in `state_dir`",
     )
     packages: FilePath = Field(
         "",

@@ -141,7 +141,7 @@ class CorrectionJournal:
             return
         times = [frame[name] for frame, name in ((inputs, "window_end"), (verdicts, "announced")) if frame.height]
         ends = [int(column.to_numpy().max()) for column in times]
-        ends += [part.mark for part in self.log.parts[-1:]]  # who reads a part reads what was written after it
+        ends += self.log.marks  # who reads a part reads what was written after it
         full = self.log.parts if len(self.log.parts) >= _MOST_PARTS else []
         if full:
             before = self._read(NEVER, None)

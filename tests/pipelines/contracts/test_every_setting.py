@@ -58,7 +58,7 @@ TRAPS = {
     "gateway.timeout": ["0s", "10", "-1s"],
     "namespace": ["a", ".", "A.", "a.b.", "x" * 100 + "."],
     "spark.master": ["local[2]", "spark://", "spark://a", "spark://a:7077,", "mesos://a:1", "k8s://http://a:1", "k8s://a"],
-    "spark.checkpoints": ["s3a://bucket/x", "hdfs://a:1/x", "/dev/null/x"],
+    "spark.checkpoints": ["s3a://bucket", "hdfs:///x", "/dev/null/x"],
     "spark.options": [{"executor.memory": "1g"}, {"spark.master": "yarn"}, {"spark.jars": "a.jar"}, "spark.ui.enabled"],
     "state_dir": ["s3a://bucket/x", "", "/dev/null", "/dev/null/state", "~nobody-of-that-name/x"],
     "detector.threshold": ["nan", -1, 101, "high"],

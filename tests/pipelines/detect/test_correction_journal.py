@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import polars as pl
 import pytest
 
 from engine.spec.duration import NEVER
+from engine.state.rescaling import Rescaling
 from engine.state.segments import DictSegments, ShardState
 from pipelines.jobs.detect import correction_journal
 from pipelines.jobs.detect.correction_journal import CorrectionJournal
@@ -67,3 +70,22 @@ def test_a_late_verdict_replaces_what_a_later_window_had_said_of_its_window() ->
     journal.write(came, absent.with_columns(revision=pl.lit(1, pl.Int64)))
     assert journal.read(["a"], 5 * STEP).verdicts.height == 0, "the absence is not in force any more"
     assert journal.read(["a"], 0).verdicts.select("revision", "mark").rows() == [(1, 7)]
+
+
+def test_a_verdict_that_was_taken_back_after_shards_became_one_does_not_return() -> None:
+    """The last part of such a journal may be that of a shard whose newest window is an old one."""
+    came, absent = _judged(3, 7.0)
+    other, said = (frame.with_columns(entity=pl.lit("b")) for frame in _judged(6, 1.0))
+    before, after = [ShardState(DictSegments()) for _ in range(2)], ShardState(DictSegments())
+    absent = absent.with_columns(mark=pl.lit(99, pl.Int64), announced=pl.lit(10 * STEP, pl.Int64))
+    CorrectionJournal(before[0], HORIZON, NEVER).write(pl.DataFrame(), absent)
+    CorrectionJournal(before[1], HORIZON, NEVER).write(other, said)
+    CorrectionJournal.rescale(Rescaling(before, [after], "entity"), _no_snapshots)
+    journal = CorrectionJournal(after, HORIZON, NEVER)
+    assert journal.read(["a"], 8 * STEP).verdicts["mark"].to_list() == [99]
+    journal.write(came, _judged(3, 0.0)[1].with_columns(revision=pl.lit(1, pl.Int64)))
+    assert journal.read(["a"], 8 * STEP).verdicts.height == 0
+
+
+def _no_snapshots(*_: object) -> NoReturn:
+    raise AssertionError("there are no snapshots to divide")

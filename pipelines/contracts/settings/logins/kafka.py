@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from engine.address import Address
 from pipelines.contracts.settings.kafka import KafkaSettings
 from pipelines.contracts.settings.logins.secret_file import pem, secret
@@ -98,7 +96,7 @@ def kafka_address(kafka: KafkaSettings) -> Address:
 def _tls(kafka: KafkaSettings, client: dict[str, str], spark: dict[str, str]) -> None:
     authorities = pem("kafka.ssl_ca_file", kafka.ssl_ca_file, _CERTIFICATE, "a file of certificates in PEM form")
     if authorities:
-        client["ssl.ca.location"] = str(Path(kafka.ssl_ca_file).expanduser())
+        client["ssl.ca.pem"] = authorities
         spark |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authorities}
     if not kafka.ssl_certificate_file:
         return

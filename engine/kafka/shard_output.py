@@ -1,0 +1,172 @@
+"""Output that each shard writes where it is computed: who may write, and which micro-batches are written already.
+
+Each shard has a transactional id and a ledger of its own (`engine.kafka.exactly_once`). A micro-batch that is repeated
+is skipped by the shards that have written it, and written by the others.
+
+Spark repeats tasks, also those of a driver that was replaced. So drivers are numbered by generations. A driver that
+begins does, in this order:
+  1. Commit a generation of its own, above that of any earlier driver.
+  2. Begin transactions as each shard that has ever written: this aborts what tasks of an earlier driver have open.
+A task that begins transactions after step 2 reads the new generation, and ends if its own is older. One that began
+before step 1 is fenced by step 2, begins anew, and reads the new generation too.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+
+from engine.kafka.continuation import Ledgers
+from engine.kafka.exactly_once import GENERATION, Shard, TransactionalWriter, fenced
+from engine.runtime.messages import Outgoing
+from engine.runtime.shard import STATS
+
+TURN = "newnormal.turn"
+"""Name of the property by which a driver gives its tasks the `Turn` of their micro-batch."""
+_kept: dict[tuple[str, int], tuple[tuple[str, int], TransactionalWriter]] = {}
+"""In a Python worker: the latest writer of each job and shard, with the checkpoint and the generation it is for."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a job writes.
+
+    Args:
+        bootstrap: ``host:port`` of a broker; an `engine.address.Address` if the broker wants a login.
+        job: Name of the job, with its owner.
+        ledger: Topic of the ledger.
+    """
+
+    bootstrap: str
+    job: str
+    ledger: str
+
+    def writer(
+        self, epoch: str, stop: threading.Event | None = None, shard: Shard | None = None
+    ) -> TransactionalWriter:
+        """A writer, which connects with its first micro-batch."""
+        return TransactionalWriter(self.bootstrap, self.job, self.ledger, epoch, stop, shard)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the tasks of one micro-batch are told by their driver.
+
+    Args:
+        batch: Number of the micro-batch.
+        checkpoint: Identity of the checkpoint that numbers the micro-batches.
+        generation: Generation of the driver.
+        floor: Number of the last micro-batch that the driver itself wrote for all shards; -1 without any.
+    """
+
+    batch: int
+    checkpoint: str
+    generation: int
+    floor: int
+
+    def text(self) -> str:
+        """The turn as JSON.
+
+        >>> Turn.of(Turn(3, "c", 1, -1).text())
+        Turn(batch=3, checkpoint='c', generation=1, floor=-1)
+        """
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of(cls, text: str) -> Turn:
+        """Inverse of `text`."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A driver's right to write, until another driver claims it.
+
+    Args:
+        checkpoint: Identity of the checkpoint.
+        generation: Generation of the driver; -1 if no shard has ever written by itself.
+        floor: Number of the last micro-batch that a driver wrote for all shards; -1 without any.
+        shards: Number of the last micro-batch that each shard wrote by itself.
+    """
+
+    checkpoint: str
+    generation: int
+    floor: int
+    shards: Mapping[int, int]
+
+    def turn(self, batch: int) -> Turn:
+        """What the tasks of a micro-batch are told."""
+        return Turn(batch, self.checkpoint, self.generation, self.floor)
+
+    def missing(self, batch: int, messages: Iterable[Outgoing]) -> Iterator[Outgoing]:
+        """The messages of a micro-batch that shards have not written by themselves before the driver began to write.
+
+        Args:
+            batch: Number of the micro-batch.
+            messages: The messages of all shards, one shard after the other, each ending with its `STATS`.
+        """
+        of_shard: list[Outgoing] = []
+        for some in messages:
+            if some.topic != STATS:
+                of_shard.append(some)
+                continue
+            if self.shards.get(some.partition, -1) < batch:
+                yield from of_shard
+            of_shard = []
+
+
+def claim(place: Place, checkpoint: str, shards: int, stop: threading.Event) -> Claim:
+    """Makes this driver the one whose tasks may write.
+
+    Args:
+        place: Where the job writes.
+        checkpoint: Identity of its checkpoint.
+        shards: Number of shards that will write by themselves; 0 if the driver writes.
+        stop: Event that ends all waiting for Kafka.
+
+    Raises:
+        NewnormalError: ``JOB_FENCED`` if another driver claims it at the same time; ``KAFKA_UNREACHABLE``.
+    """
+    entries = Ledgers(place.bootstrap, place.ledger).entries(f"{place.job}.ledger.")
+    floor = entries.get((checkpoint, None), -1)
+    written = {shard: batch for (of, shard), batch in entries.items() if of == checkpoint and shard is not None}
+    every = {shard for _, shard in entries if shard is not None} | set(range(shards))
+    if not every:
+        return Claim(checkpoint, -1, floor, {})
+    generation = entries.get((GENERATION, None), -1) + 1
+    first = place.writer(GENERATION, stop)
+    mine = first.write(generation, [])
+    first.close()
+    if not mine:
+        raise fenced(f"another driver begins to run {place.job}", place.bootstrap)
+
+    def fence(shard: int) -> None:
+        writer = place.writer(checkpoint, stop, Shard(shard, generation, floor))
+        writer.begin()
+        writer.close()
+
+    with ThreadPoolExecutor(min(16, len(every))) as pool:
+        list(pool.map(fence, every))
+    return Claim(checkpoint, generation, floor, written)
+
+
+def write(place: Place, turn: Turn, shard: int, messages: Iterable[Outgoing]) -> bool:
+    """Writes the output of a shard in the process that computed it; returns whether this call wrote it.
+
+    The writer is kept for the shard's next micro-batch. If another process writes that, it fences this writer, which
+    begins anew when the shard comes back to this process.
+
+    Raises:
+        NewnormalError: ``JOB_FENCED`` if another driver runs the job now; ``KAFKA_NOT_ALLOWED``.
+    """
+    key, current = (place.job, shard), (turn.checkpoint, turn.generation)
+    kept_for, writer = _kept.get(key, (None, None))
+    if writer is None or kept_for != current:
+        if writer is not None:
+            writer.close()
+        writer = place.writer(turn.checkpoint, shard=Shard(shard, turn.generation, turn.floor))
+        _kept[key] = current, writer
+    return writer.write(turn.batch, messages)
