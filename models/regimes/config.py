@@ -19,6 +19,7 @@ class RegimesConfig:
         hour_prior: Visits of an hour at which it is half trusted.
         hour_forget: Share of an hour's visits forgotten a visit, for visits five minutes apart.
         spread_forget: Share of the spread forgotten a value.
+        clip: Standard deviations from what is expected that widen the spread at most.
         young: Values of a series before which no regime is told from another.
         trigger: Standard deviations from what is expected beyond which no usual value lies.
         start: Standard deviations from what is expected that open an incident if they come with a jump.
@@ -47,12 +48,14 @@ class RegimesConfig:
         dead: A value below this share of what is typical is that of something dead.
         dead_for: Milliseconds for which something dead is not taken for a new normal.
         frozen_for: The same of a value that repeats itself exactly where values used to vary.
+        varied: What varies by less than so many of the smallest scales repeats itself without being frozen.
     """
 
     follow: Annotated[float, Constant("weight", 0.001, 1)] = 0.05
     hour_prior: Annotated[float, Constant("visits", 0.1, 100)] = 2.0
     hour_forget: Annotated[float, Constant("share a visit", 0, 0.5)] = 0.02
     spread_forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 500
+    clip: Annotated[float, Constant("standard deviations", 1, 100)] = 4.0
     young: Annotated[int, Constant("values", 1, 10000)] = 30
     trigger: Annotated[float, Constant("standard deviations", 1, 20)] = 4.0
     start: Annotated[
@@ -115,3 +118,4 @@ class RegimesConfig:
         int, Constant("ms", 0, 1000000000.0, "so that an outage of two hours is no new normal (model.md, Kinds)")
     ] = 6 * _HOUR
     frozen_for: Annotated[int, Constant("ms", 0, 1000000000.0)] = 24 * _HOUR
+    varied: Annotated[float, Constant("smallest scales", 0, 1000)] = 4.0
