@@ -52,7 +52,7 @@ class DetectorConfig:
     threshold: float = 50.0
     timezone: str = "UTC"
     learning: Annotated[int, Constant("values", 1, 1000, "so that a series is judged within its first ten windows")] = 8
-    warm_up: Annotated[int, Constant("values", 0, 1000)] = 10
+    warm_up: Annotated[int, Constant("values", 0, 1000, "chosen by hand", off=1)] = 10
     half: Annotated[
         float,
         Constant(
@@ -62,9 +62,10 @@ class DetectorConfig:
             "measured: of ordinary noise the strongest window of a month is at 22.6 to 27 (model.md, Figures)",
         ),
     ] = 28.0
-    joined_half: Annotated[float, Constant("nats", 1, 100)] = 8.0
+    joined_half: Annotated[float, Constant("nats", 1, 100, "chosen by hand, the same as machine.half")] = 8.0
     notable: Annotated[
-        float, Constant("nats", 0, 100, "measured: with 6 to 10 cloud_monitoring has −.02 to +.02 (model.md, Figures)")
+        float,
+        Constant("nats", 0, 100, "measured: with 6 to 10 cloud_monitoring has −.02 to +.02 (model.md, Figures)", off=0),
     ] = 7.5
     frozen_half: Annotated[
         float, Constant("nats", 1, 100, "some 15 repeats where values never repeated (model.md, Kinds)")
@@ -72,47 +73,59 @@ class DetectorConfig:
     weight_change: Annotated[
         float,
         Constant(
-            "1", 0, 10, "measured: all weights, calibration_tail and window_clip together NAB +0.7 (model.md, Figures)"
+            "1",
+            0,
+            10,
+            "measured: all weights, calibration_tail and window_clip together NAB +0.7 (model.md, Figures)",
+            off=0,
         ),
     ] = 0.6
     weight_window: Annotated[
-        float, Constant("1", 0, 10, "measured: see weight_change; without it NAB −4.6 (model.md, Figures)")
+        float, Constant("1", 0, 10, "measured: see weight_change; without it NAB −4.6 (model.md, Figures)", off=0)
     ] = 0.95
     weight_record: Annotated[
-        float, Constant("1", 0, 10, "measured: see weight_change; without it NAB −17 (model.md, Figures)")
+        float, Constant("1", 0, 10, "measured: see weight_change; without it NAB −17 (model.md, Figures)", off=0)
     ] = 2.0
-    band: Annotated[float, Constant("share", 0.5, 0.999999)] = 0.999
-    level_forget: Annotated[float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used 1/6000")] = (
-        1 / 4000
-    )
+    band: Annotated[float, Constant("share", 0.5, 0.999999, "convention: 0.05 % and 99.95 % quantiles")] = 0.999
+    level_forget: Annotated[
+        float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used 1/6000", off=0)
+    ] = 1 / 4000
     hurry: Annotated[
         float,
-        Constant("share a value", 0, 0.5, "with it a new level is accepted within some hundred values (model.md)"),
+        Constant(
+            "share a value", 0, 0.5, "with it a new level is accepted within some hundred values (model.md)", off=0
+        ),
     ] = 0.02
     hour_forget: Annotated[
         float,
         Constant(
-            "share a visit", 0, 0.5, "measured: against four days NAB +0.5; flat from .0145 to .008 (model.md, Figures)"
+            "share a visit",
+            0,
+            0.5,
+            "measured: against four days NAB +0.5; flat from .0145 to .008 (model.md, Figures)",
+            off=0,
         ),
     ] = 0.0125
-    hour_forget_most: Annotated[float, Constant("share a visit", 0, 0.9)] = 0.15
-    weight_forget: Annotated[float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used the same")] = (
-        0.01
-    )
+    hour_forget_most: Annotated[float, Constant("share a visit", 0, 0.9, "chosen by hand")] = 0.15
+    weight_forget: Annotated[
+        float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used the same", off=0)
+    ] = 0.01
     calibration_forget: Annotated[
-        float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used 1/5000")
+        float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used 1/5000", off=0)
     ] = 1 / 6500
     calibration_tail: Annotated[float, Constant("share", 0.001, 0.2, "measured: see weight_change")] = 0.015
-    calibration_strength: Annotated[float, Constant("values", 0.1, 100)] = 5.0
-    calibration_early: Annotated[float, Constant("1", 0, 10)] = 1.2
-    change_forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 8000
+    calibration_strength: Annotated[float, Constant("values", 0.1, 100, "chosen by hand")] = 5.0
+    calibration_early: Annotated[float, Constant("1", 0, 10, "chosen by hand", off=0)] = 1.2
+    change_forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 8000
     grain: Annotated[
         float,
-        Constant("share of the range", 0, 0.2, "measured: with it cloud_monitoring +.03 (model.md, What did not help)"),
+        Constant(
+            "share of the range", 0, 0.2, "measured: with it cloud_monitoring +.03 (model.md, What did not help)", off=0
+        ),
     ] = 0.003
-    reach: Annotated[float, Constant("half-widths of the band", 0.5, 100)] = 2.5
+    reach: Annotated[float, Constant("half-widths of the band", 0.5, 100, "chosen by hand", off=1000000.0)] = 2.5
     window_pace: Annotated[float, Constant("weight", 0.001, 1, "a feasibility study on NAB used 0.03")] = 0.035
-    window_clip: Annotated[float, Constant("nats", 1, 1000, "measured: see weight_change")] = 11.0
+    window_clip: Annotated[float, Constant("nats", 1, 1000, "measured: see weight_change", off=1000000.0)] = 11.0
     record_tolerance: Annotated[
         float,
         Constant(
@@ -120,16 +133,29 @@ class DetectorConfig:
             0.001,
             2,
             "measured: hard tolerance of 8 % NAB −2.7, none −12 (model.md, What did not help)",
+            off=1e-06,
         ),
     ] = 0.09
-    record_most: Annotated[float, Constant("ranges", 0.01, 100)] = 2.5
-    record_leak: Annotated[float, Constant("share a value", 0, 0.1)] = 1 / 40000
+    record_most: Annotated[float, Constant("ranges", 0.01, 100, "chosen by hand", off=1000000.0)] = 2.5
+    record_leak: Annotated[float, Constant("share a value", 0, 0.1, "chosen by hand", off=0)] = 1 / 40000
     rest: Annotated[
-        int, Constant("values", 0, 10000, "measured: against 240 NAB +0.6; 80 to 160 all the same (model.md, Figures)")
+        int,
+        Constant(
+            "values", 0, 10000, "measured: against 240 NAB +0.6; 80 to 160 all the same (model.md, Figures)", off=0
+        ),
     ] = 120
     joined_rest: Annotated[
-        int, Constant("windows", 0, 10000, "that of rest before 120 was measured to be better there")
+        int, Constant("windows", 0, 10000, "that of rest before 120 was measured to be better there", off=0)
     ] = 240
-    damping: Annotated[float, Constant("share", 0, 1)] = 0.3
-    calm: Annotated[int, Constant("values", 0, 1000)] = 5
-    doubt: Annotated[float, Constant("nats", 1, 1000)] = 8.0
+    damping: Annotated[
+        float,
+        Constant(
+            "share",
+            0,
+            1,
+            "chosen by hand; more within 15 values of the strongest: NAB +0.1 (model.md, What did not help)",
+            off=0,
+        ),
+    ] = 0.3
+    calm: Annotated[int, Constant("values", 0, 1000, "chosen by hand", off=0)] = 5
+    doubt: Annotated[float, Constant("nats", 1, 1000, "chosen by hand", off=1000000.0)] = 8.0

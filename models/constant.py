@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-UNRECORDED = "not recorded"
-"""It is not written down why it has this value."""
-
 
 @dataclass(frozen=True)
 class Constant:
-    """Stands beside the type of a field of a configuration: ``Annotated[float, Constant("nats", 1, 100)]``.
+    """Stands beside the type of a field of a configuration: ``Annotated[float, Constant("nats", 1, 9, "Page 1954")]``.
 
     Args:
         unit: Of the value; ``1``: a number without one.
         least: Smallest value with which the formula does what it is for, as judged from it, not measured.
         most: The largest one, likewise.
-        source: Where the value is from: a publication, or what was measured, if that is known.
+        source: Where the value is from: a publication, what was measured, or that it was chosen by hand.
+        off: Value with which its mechanism does nothing, for measuring what that is worth; it may lie outside of the
+            range. ``None``: no value takes the mechanism away.
     """
 
     unit: str
     least: float
     most: float
-    source: str = UNRECORDED
+    source: str
+    off: float | None = None

@@ -14,7 +14,8 @@ None of them should need to be changed; the user's settings are in [settings.md]
 values a formula does what it is for, as judged from it, not measured. {count} constants are listed; those of numerical
 safety, of joined verdicts and of new series, and some that only one formula needs, still stand beside their formula.
 Sources name sections of [model.md](model.md) and [multivariate.md](multivariate.md); "measured" was measured on the
-data that these name, mostly while the constant was chosen.
+data that these name, mostly while the constant was chosen. `newnormal bench ablation` measures what is lost without a
+mechanism, and with a constant halved or doubled: [evaluation.md](evaluation.md#constants).
 """
 _HEAD = "| Constant | Value | Unit | Range | Meaning | Source |\n| --- | --- | --- | --- | --- | --- |"
 

@@ -13,6 +13,7 @@ from models import past
 from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
 from models.config import DetectorConfig
 from models.evidence import change, record
+from models.evidence.config import EvidenceConfig
 from models.evidence.frozen import Frozen
 from models.evidence.lingering import Lingering
 from models.evidence.point import series_calibration
@@ -43,6 +44,7 @@ class Detector:
         regimes: Those of kinds.
         choice: Those of families.
         feedback: Those of what operators say.
+        evidence: Those of single kinds of evidence.
 
     >>> from models.verdicts import Kind
     >>> detector = Detector(DetectorConfig())
@@ -62,20 +64,24 @@ class Detector:
         regimes: RegimesConfig | None = None,
         choice: Choice | None = None,
         feedback: Feedback | None = None,
+        evidence: EvidenceConfig | None = None,
     ) -> None:
-        self.config = config
+        self.config, evidence = config, evidence or EvidenceConfig()
         self.calibration = series_calibration(
             config.calibration_forget, config.calibration_tail, config.calibration_strength, config.calibration_early
         )
         self.window = WindowMean(config.window_pace, config.window_clip)
-        self.frozen = Frozen(config.frozen_half, config.threshold)
+        self.frozen = Frozen(config.frozen_half, config.threshold, evidence.frozen_forget, evidence.frozen_pace)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
-        self.lingering = Lingering(config.notable)
+        self.lingering = Lingering(
+            config.notable, evidence.keep, evidence.knee, evidence.settled, evidence.grown, evidence.new
+        )
         self.feedback, self.choice = feedback or Feedback(), choice or Choice()
         self.newcomers = Newcomers()
         self.layout = Layout(self._columns(0))
         self._constants = constants(
             config=config,
+            evidence=evidence,
             regimes=regimes or RegimesConfig(),
             calibration=self.calibration,
             spread=self.calibration.spread,

@@ -38,9 +38,9 @@ class Feedback:
     array([1.33, 0.67])
     """
 
-    forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 20_000
-    least: Annotated[float, Constant("1", 0, 1)] = 0.25
-    pace: Annotated[float, Constant("weight", 0.01, 1)] = 0.3
+    forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 20_000
+    least: Annotated[float, Constant("1", 0, 1, "chosen by hand, so that no series is silenced for good", off=0)] = 0.25
+    pace: Annotated[float, Constant("weight", 0.01, 1, "chosen by hand")] = 0.3
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing was said."""

@@ -45,9 +45,6 @@ from models.verdicts import Kind
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
 
-_PERSISTENT, _LASTING = 5.6, 6.9
-"""Means of point evidence over the window from which a new level begins to be believed, and is."""
-
 _TRACE = 1e-100
 """A bound below this is a trace of the prior of a series that was always 0: it is 0."""
 
@@ -348,14 +345,15 @@ def _write_context(
 
 
 @kernel
-def _lesson(config: Record, judgement: Judgement) -> Lesson:
+def _lesson(config: Record, evidence: Record, judgement: Judgement) -> Lesson:
     """What is to be learned from a value: what lies far outside of its band, as if it lay near it, and with doubt."""
     step, band, lived = judgement.step, judgement.band, judgement.lived
     # what was lived through is plausible: else a series that began constant would never learn how it varies
     lowest = min(band.typical - config.reach * (band.typical - band.lower), lived.low)
     highest = max(band.typical + config.reach * (band.upper - band.typical), lived.high)
     harmless = within(step.value, lowest, highest) if step.seen > 0 else step.value
-    persists = within((judgement.evidence.mean_point - _PERSISTENT) / (_LASTING - _PERSISTENT), 0.0, 1.0)
+    beyond = judgement.evidence.mean_point - evidence.persistent
+    persists = within(beyond / (evidence.lasting - evidence.persistent), 0.0, 1.0)
     doubt = min(1.0, config.doubt / max(judgement.evidence.point, config.doubt))
     haste = persists * min(step.seen / config.warm_up, 1.0)
     return Lesson(harmless, doubt + (1 - doubt) * haste, haste)
@@ -375,7 +373,7 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
     kept = series.before.level.count >= 0
     if decision.dead and not kept:
         _keep(series)
-    lesson, mixture = _lesson(config, judgement), judgement.mixture
+    lesson, mixture = _lesson(config, constants.evidence, judgement), judgement.mixture
     weights = reweigh(mixture.log_weights, densities(mixture, lesson.value), config.weight_forget)
     learn_families(
         config, constants.choice, series.family, mixture, step, lesson, given.kind, given.family, given.samples
@@ -390,7 +388,7 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
         learn_tail(constants.calibration, series.window, evidence.window)
         learn_tail(constants.calibration, series.change.tail, evidence.change)
         series.window.mean = evidence.mean_point
-    learn_jump(config, series.change, evidence.step, step.seen)
+    learn_jump(config, series.change, evidence.step, step.seen, constants.evidence.step_reach)
     learn_record(config, series.record, judgement.lived, step.value, judgement.level, step.resolution)
     learn_frozen(constants.frozen, series.frozen, judgement.frozen > 0, step.seen, judgement.frozen)
     learn_repeats(

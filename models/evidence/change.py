@@ -16,8 +16,6 @@ from models.normal import log_beyond
 from models.records import Record
 
 _LN2 = math.log(2.0)
-_REACH = 8.0
-"""A step of more scales than this is learned as one of so many."""
 
 
 class Jump(NamedTuple):
@@ -68,7 +66,7 @@ def jump(change: Record, deviation: float, size: float, seen: float, floor: floa
 
 
 @kernel
-def learn_jump(config: DetectorConfig, change: Record, step: Jump, seen: float) -> None:
+def learn_jump(config: DetectorConfig, change: Record, step: Jump, seen: float, most: float) -> None:
     """Adds the step, brought within reach.
 
     Args:
@@ -76,8 +74,9 @@ def learn_jump(config: DetectorConfig, change: Record, step: Jump, seen: float) 
         change: The columns; changed.
         step: As from `jump`.
         seen: Values learned before; of the first one there is no step.
+        most: A step of more scales than this is learned as one of so many.
     """
-    reach, before = _REACH * step.scale, change.before
+    reach, before = most * step.scale, change.before
     deviation = within(step.deviation, -reach - abs(before), reach + abs(before))
     innovation = within(step.innovation, -reach, reach)
     keep, linked = 1 - config.change_forget, 1.0 if seen > 0 else 0.0

@@ -32,7 +32,7 @@ class Frozen:
     Source: E. N. Gilbert, Capacity of a burst-noise channel, Bell System Technical Journal 39 (1960).
 
     >>> from models.records import constants, record_of
-    >>> config = Frozen(half=13.0, threshold=50.0)
+    >>> config = Frozen(half=13.0, threshold=50.0, forget=1 / 500, pace=1 / 20)
     >>> given, row, told = constants(all=config).all, record_of(config.new_state(1)), []
     >>> for seen, same in enumerate([False] * 200 + [True] * 20):
     ...     nats = frozen_nats(row, same)
@@ -44,8 +44,8 @@ class Frozen:
 
     half: float
     threshold: float
-    forget: float = 1 / 500
-    pace: float = 1 / 20
+    forget: float
+    pace: float
 
     @property
     def bar(self) -> float:

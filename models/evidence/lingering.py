@@ -9,9 +9,6 @@ import numpy as np
 from models.arrays import Columns
 from models.kernels import kernel
 
-_NEW = 2.0
-"""So much more evidence, in proportion, must speak of a series of which nothing is known."""
-
 
 @dataclass(frozen=True)
 class Lingering:
@@ -23,19 +20,20 @@ class Lingering:
 
     Args:
         notable: Evidence up to which surprise ranks, and below which its rank stays. While a series is new, evidence
-            must be up to three times as strong to rank by itself: its calibrations and its range say little yet.
+            must be stronger, see ``new``, to rank by itself: its calibrations and its range say little yet.
         keep: Share of the surprise that is left a step later.
         knee: Surprise, in nats, that ranks half way up.
         settled: Values until surprise counts in full: of little that is known, much surprises.
         grown: Values until a series is no longer new.
-
+        new: So much more evidence, in proportion, must speak of a series of which nothing is known.
     """
 
     notable: float
-    keep: float = 0.9
-    knee: float = 20.0
-    settled: float = 50.0
-    grown: float = 200.0
+    keep: float
+    knee: float
+    settled: float
+    grown: float
+    new: float
 
     def new_state(self, n: int) -> Columns:
         """The column for n series of which nothing is known."""
@@ -66,9 +64,9 @@ def rank(config: Lingering, evidence: float, surprise: float, seen: float) -> fl
         seen: Values learned so far.
 
     >>> from models.records import constants
-    >>> config = constants(all=Lingering(notable=8.0)).all
+    >>> config = constants(all=Lingering(8.0, keep=0.9, knee=20.0, settled=50.0, grown=200.0, new=2.0)).all
     >>> rank(config, 20.0, 0.0, 500.0), rank(config, 8.0, 60.0, 500.0), round(rank(config, 20.0, 5.0, 40.0), 1)
     (20.0, 6.0, 1.6)
     """
-    least = config.notable * (1 + _NEW * max(1 - seen / config.grown, 0.0))
+    least = config.notable * (1 + config.new * max(1 - seen / config.grown, 0.0))
     return evidence if evidence > least else config.notable * (surprise / (surprise + config.knee))

@@ -60,16 +60,18 @@ class Choice:
         lead: Nats by which another family has to be better.
         settled: Steps before which nothing but kind and support decides, as the families are still learning.
         most: One value moves the evidence between two families by at most this.
+        enough: Values that a family has learned before it speaks.
 
     Source: A. Raftery, M. Kárný, P. Ettler, Online prediction under model uncertainty via dynamic model averaging,
     Technometrics 52 (2010).
     """
 
-    slots: Annotated[int, Constant("values", 1, 7)] = 6
-    forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 2000
-    lead: Annotated[float, Constant("nats", 0, 100)] = 5.0
-    settled: Annotated[int, Constant("values", 1, 1000)] = 20
-    most: Annotated[float, Constant("nats a value", 0.1, 100)] = 2.0
+    slots: Annotated[int, Constant("values", 1, 7, "chosen by hand; there is room for seven values in the state")] = 6
+    forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 2000
+    lead: Annotated[float, Constant("nats", 0, 100, "chosen by hand", off=0)] = 5.0
+    settled: Annotated[int, Constant("values", 1, 1000, "chosen by hand", off=1)] = 20
+    most: Annotated[float, Constant("nats a value", 0.1, 100, "chosen by hand", off=1000000.0)] = 2.0
+    enough: Annotated[float, Constant("values", 1, 1000, "chosen by hand", off=1)] = 5.0
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series of which nothing is known."""

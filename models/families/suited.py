@@ -32,9 +32,6 @@ from models.kernels import kernel, within
 from models.mixture import Mixture, log_mass
 from models.records import Record
 
-_ENOUGH = 5.0
-"""Values that a family has learned before it speaks."""
-
 _TRIALS = 1000.0
 """What each ratio is a share of, assumed."""
 
@@ -165,20 +162,20 @@ def learn_families(
         by_count = log_chance(count_ahead(families.count, samples), _events(value, samples))
         by_count -= log_mass(mixture, value, 1 / samples)
         learn_count(families.count, within(value * samples, 0.0, _MOST), samples, lesson.weight, forget)
-        count = families.count.windows >= _ENOUGH
+        count = families.count.windows >= choice.enough
     if ratio:
         share = within(value, 0.0, 1.0)
         by_ratio = ratio_log_chance(ratio_ahead(families.ratio, _TRIALS), share * _TRIALS)
         by_ratio -= log_mass(mixture, value, 1 / _TRIALS)
         learn_ratio(families.ratio, share, _TRIALS, lesson.weight, forget)
-        ratio = families.ratio.windows >= _ENOUGH
+        ratio = families.ratio.windows >= choice.enough
     if place:
         known = families.categorical
         by_place = math.log(chance(known, value)) - log_mass(mixture, value, gap(known))
         learn_place(known, value, lesson.weight, forget)
         number = distinct(known)
-        place = total(known) >= _ENOUGH and number <= max(step.seen / 4, 1.0)
-        if total(known) >= _ENOUGH and number > choice.slots:  # more than can be followed
+        place = total(known) >= choice.enough and number <= max(step.seen / 4, 1.0)
+        if total(known) >= choice.enough and number > choice.slots:  # more than can be followed
             families.varied = 1.0
             place = False
             forget_places(known)

@@ -33,12 +33,16 @@ class MultivariateConfig:
     """
 
     threshold: float = 50.0
-    warm_up: Annotated[int, Constant("windows", 1, 1000)] = 8
-    half: Annotated[float, Constant("nats", 1, 100)] = 8.0
+    warm_up: Annotated[int, Constant("windows", 1, 1000, "chosen by hand, the same as series.learning", off=1)] = 8
+    half: Annotated[float, Constant("nats", 1, 100, "chosen by hand")] = 8.0
     forget: Annotated[
         float,
         Constant(
-            "share a window", 0, 0.5, "measured: 1/15000 to 1/2000 changes little on ASD (multivariate.md, Figures)"
+            "share a window",
+            0,
+            0.5,
+            "measured: 1/15000 to 1/2000 changes little on ASD (multivariate.md, Figures)",
+            off=0,
         ),
     ] = 1 / 5000
     clip: Annotated[
@@ -48,6 +52,7 @@ class MultivariateConfig:
             3,
             1000000.0,
             "measured: 3 or 5 in learning: VUS-PR on ASD .373 or .413 against .450 (multivariate.md, Figures)",
+            off=1000000.0,
         ),
     ] = 1000.0
     noise: Annotated[
@@ -59,18 +64,25 @@ class MultivariateConfig:
             "measured: 0.1, 0.3, 1, 3: VUS-PR on ASD .607, .615, .571, .433 (multivariate.md, Figures)",
         ),
     ] = 0.3
-    prior: Annotated[float, Constant("windows", 0.1, 1000)] = 20.0
-    stale: Annotated[float, Constant("usual steps", 1, 100)] = 3.0
-    refresh: Annotated[int, Constant("windows", 1, 1000)] = 32
-    tail_forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 2000
-    tail_scale: Annotated[float, Constant("nats", 0.01, 10)] = 0.3
-    tail_strength: Annotated[float, Constant("windows", 0.5, 1000)] = 20.0
+    prior: Annotated[float, Constant("windows", 0.1, 1000, "chosen by hand")] = 20.0
+    stale: Annotated[float, Constant("usual steps", 1, 100, "chosen by hand", off=1000000.0)] = 3.0
+    refresh: Annotated[int, Constant("windows", 1, 1000, "chosen by hand", off=1)] = 32
+    tail_forget: Annotated[float, Constant("share a window", 0, 0.5, "chosen by hand", off=0)] = 1 / 2000
+    tail_scale: Annotated[float, Constant("nats", 0.01, 10, "chosen by hand")] = 0.3
+    tail_strength: Annotated[float, Constant("windows", 0.5, 1000, "chosen by hand")] = 20.0
     pace: Annotated[
-        float, Constant("weight", 0.01, 1, "measured: 0.2 to 0.3 changes little on ASD (multivariate.md, Figures)")
+        float,
+        Constant("weight", 0.01, 1, "measured: 0.2 to 0.3 changes little on ASD (multivariate.md, Figures)", off=1),
     ] = 0.25
-    step_pace: Annotated[float, Constant("weight", 0.001, 1)] = 0.05
+    step_pace: Annotated[float, Constant("weight", 0.001, 1, "chosen by hand")] = 0.05
     distance_share: Annotated[
         float,
-        Constant("chance", 0.0001, 0.9999, "measured: with equal weight VUS-PR on ASD .477 (multivariate.md, Figures)"),
+        Constant(
+            "chance",
+            0.0001,
+            0.9999,
+            "measured: with equal weight VUS-PR on ASD .477 (multivariate.md, Figures)",
+            off=1e-12,
+        ),
     ] = 0.05
-    calibration_forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 5000
+    calibration_forget: Annotated[float, Constant("share a window", 0, 0.5, "chosen by hand", off=0)] = 1 / 5000

@@ -19,6 +19,7 @@ class RegimesConfig:
         hour_prior: Visits of an hour at which it is half trusted.
         hour_forget: Share of an hour's visits forgotten a visit, for visits five minutes apart.
         spread_forget: Share of the spread forgotten a value.
+        clip: Standard deviations from what is expected that widen the spread at most.
         young: Values of a series before which no regime is told from another.
         trigger: Standard deviations from what is expected beyond which no usual value lies.
         start: Standard deviations from what is expected that open an incident if they come with a jump.
@@ -47,14 +48,16 @@ class RegimesConfig:
         dead: A value below this share of what is typical is that of something dead.
         dead_for: Milliseconds for which something dead is not taken for a new normal.
         frozen_for: The same of a value that repeats itself exactly where values used to vary.
+        varied: What varies by less than so many of the smallest scales repeats itself without being frozen.
     """
 
-    follow: Annotated[float, Constant("weight", 0.001, 1)] = 0.05
-    hour_prior: Annotated[float, Constant("visits", 0.1, 100)] = 2.0
-    hour_forget: Annotated[float, Constant("share a visit", 0, 0.5)] = 0.02
-    spread_forget: Annotated[float, Constant("share a value", 0, 0.5)] = 1 / 500
-    young: Annotated[int, Constant("values", 1, 10000)] = 30
-    trigger: Annotated[float, Constant("standard deviations", 1, 20)] = 4.0
+    follow: Annotated[float, Constant("weight", 0.001, 1, "chosen by hand")] = 0.05
+    hour_prior: Annotated[float, Constant("visits", 0.1, 100, "chosen by hand", off=1e-06)] = 2.0
+    hour_forget: Annotated[float, Constant("share a visit", 0, 0.5, "chosen by hand", off=0)] = 0.02
+    spread_forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 500
+    clip: Annotated[float, Constant("standard deviations", 1, 100, "chosen by hand", off=1000000.0)] = 4.0
+    young: Annotated[int, Constant("values", 1, 10000, "chosen by hand", off=1)] = 30
+    trigger: Annotated[float, Constant("standard deviations", 1, 20, "chosen by hand")] = 4.0
     start: Annotated[
         float,
         Constant(
@@ -71,6 +74,7 @@ class RegimesConfig:
             0.5,
             20,
             "measured: 1 where a kept regime explains the value: false alarms +.13, recognised +.01 (model.md, Kinds)",
+            off=0,
         ),
     ] = 2.5
     most: Annotated[
@@ -82,19 +86,27 @@ class RegimesConfig:
             "with change: what has lasted for 36 windows is taken for something else (model.md, Kinds)",
         ),
     ] = 0.25
-    least: Annotated[float, Constant("nats a window", -10, -0.01)] = -1.0
+    least: Annotated[float, Constant("nats a window", -10, -0.01, "chosen by hand")] = -1.0
     change: Annotated[float, Constant("nats", 1, 100, "see most (model.md, Kinds)")] = 9.0
-    accept: Annotated[float, Constant("nats", 1, 100)] = 9.5
-    cap: Annotated[float, Constant("nats", 1, 100)] = 11.0
-    patience: Annotated[int, Constant("windows", 2, 10000)] = 150
-    settling: Annotated[int, Constant("values", 0, 10000)] = 300
-    lasting: Annotated[int, Constant("windows", 0, 1000)] = 6
+    accept: Annotated[float, Constant("nats", 1, 100, "chosen by hand, a little more than change")] = 9.5
+    cap: Annotated[float, Constant("nats", 1, 100, "chosen by hand, a little more than accept", off=1000000.0)] = 11.0
+    patience: Annotated[int, Constant("windows", 2, 10000, "chosen by hand", off=1000000)] = 150
+    settling: Annotated[int, Constant("values", 0, 10000, "chosen by hand", off=0)] = 300
+    lasting: Annotated[
+        int, Constant("windows", 0, 1000, "chosen by hand: of an outage of six windows or more", off=1000000)
+    ] = 6
     recall: Annotated[
         float,
-        Constant("nats", 0.5, 100, "measured: 7 or 8: recognised −.02 to −.04, balanced accuracy 0 (model.md, Kinds)"),
+        Constant(
+            "nats",
+            0.5,
+            100,
+            "measured: 7 or 8: recognised −.02 to −.04, balanced accuracy 0 (model.md, Kinds)",
+            off=1000000.0,
+        ),
     ] = 5.0
-    recall_most: Annotated[float, Constant("nats a window", 0.1, 100)] = 2.0
-    recall_size: Annotated[float, Constant("standard deviations", 0.5, 20)] = 2.5
+    recall_most: Annotated[float, Constant("nats a window", 0.1, 100, "chosen by hand")] = 2.0
+    recall_size: Annotated[float, Constant("standard deviations", 0.5, 20, "chosen by hand")] = 2.5
     recall_fit: Annotated[
         float,
         Constant(
@@ -102,16 +114,18 @@ class RegimesConfig:
             0.1,
             20,
             "measured: 0.7 or 1: recognised −.06 to −.12; no bound: balanced accuracy −.015 (model.md, Kinds)",
+            off=1000000.0,
         ),
     ] = 2.0
-    tolerance: Annotated[float, Constant("share", 0, 1)] = 0.1
+    tolerance: Annotated[float, Constant("share", 0, 1, "chosen by hand", off=0)] = 0.1
     size: Annotated[
-        float, Constant("standard deviations", 0.5, 20, "measured: from 2.5 the same (model.md, Kinds)")
+        float, Constant("standard deviations", 0.5, 20, "measured: from 2.5 the same (model.md, Kinds)", off=0)
     ] = 3.0
-    steady: Annotated[float, Constant("share", 0.001, 1)] = 0.1
-    pace: Annotated[float, Constant("weight", 0.01, 1)] = 0.15
-    dead: Annotated[float, Constant("share", 0, 0.5)] = 0.05
+    steady: Annotated[float, Constant("share", 0.001, 1, "chosen by hand", off=1000000.0)] = 0.1
+    pace: Annotated[float, Constant("weight", 0.01, 1, "chosen by hand")] = 0.15
+    dead: Annotated[float, Constant("share", 0, 0.5, "chosen by hand", off=0)] = 0.05
     dead_for: Annotated[
-        int, Constant("ms", 0, 1000000000.0, "so that an outage of two hours is no new normal (model.md, Kinds)")
+        int, Constant("ms", 0, 1000000000.0, "so that an outage of two hours is no new normal (model.md, Kinds)", off=0)
     ] = 6 * _HOUR
-    frozen_for: Annotated[int, Constant("ms", 0, 1000000000.0)] = 24 * _HOUR
+    frozen_for: Annotated[int, Constant("ms", 0, 1000000000.0, "chosen by hand: a day", off=0)] = 24 * _HOUR
+    varied: Annotated[float, Constant("smallest scales", 0, 1000, "chosen by hand", off=0)] = 4.0

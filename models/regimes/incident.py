@@ -16,10 +16,6 @@ from models.regimes.challenger import Challenger, challenge, challenger_of, heav
 from models.regimes.config import RegimesConfig
 from models.regimes.reference import Expected
 
-_VARIED = 4.0
-"""What varies by less than so many of the smallest scales repeats itself without being frozen."""
-
-
 _END = 690.0
 """sinh of places beyond this is no float."""
 
@@ -163,7 +159,7 @@ def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expe
         dead: As from `is_dead`.
     """
     lasts = found.time - incident.onset
-    varied = told.scale > _VARIED * told.floor
+    varied = told.scale > config.varied * told.floor
     frozen = incident.same >= 0.8 * (incident.challenger.number - 1) and varied
     return (not dead or lasts >= config.dead_for) and (not frozen or lasts >= config.frozen_for)
 

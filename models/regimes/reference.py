@@ -31,8 +31,6 @@ _PARTS = 4.0
 
 _MOST_VISITS = 16_000.0
 
-_CLIP = 4.0
-
 
 class Expected(NamedTuple):
     """What was expected of a value; places on the axis less the shift of the present regime.
@@ -98,7 +96,7 @@ def learn_calm(config: RegimesConfig, regime: Record, told: Expected, step: Step
     pace, slow = max(config.follow, 1 / (1 + step.seen)), max(config.spread_forget, 2 / (4 + step.seen))
     regime.level += pace * (told.place - regime.level)
     regime.drift += pace * told.known * (told.place - told.hour - regime.drift)
-    off = within(told.off / told.scale, -_CLIP, _CLIP) * told.scale
+    off = within(told.off / told.scale, -config.clip, config.clip) * told.scale
     spread = regime.spread * regime.spread
     regime.spread = math.sqrt(spread + slow * (off * off - spread))
     hours, gap = nearest_hours(step.local), step.gap if step.gap > 0 else REFERENCE_GAP

@@ -32,19 +32,23 @@ class TemplateConfig:
         trace: Lines of a template that are remembered at least when its present rate is accepted.
     """
 
-    forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 2000
-    warm_up: Annotated[int, Constant("windows", 1, 1000)] = 8
-    half: Annotated[float, Constant("nats", 1, 200)] = 12.5
-    weight_unseen: Annotated[float, Constant("1", 0, 10)] = 2.0
-    calibration_forget: Annotated[float, Constant("share a window", 0, 0.5)] = 1 / 5000
-    early: Annotated[float, Constant("1", 0, 10)] = 2.0
-    clip: Annotated[float, Constant("times the expected", 1, 1000)] = 10.0
-    doubt: Annotated[float, Constant("nats", 1, 1000)] = 6.0
-    unrest_pace: Annotated[float, Constant("weight", 0.001, 1)] = 0.06
-    unrest_clip: Annotated[float, Constant("nats", 1, 1000)] = 7.0
-    hurry: Annotated[float, Constant("share a window", 0, 0.5)] = 0.05
-    lost: Annotated[float, Constant("nats", 1, 1000)] = 20.0
-    faint: Annotated[float, Constant("lines", 0, 1)] = 1e-3
-    present: Annotated[float, Constant("weight", 0.01, 1)] = 0.3
-    few: Annotated[float, Constant("windows", 0.5, 1000)] = 20.0
-    trace: Annotated[float, Constant("lines", 0, 10)] = 0.1
+    forget: Annotated[float, Constant("share a window", 0, 0.5, "chosen by hand", off=0)] = 1 / 2000
+    warm_up: Annotated[int, Constant("windows", 1, 1000, "chosen by hand, the same as series.learning", off=1)] = 8
+    half: Annotated[float, Constant("nats", 1, 200, "chosen by hand")] = 12.5
+    weight_unseen: Annotated[float, Constant("1", 0, 10, "chosen by hand", off=1)] = 2.0
+    calibration_forget: Annotated[
+        float, Constant("share a window", 0, 0.5, "chosen by hand, the same as machine.calibration_forget", off=0)
+    ] = 1 / 5000
+    early: Annotated[float, Constant("1", 0, 10, "chosen by hand", off=0)] = 2.0
+    clip: Annotated[float, Constant("times the expected", 1, 1000, "chosen by hand", off=1000000.0)] = 10.0
+    doubt: Annotated[float, Constant("nats", 1, 1000, "chosen by hand", off=1000000.0)] = 6.0
+    unrest_pace: Annotated[float, Constant("weight", 0.001, 1, "chosen by hand")] = 0.06
+    unrest_clip: Annotated[float, Constant("nats", 1, 1000, "chosen by hand")] = 7.0
+    hurry: Annotated[float, Constant("share a window", 0, 0.5, "chosen by hand", off=0)] = 0.05
+    lost: Annotated[float, Constant("nats", 1, 1000, "chosen by hand")] = 20.0
+    faint: Annotated[float, Constant("lines", 0, 1, "chosen by hand", off=0)] = 1e-3
+    present: Annotated[float, Constant("weight", 0.01, 1, "chosen by hand, the same as feedback.pace")] = 0.3
+    few: Annotated[float, Constant("windows", 0.5, 1000, "chosen by hand, the same as for series")] = 20.0
+    trace: Annotated[float, Constant("lines", 0, 10, "chosen by hand, so that it is still known (model.md, Logs)")] = (
+        0.1
+    )

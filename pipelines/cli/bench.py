@@ -300,6 +300,26 @@ def kinds(
 
 
 @app.command()
+def ablation(
+    data: Data,
+    out: Out,
+    datasets: Annotated[
+        str, typer.Option(help="Of nab, cloud_monitoring, asd, kinds, with commas between them. Default: all.")
+    ] = "",
+    only: Annotated[
+        str, typer.Option(help="Constants, or how they begin, such as series.weight,regimes. Default: all.")
+    ] = "",
+    noise: Annotated[int, typer.Option(min=2, help="Random settings whose spread is the noise.")] = 8,
+) -> None:
+    """Measure what each constant of the models is worth: accuracy with it halved, doubled and its mechanism off.
+
+    OUT/ablation.jsonl keeps each result: a run that was stopped goes on where it was. Two runs with different data sets
+    may share a folder.
+    """
+    _run("ablation", None, data, out, datasets, only, noise)
+
+
+@app.command()
 def decoders(
     records: Annotated[int, typer.Option(help="Samples or log lines of each format.")] = 100_000,
     formats: Annotated[str, typer.Option(help="Names of formats with commas between them. Default: all.")] = "",

@@ -22,6 +22,7 @@ from datagen.simulator.samples import Samples
 from pipelines.contracts.records.novelty import JOINED, NEWS_KINDS
 from pipelines.contracts.settings import load
 from pipelines.evaluation import kinds, settling, show
+from pipelines.evaluation.recorded import Progress
 from pipelines.jobs.detect.metrics.detection import Detection
 
 STEP, DAY = 300_000, 86_400_000
@@ -44,6 +45,27 @@ _ANOMALIES: tuple[tuple[str, tuple[int, int], tuple[float, float]], ...] = (
 
 def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
     """Judges, prints a table, writes ``out/kinds.json``; returns the figures."""
+    with show.bar(f"kinds: {entities} machines, {weeks} weeks") as progress:
+        figures = measure(Detection(load().detector), entities, weeks, seed, progress)
+    show.table("kinds", ["measure", "value"], [[name, value] for name, value in figures.items() if name != "types"])
+    rows = [[name, *part.values()] for name, part in figures["types"].items()]
+    show.table("by type", ["type", "incidents", "found", "median delay", "called change", "alerts", "settled"], rows)
+    show.write(out, "kinds", figures)
+    return figures
+
+
+def measure(
+    detection: Detection, entities: int, weeks: int, seed: int, progress: Progress = lambda _done, _total: None
+) -> dict[str, Any]:
+    """Judges a simulated site; returns the figures.
+
+    Args:
+        detection: Judges.
+        entities: Number of machines; a fifth of them are hosts.
+        weeks: Weeks of event time.
+        seed: Of the simulation.
+        progress: Is called with how many windows are judged, and how many there are.
+    """
     hosts = max(2, entities // 5)
     base = SimulatorConfig(
         seed=seed,
@@ -67,24 +89,17 @@ def run(out: Path, entities: int, weeks: int, seed: int) -> dict[str, Any]:
         if incident.lasts
         for row in incident.rows(config.topology, config.metrics)
     }
-    detection, made = Detection(load().detector), []
-    state = detection.new_state()
-    total = config.steps or 0
+    made: list[pl.DataFrame] = []
     learning: list[pl.DataFrame] = []
-    with show.bar(f"kinds: {entities} machines, {weeks} weeks") as progress:
-        for done, frame in _frames(config):
-            verdicts, state = detection.process(frame, state, now=START + done * STEP)
-            said = pl.coalesce("decided", "window_end")  # what is said later is news when it is said
-            made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)).with_columns(window_end=said))
-            if len(learning) < 2:
-                learning.append(verdicts.filter(pl.col("metric") != JOINED))
-            progress(done, total)
-    figures = _figures(pl.concat(made), pl.concat(learning), truths, turned, config)
-    show.table("kinds", ["measure", "value"], [[name, value] for name, value in figures.items() if name != "types"])
-    rows = [[name, *part.values()] for name, part in figures["types"].items()]
-    show.table("by type", ["type", "incidents", "found", "median delay", "called change", "alerts", "settled"], rows)
-    show.write(out, "kinds", figures)
-    return figures
+    state, total = detection.new_state(), config.steps or 0
+    for done, frame in _frames(config):
+        verdicts, state = detection.process(frame, state, now=START + done * STEP)
+        said = pl.coalesce("decided", "window_end")  # what is said later is news when it is said
+        made.append(verdicts.filter(pl.col("kind").is_in(NEWS_KINDS)).with_columns(window_end=said))
+        if len(learning) < 2:
+            learning.append(verdicts.filter(pl.col("metric") != JOINED))
+        progress(done, total)
+    return _figures(pl.concat(made), pl.concat(learning), truths, turned, config)
 
 
 def _plan(config: SimulatorConfig, random: np.random.Generator) -> tuple[InjectedIncident, ...]:

@@ -27,11 +27,11 @@ def run(data: Path, out: Path, variations: int = 0) -> dict[str, Any]:
     known = datasets.nab(data)
     with show.bar("NAB") as progress:
         verdicts = judge(known.values, settings, progress)
-    scores = _by_file(verdicts, known)
+    scores = by_file(verdicts, known)
     _write(known, scores, out)
-    rows = {"ours": _scored(known, scores)}
+    rows = {"ours": scored(known, scores)}
     for reference in sorted((data / "reference_scores").glob("*.parquet")):
-        rows[reference.stem] = _scored(known, _reference(reference))
+        rows[reference.stem] = scored(known, _reference(reference))
     figures: dict[str, Any] = {"scores": rows}
     names = [profile.name for profile in known.profiles]
     if variations:
@@ -56,14 +56,14 @@ def _varied(known: datasets.Nab, settings: DetectorSettings, seed: int, count: i
     detection = Detection(settings, ModelConfig(series=variation(DetectorConfig(), seed)))
     with show.bar(f"NAB, setting {seed} of {count}") as progress:
         verdicts = judge(known.values, settings, progress, detection)
-    return list(_scored(known, _by_file(verdicts, known)).values())
+    return list(scored(known, by_file(verdicts, known)).values())
 
 
-def _by_file(verdicts: pl.DataFrame, known: datasets.Nab) -> dict[str, np.ndarray]:
+def by_file(verdicts: pl.DataFrame, known: datasets.Nab) -> dict[str, np.ndarray]:
     return {file: verdicts.filter(entity=file)["record_score"].to_numpy() for file in known.windows}
 
 
-def _scored(known: datasets.Nab, scores: Mapping[str, np.ndarray]) -> dict[str, float]:
+def scored(known: datasets.Nab, scores: Mapping[str, np.ndarray]) -> dict[str, float]:
     files = [nab.NabFile(scores[file], windows) for file, windows in known.windows.items()]
     return {profile.name: nab.evaluate(files, profile).score for profile in known.profiles}
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from models.arrays import Array
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import load
 from pipelines.evaluation import baselines, bootstrap, datasets, show
@@ -31,20 +33,31 @@ def cloud(folder: Path) -> dict[str, Any]:
     with show.bar("cloud_monitoring") as progress:
         verdicts = judge(known.drop("label"), load().detector, progress)
     figures = {}
+    for name, value, labels, own in labelled(known, verdicts):
+        methods = {
+            "ours": own["record_score"].to_numpy(),
+            "ours: state_score": own["state_score"].to_numpy(),
+            "windowed_gaussian": baselines.windowed_gaussian(value),
+            "difference": baselines.difference(value),
+            "random": np.random.default_rng(0).random(len(value)),
+        }
+        figures[name] = _measured(methods, labels, period(value))
+    return _summary("cloud_monitoring", figures)
+
+
+def labelled(known: pl.DataFrame, verdicts: pl.DataFrame) -> Iterator[tuple[str, Array, Array, pl.DataFrame]]:
+    """Of each series with a label: its name, and of its rows with a value these, labels and verdicts."""
     for (name,), rows in known.group_by("entity", maintain_order=True):
         there = np.isfinite(rows["value"].fill_null(float("nan")).to_numpy())
-        value, labels = rows["value"].to_numpy()[there], rows["label"].to_numpy()[there]
+        labels = rows["label"].to_numpy()[there]
         if labels.any():
-            own = verdicts.filter(entity=name)
-            methods = {
-                "ours": own["record_score"].to_numpy()[there],
-                "ours: state_score": own["state_score"].to_numpy()[there],
-                "windowed_gaussian": baselines.windowed_gaussian(value),
-                "difference": baselines.difference(value),
-                "random": np.random.default_rng(0).random(len(value)),
-            }
-            figures[str(name)] = _measured(methods, labels, period(value))
-    return _summary("cloud_monitoring", figures)
+            own = verdicts.filter(entity=name).filter(pl.Series(there))
+            yield str(name), rows["value"].to_numpy()[there], labels, own
+
+
+def of_machine(machine: datasets.Machine, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """The joined verdicts on the rows of a machine that have labels."""
+    return verdicts.filter(entity=machine.name, metric=JOINED)[len(machine.train) :]
 
 
 def asd(folder: Path) -> dict[str, Any]:
@@ -53,7 +66,7 @@ def asd(folder: Path) -> dict[str, Any]:
     with show.bar("ASD") as progress:
         verdicts = judge(pl.concat([machine.values() for machine in machines]), load().detector, progress)
     for machine in machines:
-        joined = verdicts.filter(entity=machine.name, metric=JOINED)[len(machine.train) :]
+        joined = of_machine(machine, verdicts)
         methods = {
             "ours": joined["record_score"].to_numpy(),
             "ours: state_score": joined["state_score"].to_numpy(),

@@ -6,10 +6,10 @@ import pytest
 from models.config import DetectorConfig
 from models.detector import Detector
 from models.evidence.combine import score
-from models.evidence.lingering import Lingering, linger, rank
+from models.evidence.lingering import linger, rank
 from models.records import constants
 
-LINGERING = constants(all=Lingering(notable=8.0)).all
+LINGERING = constants(all=Detector(DetectorConfig(notable=8.0)).lingering).all
 STEP, SPIKES = 300_000, np.arange(400, 1000, 50)
 
 
@@ -34,7 +34,7 @@ def test_surprise_orders_what_is_below_notable_evidence_and_never_reaches_it() -
 
 def test_of_a_new_series_stronger_evidence_is_asked_but_none_that_a_threshold_of_50_would_miss() -> None:
     config = DetectorConfig()
-    lingering = constants(all=Lingering(config.notable)).all
+    lingering = constants(all=Detector(config).lingering).all
     asked = [
         next(e for e in np.arange(0, 40, 0.1).tolist() if rank(lingering, e, 0.0, seen) > 0)
         for seen in (0.0, 100.0, 200.0)

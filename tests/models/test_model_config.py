@@ -36,7 +36,7 @@ def test_a_changed_constant_changes_what_the_compiled_models_say() -> None:
     row, values = np.array([0]), [*np.random.default_rng(0).normal(50, 2, 200).tolist(), 65.0]
 
     def score(config: ModelConfig) -> float:
-        detector = Detector(config.series, config.regimes, config.choice, config.feedback)
+        detector = Detector(config.series, config.regimes, config.choice, config.feedback, config.evidence)
         state = detector.new_state(1)
         for at, value in enumerate(values):
             verdict = detector.step(state, row, np.array([at * 60_000]), np.array([value]))

@@ -93,7 +93,7 @@ class Detection:
     ) -> None:
         every = config or ModelConfig()
         series = replace(every.series, threshold=settings.threshold, timezone=settings.timezone)
-        self.detector = Detector(series, every.regimes, every.choice, every.feedback)
+        self.detector = Detector(series, every.regimes, every.choice, every.feedback, every.evidence)
         self.joined, self.machines = Joined(series), Machines(every.machine)
         self.absence = AbsenceWatch(settings.threshold, end)
         self.family, self.unusual = settings.family, unusual(settings.threshold)
