@@ -67,8 +67,8 @@ class PlainLines:
             text = value.decode()
         except UnicodeDecodeError:
             return None
-        heads, fields, stamps, others = zip(*_LINE.findall(text), strict=True)
-        others = [line for line in others if line]
+        heads, fields, stamps, odd_lines = map(list, zip(*_LINE.findall(text), strict=True))
+        others = [line for line in odd_lines if line]
         if any(line.count('"') % 2 or _ACROSS.search(line) for line in others):
             return None
         rest = [line for line in others if not _NO_LINE.fullmatch(line)]

@@ -136,7 +136,8 @@ class PlainPoints:
             self._known, self._shared, self._remembered = {}, {}, 0
         self._remembered += 1
         plain = is_plain(self._rule, _labels(common), name, _labels(attributes))
-        series = tuple(self._shared.setdefault(each, each) for each in (name, *attributes))
+        parts: tuple[str | bytes, ...] = (name, *attributes)
+        series = tuple(self._shared.setdefault(each, each) for each in parts)
         self._known.setdefault(common, {})[series] = plain
         return plain
 
