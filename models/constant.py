@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+UNMEASURED = "not measured"
+"""No data set of ours says what it is worth."""
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -16,6 +19,7 @@ class Constant:
         source: Where the value is from: a publication, what was measured, or that it was chosen by hand.
         off: Value with which its mechanism does nothing, for measuring what that is worth; it may lie outside of the
             range. ``None``: no value takes the mechanism away.
+        worth: What changes without the mechanism, or with half or twice the value, as `newnormal bench ablation` says.
     """
 
     unit: str
@@ -23,3 +27,4 @@ class Constant:
     most: float
     source: str
     off: float | None = None
+    worth: str = UNMEASURED

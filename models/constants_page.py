@@ -14,10 +14,14 @@ None of them should need to be changed; the user's settings are in [settings.md]
 values a formula does what it is for, as judged from it, not measured. {count} constants are listed; those of numerical
 safety, of joined verdicts and of new series, and some that only one formula needs, still stand beside their formula.
 Sources name sections of [model.md](model.md) and [multivariate.md](multivariate.md); "measured" was measured on the
-data that these name, mostly while the constant was chosen. `newnormal bench ablation` measures what is lost without a
-mechanism, and with a constant halved or doubled: [evaluation.md](evaluation.md#constants).
+data that these name, mostly while the constant was chosen.
+
+*Worth* is what `newnormal bench ablation` found to change, beyond noise, with the mechanism off and with the constant
+halved and doubled, in points of 100: [ablation.md](ablation.md) has all figures and
+[evaluation.md](evaluation.md#constants) says what they are. A figure that rises with another value is no reason to take
+that: these data are not the user's.
 """
-_HEAD = "| Constant | Value | Unit | Range | Meaning | Source |\n| --- | --- | --- | --- | --- | --- |"
+_HEAD = "| Constant | Value | Unit | Range | Meaning | Source | Worth |\n| --- | --- | --- | --- | --- | --- | --- |"
 
 
 def constants_page() -> str:
@@ -27,7 +31,7 @@ def constants_page() -> str:
     for group, constants in groupby(every, lambda one: one.group):
         rows = [
             f"| `{one.name}` | {one.value:.6g} | {one.about.unit} | {one.about.least:g} to {one.about.most:g} "
-            f"| {one.meaning.replace('|', '&#124;')} | {one.about.source} |"
+            f"| {one.meaning.replace('|', '&#124;')} | {one.about.source} | {one.about.worth} |"
             for one in constants
         ]
         title = f"## {group}: `{type(getattr(ModelConfig(), group)).__name__}`"
