@@ -67,7 +67,7 @@ def made_here(folder: Path) -> Iterator[Path]:
 
 
 def delete(path: Path) -> None:
-    """Deletes a file, or a folder with all that is in it, wherever it lies; it need not exist."""
+    """Deletes a folder with all that is in it, wherever it lies; it need not exist."""
     if isinstance(path, HadoopPath):
         path.delete()
     else:

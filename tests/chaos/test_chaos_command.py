@@ -12,7 +12,7 @@ import pytest
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
-def test_a_minute_of_chaos_lose_double_and_change_nothing(tmp_path: Path) -> None:
+def test_a_minute_of_chaos_loses_doubles_and_changes_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pipelines.cli.main", "chaos", "--minutes", "1", "--seed", "1", "--no-replay"]
     done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-6000:]
