@@ -388,7 +388,7 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
         learn_tail(constants.calibration, series.window, evidence.window)
         learn_tail(constants.calibration, series.change.tail, evidence.change)
         series.window.mean = evidence.mean_point
-    learn_jump(config, series.change, evidence.step, step.seen, constants.evidence.step_reach)
+    learn_jump(config, series.change, evidence.step, step.seen, constants.evidence.step_reach, step.resolution)
     learn_record(config, series.record, judgement.lived, step.value, judgement.level, step.resolution)
     learn_frozen(constants.frozen, series.frozen, judgement.frozen > 0, step.seen, judgement.frozen)
     learn_repeats(

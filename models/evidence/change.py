@@ -66,7 +66,7 @@ def jump(change: Record, deviation: float, size: float, seen: float, floor: floa
 
 
 @kernel
-def learn_jump(config: DetectorConfig, change: Record, step: Jump, seen: float, most: float) -> None:
+def learn_jump(config: DetectorConfig, change: Record, step: Jump, seen: float, most: float, floor: float) -> None:
     """Adds the step, brought within reach.
 
     Args:
@@ -75,6 +75,8 @@ def learn_jump(config: DetectorConfig, change: Record, step: Jump, seen: float, 
         step: As from `jump`.
         seen: Values learned before; of the first one there is no step.
         most: A step of more scales than this is learned as one of so many.
+        floor: Smallest scale. A smaller deviation counts as none, as it is rounding: the first value of a series is
+            what is typical then, and the next would be set in proportion to the last bit of the difference.
     """
     reach, before = most * step.scale, change.before
     deviation = within(step.deviation, -reach - abs(before), reach + abs(before))
@@ -84,4 +86,4 @@ def learn_jump(config: DetectorConfig, change: Record, step: Jump, seen: float, 
     change.power = keep * change.power + linked * before * before
     change.count = keep * change.count + linked
     change.squares = keep * change.squares + linked * innovation * innovation
-    change.before = deviation
+    change.before = deviation if abs(deviation) > floor else 0.0

@@ -16,6 +16,8 @@ from models.kernels import kernel
 from models.records import Record
 
 _LARGEST_PLACE = 300.0
+_BELOW = 1.0 + 1e-9
+"""A value that little below a power of two has its unit: 1.0 and 0.9999999999999999 may be one mean, summed twice."""
 _FINEST = 1e-9
 """Smallest scale on the axis."""
 
@@ -35,8 +37,10 @@ def unit_of(value: float) -> float:
 
     >>> unit_of(100.0), unit_of(-0.5), unit_of(0.0)
     (16.0, 0.125, 0.0)
+    >>> unit_of(1.0) == unit_of(0.9999999999999999)
+    True
     """
-    return 0.0 if abs(value) < SMALLEST else math.ldexp(1.0, math.frexp(value)[1] - 3)
+    return 0.0 if abs(value) < SMALLEST else math.ldexp(1.0, math.frexp(value * _BELOW)[1] - 3)
 
 
 @kernel
