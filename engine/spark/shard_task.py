@@ -36,7 +36,7 @@ class SparkSegments(Segments):
     """
 
     def __init__(self, state: MapState, copies: SharedMemory) -> None:
-        self.state, self.copies = state, copies
+        self.state, self.copies, self.kept = state, copies, copies.unpacked
         self._read: set[str] = set()
 
     def get(self, name: str, digest: str = "") -> bytes | None:

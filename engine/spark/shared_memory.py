@@ -17,6 +17,8 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from engine.state.kept_arrays import has_space
+
 _MEMORY = Path("/dev/shm")
 # what is made there can be opened by its owner only
 _OURS = re.compile(r"newnormal-(\d+)-.+")
@@ -58,7 +60,7 @@ class SharedMemory:
         file = self._file(name)
         new = file.with_name(f"{file.name}-{os.getpid()}")
         try:
-            if not _has_space(self.folder, len(value)):
+            if not has_space(self.folder, len(value), _SPARE):
                 self.remove(name)
                 return
             with new.open("wb") as out:
@@ -73,6 +75,11 @@ class SharedMemory:
         """Removes the copy of a segment, if there is one."""
         if self.folder is not None:
             self._file(name).unlink(missing_ok=True)
+
+    @property
+    def unpacked(self) -> Path | None:
+        """The folder of the shard for `engine.state.kept_arrays`."""
+        return self.folder / f"{self.shard}" if self.folder else None
 
     def _file(self, name: str) -> Path:
         assert self.folder is not None
@@ -106,8 +113,3 @@ def _sweep() -> None:
         found = _OURS.fullmatch(entry.name)
         if found and not Path(f"/proc/{found[1]}").exists():
             shutil.rmtree(entry, ignore_errors=True)
-
-
-def _has_space(folder: Path, size: int) -> bool:
-    space = os.statvfs(folder)
-    return space.f_bavail * space.f_frsize - size > _SPARE * space.f_blocks * space.f_frsize

@@ -11,6 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -24,7 +25,13 @@ LARGE = 65_536
 
 
 class Segments(ABC):
-    """Interface of a store for the segments of one shard."""
+    """Interface of a store for the segments of one shard.
+
+    Attributes:
+        kept: Folder in memory for what was unpacked, see `engine.state.kept_arrays`; ``None``: nothing is kept.
+    """
+
+    kept: Path | None = None
 
     @abstractmethod
     def get(self, name: str, digest: str = "") -> bytes | None:
@@ -51,10 +58,11 @@ class Segments(ABC):
 
 
 class DictSegments(Segments):
-    """Segments in a dictionary, for bounded runs and tests."""
+    """Segments in a dictionary, for bounded runs and tests; ``kept`` as of `Segments`."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Path | None = None) -> None:
         self.values: dict[str, bytes] = {}
+        self.kept = kept
 
     def get(self, name: str, digest: str = "") -> bytes | None:
         return self.values.get(name)
@@ -79,7 +87,7 @@ class ShardState(Segments):
     """
 
     def __init__(self, segments: Segments) -> None:
-        self.segments = segments
+        self.segments, self.kept = segments, segments.kept
         stored = orjson.loads(segments.get(NOTES) or b"{}")
         self.notes: dict[str, Any] = stored.get("notes", {})
         self.sizes: dict[str, int] = stored.get("sizes", {})
@@ -88,10 +96,11 @@ class ShardState(Segments):
     def get(self, name: str, digest: str = "") -> bytes | None:
         return self.segments.get(name, digest or self.digests.get(name, "")) if name in self.sizes else None
 
-    def put(self, name: str, value: bytes, digest: str = "") -> None:
+    def put(self, name: str, value: bytes, digest: str = "", copied: bool = True) -> None:
+        """Writes a segment; ``copied`` says whether the store may keep a copy of it elsewhere."""
         self.sizes[name] = len(value)
         self.digests.pop(name, None)
-        if len(value) >= LARGE:
+        if copied and len(value) >= LARGE:
             self.digests[name] = digest = sha256(value).hexdigest()
         self.segments.put(name, value, digest)
 
@@ -114,13 +123,14 @@ class ShardState(Segments):
 class _Scope(ShardState):
     def __init__(self, whole: ShardState, name: str) -> None:
         self.whole, self.prefix = whole, f"{name}:"
+        self.kept = whole.kept.with_name(f"{whole.kept.name}:{name}") if whole.kept else None
         self.notes = whole.notes.setdefault(f"scope {name}", {})
 
     def get(self, name: str, digest: str = "") -> bytes | None:
         return self.whole.get(self.prefix + name, digest)
 
-    def put(self, name: str, value: bytes, digest: str = "") -> None:
-        self.whole.put(self.prefix + name, value, digest)
+    def put(self, name: str, value: bytes, digest: str = "", copied: bool = True) -> None:
+        self.whole.put(self.prefix + name, value, digest, copied)
 
     def remove(self, name: str) -> None:
         self.whole.remove(self.prefix + name)

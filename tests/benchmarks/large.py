@@ -6,7 +6,9 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -61,11 +63,15 @@ def run(keys: int, emit: str) -> dict[str, Any]:
         "extractor": _Measured(extractor(settings), topics.TELEMETRY, Telemetry, _samples),
         "detector": _Measured(detector(settings), topics.FEATURES, Features, lambda frame: frame),
     }
-    return {"series": keys, "emit": emit} | {name: _measure(settings, each, made) for name, each in measured.items()}
+    figures: dict[str, Any] = {"series": keys, "emit": emit}
+    for name, each in measured.items():
+        with TemporaryDirectory(prefix="newnormal-large-", dir="/dev/shm") as folder:
+            figures[name] = _measure(settings, each, made, Path(folder))
+    return figures
 
 
-def _measure(settings: Settings, measured: _Measured, made: FeatureLoad) -> dict[str, Any]:
-    state, spent = DictSegments(), dict[str, list[tuple[float, float]]]()
+def _measure(settings: Settings, measured: _Measured, made: FeatureLoad, folder: Path) -> dict[str, Any]:
+    state, spent = DictSegments(folder / "kept"), dict[str, list[tuple[float, float]]]()
     for number, (touched, whole) in enumerate(zip(_PLAN, made.chunks(), strict=False)):
         batch = _batch(settings, measured, whole.filter(_chosen(touched, whole.height)), number)
         began, wall = time.process_time(), time.perf_counter()
@@ -82,6 +88,7 @@ def _measure(settings: Settings, measured: _Measured, made: FeatureLoad) -> dict
         "wall_ms": {touched: wall for touched, (_, wall) in cost.items()},
         "cpu_share_of_all": {t: round(cpu / cost[_ALL][0], 3) for t, (cpu, _) in cost.items() if t != _ALL},
         "state_bytes": sum(map(len, state.values.values())),
+        "shared_memory_mb": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) // 2**20,
         "most_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
 

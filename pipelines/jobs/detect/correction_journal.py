@@ -2,11 +2,10 @@
 
 With the journal, a late window is judged as if it had arrived on time. The state of a shard holds it in:
 
-- segments ``snapshot/<time>``: the models' state at that event time;
 - log ``journal``: judged windows and announced verdicts; of several rows for a window the last applies. The mark of a
   part is the newest instant in it;
 - segment ``revised``: the newest revision of each verdict that was revised;
-- note ``history``: which snapshots there are, and how far back the journal reaches.
+- note ``history``: which snapshots there are (`Snapshots` holds them), and how far back the journal reaches.
 
 The journal reaches back from the watermark by one to two times the horizon.
 """
@@ -14,28 +13,26 @@ The journal reaches back from the watermark by one to two times the horizon.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.spec.duration import NEVER
-from engine.state.part_log import PartLog
+from engine.state.part_log import Part, PartLog
 from engine.state.rescaling import Rescaling
 from engine.state.segments import ShardState, pack, unpack
 from engine.vectorized.two_sided import stacked
-from pipelines.jobs.detect.state_table import as_frame
 
 
-class Models(Protocol):
-    """The models of some machines, as tables by name."""
+class Snapshots(Protocol):
+    """What the models were at some instants, epoch milliseconds."""
 
-    def to_tables(self) -> dict[str, pa.Table]:
-        """The tables."""
+    def forget(self, time: int) -> None:
+        """Removes what they were at an instant."""
 
 
 IDENTITY = ("entity", "metric", "window_start", "window_end")
@@ -69,10 +66,11 @@ class CorrectionJournal:
         state: The state of the shard.
         horizon: How far behind the watermark a window can be judged again at least, milliseconds.
         since: The event time at which a new journal begins, epoch milliseconds.
+        snapshots: Where the snapshots are; ``None``: nowhere.
     """
 
-    def __init__(self, state: ShardState, horizon: int, since: int) -> None:
-        self.state, self.horizon = state, horizon
+    def __init__(self, state: ShardState, horizon: int, since: int, snapshots: Snapshots | None = None) -> None:
+        self.state, self.horizon, self.snapshots = state, horizon, snapshots
         models = state.get("models") if "history" not in state.notes else None
         self.notes = state.notes.setdefault("history", {"base": since, "snapshots": []})
         self.log = PartLog(state, "journal")
@@ -81,14 +79,14 @@ class CorrectionJournal:
             self.notes["snapshots"].append(since)
 
     @classmethod
-    def rescale(cls, states: Rescaling, divided: Callable[[Rescaling, int, list[bytes | None]], Models]) -> None:
+    def rescale(cls, states: Rescaling, divide: Callable[[int, int], None]) -> None:
         """Divides the journal of all shards by machine.
 
         The new journal reaches back as far as those of all its sources do.
 
         Args:
             states: The states.
-            divided: Puts the models of a new shard together from those of its sources.
+            divide: Gives a new shard the models of its machines at an instant, from the snapshots of its sources.
         """
         states.log("journal")
         states.segments("revised")
@@ -102,8 +100,7 @@ class CorrectionJournal:
                 base = min((time for time in times if time > base), default=base)
             state.notes["history"] = {"base": base, "snapshots": [time for time in times if time >= base]}
             for time in state.notes["history"]["snapshots"]:
-                models = divided(states, shard, [source.get(f"snapshot/{time}") for source in sources])
-                state.put(f"snapshot/{time}", pack({n: as_frame(table) for n, table in models.to_tables().items()}))
+                divide(shard, time)
 
     @property
     def base(self) -> int:
@@ -116,9 +113,8 @@ class CorrectionJournal:
         first = max(before, now - 2 * every) // every + 1
         return [number * every for number in range(first, now // every + 1)]
 
-    def keep(self, time: int, tables: Mapping[str, pa.Table]) -> None:
-        """Stores the models' state as the snapshot of an instant; replaces an earlier snapshot of that instant."""
-        self.state.put(f"snapshot/{time}", pack({name: as_frame(table) for name, table in tables.items()}))
+    def keep(self, time: int) -> None:
+        """Notes that there is a snapshot of an instant."""
         if time not in self.notes["snapshots"]:
             self.notes["snapshots"].append(time)
 
@@ -130,11 +126,6 @@ class CorrectionJournal:
         """The times of the snapshots after an instant."""
         return sorted(t for t in self.notes["snapshots"] if t > time)
 
-    def models_at(self, time: int) -> dict[str, pa.Table] | None:
-        """The models' state in the snapshot of a time; ``None`` if there is none, as nothing was learned by then."""
-        stored = self.state.get(f"snapshot/{time}")
-        return {name: frame.to_arrow() for name, frame in unpack(stored).items()} if stored else None
-
     def write(self, inputs: pl.DataFrame, verdicts: pl.DataFrame) -> None:
         """Adds judged windows, and the verdicts on them; for the columns see `JournalEntries`."""
         if not inputs.height and not verdicts.height:
@@ -142,17 +133,21 @@ class CorrectionJournal:
         times = [frame[name] for frame, name in ((inputs, "window_end"), (verdicts, "announced")) if frame.height]
         ends = [int(column.to_numpy().max()) for column in times]
         ends += self.log.marks  # who reads a part reads what was written after it
-        full = self.log.parts if len(self.log.parts) >= _MOST_PARTS else []
-        if full:
-            before = self._read(NEVER, None)
-            inputs = _last(stacked(before.inputs, inputs))
-            verdicts = _last(stacked(before.verdicts, verdicts))
+        if len(self.log.parts) >= _MOST_PARTS:
+            some = self.log.fewest_neighbours()
+            # what is forgotten of a later part would no longer replace what an earlier one says of the same window
+            before = self._read(some, self.base if some[0] == self.log.parts[0] else NEVER, None)
+            self._put(some, before.inputs, before.verdicts, max(part.mark for part in some))
         again = verdicts.filter(pl.col("revision") > 0).select(*IDENTITY, "revision") if verdicts.height else verdicts
         if again.height:
             self._keep_revised(_last(pl.concat([self._revised(), again])))
+        self._put([], inputs, verdicts, max(ends))
+
+    def _put(self, parts: Sequence[Part], inputs: pl.DataFrame, verdicts: pl.DataFrame, mark: int) -> None:
+        """Adds a part, in place of those given."""
         tables = {"inputs": inputs, "said": verdicts.rename({"announced": "at"}, strict=False)}
         in_order = {n: table.sort(_BY_SERIES, maintain_order=True) for n, table in tables.items() if table.height}
-        self.log.replace(full, in_order, mark=max(ends))
+        self.log.replace(parts, in_order, mark, inputs.height + verdicts.height)
 
     def renumbered(self, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Renumbers verdicts that revise an earlier one: their revision becomes the newest announced one plus 1."""
@@ -165,7 +160,8 @@ class CorrectionJournal:
 
     def read(self, entities: Collection[str], after: int) -> JournalEntries:
         """The windows of some machines that end after an instant, and the verdicts announced after it."""
-        return self._read(after, entities)
+        parts = [part for part in self.log.parts if part.mark > after]
+        return self._read(parts, max(after, self.base), entities)
 
     def forget(self, now: int, open_: pl.DataFrame) -> None:
         """Removes snapshots and windows that are no longer needed.
@@ -180,7 +176,8 @@ class CorrectionJournal:
         self.notes["base"] = max(old)
         for time in old:
             if time < self.base:
-                self.state.remove(f"snapshot/{time}")
+                if self.snapshots:
+                    self.snapshots.forget(time)
                 self.notes["snapshots"].remove(time)
         self.log.forget([part for part in self.log.parts if part.mark <= self.base])
         revised = self._revised()
@@ -199,16 +196,12 @@ class CorrectionJournal:
         elif self.state.get("revised"):
             self.state.remove("revised")
 
-    def _read(self, after: int, entities: Collection[str] | None) -> JournalEntries:
-        inputs, verdicts = [], []
-        for part in self.log.parts:
-            if part.mark > after:
-                tables = self.log.read(part)
-                inputs.append(_of(tables.get("inputs"), entities))
-                verdicts.append(_of(tables.get("said"), entities))
+    def _read(self, parts: Sequence[Part], since: int, entities: Collection[str] | None) -> JournalEntries:
+        tables = [self.log.read(part) for part in parts]
         # what was said last of a window holds, also if it was announced before the instant
-        judged, said = _last(stacked(*inputs)), _last(stacked(*verdicts)).rename({"at": "announced"}, strict=False)
-        since = max(after, self.base)
+        judged = _last(stacked(*(_of(each.get("inputs"), entities) for each in tables)))
+        said = _last(stacked(*(_of(each.get("said"), entities) for each in tables)))
+        said = said.rename({"at": "announced"}, strict=False)
         return JournalEntries(_after(judged, "window_end", since), _after(said, "announced", since))
 
 

@@ -67,8 +67,8 @@ def _open(tables: Mapping[str | None, StateTable]) -> list[tuple[StateTable, lis
     for metric, table in tables.items():
         column = table.columns["reported"][: len(table)].astype(np.int64)
         rows = np.flatnonzero(column != NEVER)
-        keys = table.keys() if len(rows) else []
-        found.append((table, [(keys[row][0], metric or keys[row][1], int(column[row])) for row in rows.tolist()]))
+        known = zip(table.names_of(rows), column[rows].tolist(), strict=True)
+        found.append((table, [(key[0], metric or key[1], onset) for key, onset in known]))
     return found
 
 
@@ -77,6 +77,6 @@ def _write(tables: Mapping[str | None, StateTable], last: pl.DataFrame) -> None:
         others = [name for name in tables if name is not None]
         mine = ~pl.col("metric").is_in(others) if metric is None else pl.col("metric") == metric
         own = last.filter(mine)
-        keys = own.select(_KEY if metric is None else _KEY[:1]).rows()
-        there = table.has(keys)
-        table.columns["reported"][table.find(keys)] = own["since"].to_numpy()[there]
+        there, rows = table.has(own), table.find(own)
+        table.columns["reported"][rows] = own["since"].to_numpy()[there]
+        table.touch(rows)

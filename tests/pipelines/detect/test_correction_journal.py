@@ -34,7 +34,7 @@ def _found(journal: CorrectionJournal, after: int) -> list[tuple[int, float]]:
 
 
 @pytest.mark.parametrize("last", [0, 2, 3, 7], ids=["the oldest again", "one again", "the newest again", "a new one"])
-def test_a_write_that_makes_all_parts_one_loses_nothing_and_the_last_row_of_a_window_holds(
+def test_a_write_that_merges_parts_loses_nothing_and_the_last_row_of_a_window_holds(
     monkeypatch: pytest.MonkeyPatch, last: int
 ) -> None:
     monkeypatch.setattr(correction_journal, "_MOST_PARTS", 4)
@@ -46,20 +46,21 @@ def test_a_write_that_makes_all_parts_one_loses_nothing_and_the_last_row_of_a_wi
     assert len([name for name in state.sizes if name.startswith("journal/")]) == 4
     journal.write(*_judged(last, 99.0))
     wanted[last] = 99.0
-    assert len([name for name in state.sizes if name.startswith("journal/")]) == 1
+    assert len([name for name in state.sizes if name.startswith("journal/")]) == 4
     assert _found(journal, 0) == sorted(wanted.items())
     assert _found(journal, 3 * STEP) == sorted((n, v) for n, v in wanted.items() if n >= 3), "though 0 was written last"
 
 
-def test_parts_are_made_one_at_the_sixty_fifth_write() -> None:
+def test_from_the_sixty_fifth_write_on_two_small_parts_become_one() -> None:
     state = ShardState(DictSegments())
     journal = CorrectionJournal(state, HORIZON, NEVER)
     parts = []
-    for number in range(66):
+    for number in range(200):
         journal.write(*_judged(number, float(number)))
         parts.append(sum(name.startswith("journal/") for name in state.sizes))
-    assert parts == [*range(1, 65), 1, 2]
-    assert _found(journal, 0) == [(number, float(number)) for number in range(66)]
+    assert parts == [*range(1, 65), *[64] * 136]
+    assert max(part.rows for part in journal.log.parts) <= 16, "no part grows to hold all, which would be read at once"
+    assert _found(journal, 0) == [(number, float(number)) for number in range(200)]
 
 
 def test_a_late_verdict_replaces_what_a_later_window_had_said_of_its_window() -> None:
@@ -70,6 +71,43 @@ def test_a_late_verdict_replaces_what_a_later_window_had_said_of_its_window() ->
     journal.write(came, absent.with_columns(revision=pl.lit(1, pl.Int64)))
     assert journal.read(["a"], 5 * STEP).verdicts.height == 0, "the absence is not in force any more"
     assert journal.read(["a"], 0).verdicts.select("revision", "mark").rows() == [(1, 7)]
+
+
+def _absence_taken_back(monkeypatch: pytest.MonkeyPatch, rows: int) -> CorrectionJournal:
+    """An absence of window 3 was announced with window 9; its value came late; then window 5 became the base.
+
+    Args:
+        monkeypatch: Lets parts be merged from the fourth on.
+        rows: How many windows the oldest part has besides; with many, the parts after it are merged first.
+    """
+    monkeypatch.setattr(correction_journal, "_MOST_PARTS", 3)
+    journal = CorrectionJournal(ShardState(DictSegments()), HORIZON, NEVER)
+    came, absent = _judged(3, 7.0)
+    many = pl.concat([_judged(number, 1.0)[0] for number in range(20, 20 + rows)])
+    journal.write(many, absent.with_columns(mark=pl.lit(99, pl.Int64), announced=pl.lit(10 * STEP, pl.Int64)))
+    journal.write(came, absent.with_columns(revision=pl.lit(1, pl.Int64), mark=pl.lit(0, pl.Int64)))
+    journal.keep(5 * STEP)
+    journal.forget(5 * STEP + HORIZON, absent.select(correction_journal.IDENTITY))
+    assert journal.base == 5 * STEP
+    return journal
+
+
+@pytest.mark.parametrize(("rows", "oldest"), [(50, False), (1, True)], ids=["the parts after it", "it with the next"])
+def test_a_verdict_that_was_taken_back_does_not_return_when_parts_are_merged(
+    monkeypatch: pytest.MonkeyPatch, rows: int, oldest: bool
+) -> None:
+    journal = _absence_taken_back(monkeypatch, rows)
+    first = journal.log.parts[0]
+    for number in range(80, 82):
+        journal.write(*_judged(number, float(number)))
+    assert len(journal.log.parts) == 3, "parts were merged"
+    assert (journal.log.parts[0] != first) == oldest
+    for after in (0, 5 * STEP, 6 * STEP):
+        assert journal.read(["a"], after).verdicts["window_start"].sort().to_list() == [80 * STEP, 81 * STEP]
+    if oldest:  # nothing before it can be replaced, so what lies before the base is forgotten
+        stored = journal.log.read(journal.log.parts[0])
+        assert "said" not in stored
+        assert stored["inputs"]["window_start"].to_list() == [20 * STEP]
 
 
 def test_a_verdict_that_was_taken_back_after_shards_became_one_does_not_return() -> None:

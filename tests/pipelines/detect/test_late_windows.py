@@ -14,14 +14,16 @@ from polars.testing import assert_frame_equal
 
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Progress
-from engine.state.segments import DictSegments, ShardState, unpack
+from engine.state.segments import DictSegments, ShardState
 from engine.vectorized.build import build
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.metrics.model_log import ModelLog
 from pipelines.jobs.detect.metrics.verdict_frames import SCHEMA
+from pipelines.jobs.detect.state_table import as_frame
 
 STEP, STEPS = 10_000, 36
 LATENESS, HORIZON = 50_000, 60_000
@@ -72,7 +74,9 @@ class Job:
 
     def believed(self) -> dict[str, pl.DataFrame]:
         """The models' state in an order of its own; where rows of machines lie does not matter."""
-        tables, keys = unpack(self.segments.values["models"]), ("entity", "metric", "block")
+        models = Metrics(HORIZON).judge(DetectorSettings()).detection.new_state()
+        assert ModelLog(ShardState(self.segments)).read(models)
+        tables, keys = {n: as_frame(table) for n, table in models.to_tables().items()}, ("entity", "metric", "block")
         return {n: t.sort([key for key in keys if key in t.columns]) for n, t in tables.items() if t.height}
 
 
@@ -185,10 +189,13 @@ def test_a_late_revision_amends_its_verdict_the_joined_one_and_later_ones_with_t
 
 def test_a_window_later_than_the_horizon_goes_to_the_late_topic_and_changes_nothing() -> None:
     job = on_time(windows())
-    before = job.segments.values["models"]
+    before = job.believed()
     job.take([window("a", "cpu", 3, 400.0, revision=1)], END_OF_TIME)
     assert job.late == 1
-    assert job.segments.values["models"] == before
+    after = job.believed()
+    assert after.keys() == before.keys()
+    for name, table in before.items():
+        assert_frame_equal(after[name], table, check_exact=True)
 
 
 def test_what_is_kept_is_bounded() -> None:
@@ -198,7 +205,8 @@ def test_what_is_kept_is_bounded() -> None:
         events = [e for e in windows(60) if e["window_start"] == number * STEP]
         job.take(events, (number + 1) * STEP)
         sizes.append(len(job.segments.values))
-    assert max(sizes) <= 4 + 2 + 2 * HORIZON // STEP
+    models = 5 * 3  # four tables and the worst verdicts: now, and in two snapshots
+    assert max(sizes) <= 3 + models + 2 * HORIZON // STEP
     assert set(SCHEMA) == set(job.said[-1].columns)
 
 

@@ -10,11 +10,13 @@ from polars.testing import assert_frame_equal
 
 from engine.spec.duration import END_OF_TIME, NEVER
 from engine.spec.operator import Progress
-from engine.state.segments import DictSegments, ShardState, unpack
+from engine.state.segments import DictSegments, ShardState
 from engine.vectorized.build import build
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.detect_operator import Detect
 from pipelines.jobs.detect.metrics.judging import Metrics
+from pipelines.jobs.detect.metrics.model_log import ModelLog
+from pipelines.jobs.detect.state_table import as_frame
 
 STEP, STEPS, JOINS, HORIZON = 10_000, 76, 61, 60_000
 TYPES = {"entity": pl.String, "metric": pl.String, "kind": pl.String, "rule": pl.String, "label": pl.String}
@@ -51,7 +53,9 @@ def _judge(rows: list[dict[str, Any]], every: int) -> tuple[pl.DataFrame, pl.Dat
         said += [result.records] if result.records.height else []
         before = now
     last = pl.concat(said).sort("revision", maintain_order=True).unique(["entity", "metric", "window_end"], keep="last")
-    believed = unpack(segments.values["models"])["series"].sort("entity", "metric")
+    models = process.judges.judge(process.settings).detection.new_state()
+    assert ModelLog(ShardState(segments)).read(models)
+    believed = as_frame(models.series.to_arrow()).sort("entity", "metric")
     return last.sort("window_end", "entity", "metric").drop("revision"), believed
 
 

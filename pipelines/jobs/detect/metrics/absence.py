@@ -64,7 +64,10 @@ class AbsenceWatch:
         """
         sizes = len(state.series), len(state.entities)
         until = None if now is None else min(now, self.end)
-        return self.absence.overdue(state.series.columns, state.entities.columns, sizes, until)
+        found = self.absence.overdue(state.series.columns, state.entities.columns, sizes, until)
+        state.series.touch(found["series"][found["series"] >= 0])
+        state.entities.touch(found["entity"])
+        return found
 
     def next_due(self, state: DetectionState) -> int:
         """The earliest watermark at which `overdue` finds the absence of a machine."""
@@ -82,12 +85,12 @@ class AbsenceWatch:
         if not len(absences):
             return pl.DataFrame()
         onset, length, evidence = absences["onset"], absences["length"], absences["evidence"]
-        metrics, machines = state.series.keys(), state.entities.keys()
-        points = score(evidence, HALF)
+        series, points = absences["series"], score(evidence, HALF)
+        metrics = iter(state.series.names_of(series[series >= 0]))
         return pl.DataFrame(
             {
-                "entity": [machines[row][0] for row in absences["entity"].tolist()],
-                "metric": [metrics[row][1] if row >= 0 else joined for row in absences["series"].tolist()],
+                "entity": [name for (name,) in state.entities.names_of(absences["entity"])],
+                "metric": [next(metrics)[1] if row >= 0 else joined for row in series.tolist()],
                 "window_start": onset - length,
                 "window_end": onset,
                 "since": onset - length,

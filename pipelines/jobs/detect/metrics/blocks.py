@@ -7,6 +7,8 @@ machine's last block grows through models of several widths.
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 
 from models.arrays import Flags, Ints
 from models.multivariate.blocks import LARGEST_BLOCK
@@ -42,8 +44,29 @@ def in_use(table: StateTable, width: int, entities: StateTable) -> Flags:
         width: The width.
         entities: The machines, with the column ``machine.metrics``.
     """
-    keys = table.keys()
-    machines = entities.find([(entity,) for entity, _ in keys])
-    metrics = entities.columns["machine.metrics"][machines].astype(np.int64)
-    flags: Flags = width_of(metrics, np.array([int(block) for _, block in keys], np.int64)) == width
+    keys = table.index.keys
+    metrics = entities.columns["machine.metrics"][entities.find(keys)].astype(np.int64)
+    flags: Flags = width_of(metrics, keys[KEY[1]].cast(pl.Int64).to_numpy()) == width
     return flags
+
+
+def most_in_use(width: int, metrics: Ints) -> int:
+    """How many blocks of some machines have a width, which is how many models of it are in use at most.
+
+    Args:
+        width: The width.
+        metrics: How many metrics each machine has, shape (n,).
+
+    >>> [most_in_use(width, np.array([3, 32, 70])) for width in WIDTHS]
+    [1, 1, 0, 3]
+    """
+    full, rest = np.divmod(metrics, LARGEST_BLOCK)
+    last = (rest > 0) & (width_of(rest, np.zeros_like(rest)) == width)
+    return int(last.sum() + (full.sum() if width == LARGEST_BLOCK else 0))
+
+
+def from_earlier(table: pa.Table) -> pa.Table:
+    """A table of models as it is read; that of a version whose machines had one block each gets the part of the key."""
+    if KEY[1] in table.column_names:
+        return table
+    return table.append_column(KEY[1], pa.array(["0"] * table.num_rows, pa.string()))

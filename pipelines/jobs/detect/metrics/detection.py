@@ -32,7 +32,7 @@ from pipelines.jobs.detect.metrics.absence import AbsenceWatch
 from pipelines.jobs.detect.metrics.believing import believe_machines, believe_series, believed_absent
 from pipelines.jobs.detect.metrics.families import about
 from pipelines.jobs.detect.metrics.judging_order import judging_order, steps
-from pipelines.jobs.detect.metrics.machines import Machines, from_earlier, new_columns, new_slots
+from pipelines.jobs.detect.metrics.machines import Machines, new_columns, new_slots
 from pipelines.jobs.detect.metrics.row_verdicts import RowVerdicts
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.metrics.verdict_frames import (
@@ -115,15 +115,7 @@ class Detection:
             NewnormalError: ``STATE_INVALID`` if a table does not fit the models.
         """
         state = self.new_state()
-        if "worst" in tables:
-            state.worst = _worst(tables["worst"])
-        if "series" in tables:
-            state.series.fill(tables["series"])
-        if "entities" in tables:
-            state.entities.fill(tables["entities"])
-        for width, machines in state.machines.items():
-            if f"machines-{width}" in tables:
-                machines.fill(from_earlier(tables[f"machines-{width}"]))
+        state.fill(tables)
         return state
 
     def process(
@@ -204,7 +196,7 @@ class Detection:
             decided = verdicts.filter(pl.Series(turned >= 0)).with_columns(onset="since")
             decided = decided.with_columns(turned=KINDS.gather(turned[turned >= 0]))
             verdicts = pl.concat([verdicts, revisions(decided, inside, self.unusual).drop("onset")])
-        rows = state.series.find(inside.select("entity", "metric").iter_rows())
+        rows = state.series.find(inside)
         is_open = self.detector.onset(state.series.columns, rows) == inside["onset"].to_numpy()
         state.worst = worst(inside.filter(pl.Series(is_open)), self.unusual)
         return _brief(verdicts)
@@ -339,15 +331,8 @@ def _in_order(frame: pl.DataFrame, state: DetectionState) -> tuple[pl.DataFrame,
     order, step = judging_order(series, owner, frame["window_end"].to_numpy())
     series = series[order]
     met = np.argsort(np.unique(series, return_index=True)[1])
-    names = keys.select("entity", "metric")[met].rows()
+    names = keys.select("entity", "metric")[met]
     rows, entities = np.empty(len(met), np.int64), np.empty(len(met), np.int64)
     rows[met] = state.series.rows(names)
-    entities[met] = state.entities.rows((name[0],) for name in names)
+    entities[met] = state.entities.rows(names)
     return frame[order], rows[series], entities[series], step
-
-
-def _worst(table: pa.Table) -> pl.DataFrame:
-    """Reads the worst verdicts of open incidents from the state; missing columns become null."""
-    kept = pl.from_arrow(table)
-    assert isinstance(kept, pl.DataFrame)
-    return pl.concat([NO_INCIDENTS, kept], how="diagonal_relaxed").select(NO_INCIDENTS.columns)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
-import pyarrow as pa
 
 from engine.state.rescaling import Rescaling
-from engine.state.segments import ShardState, pack, unpack
+from engine.state.segments import ShardState
 from engine.vectorized.two_sided import stacked
 from models.regimes.silence import NEVER_DUE
 from pipelines.contracts.settings import DetectorSettings
@@ -17,10 +15,11 @@ from pipelines.jobs.detect.control_messages import ControlMessages
 from pipelines.jobs.detect.correction_journal import IDENTITY, CorrectionJournal
 from pipelines.jobs.detect.judging import Judge, Judges, ShardJudging, Work
 from pipelines.jobs.detect.metrics.detection import Detection
+from pipelines.jobs.detect.metrics.kept_models import opened
 from pipelines.jobs.detect.metrics.micro_batch import Corrections, MicroBatch, newest
+from pipelines.jobs.detect.metrics.model_log import ModelLog
 from pipelines.jobs.detect.metrics.peers import PeersKept
 from pipelines.jobs.detect.metrics.state import DetectionState
-from pipelines.jobs.detect.state_table import as_frame
 
 STATISTICS = {"counter": "rate", "latency": "p95"}
 """The statistic of a window that is judged, by kind of metric; for all other kinds it is the mean."""
@@ -64,24 +63,26 @@ class MetricsJudge(Judge):
         return MetricsShard(self, state, control, before)
 
     def rescale(self, states: Rescaling) -> None:
-        CorrectionJournal.rescale(states, self._divided)
+        def divide(shard: int, time: int) -> None:
+            ModelLog(states.after[shard]).replace(time, self._divided(states, shard, time))
+
+        CorrectionJournal.rescale(states, divide)
         PeersKept.rescale(states)
-        for shard, state, sources in states.shards():
-            models = self._divided(states, shard, [source.get("models") for source in sources])
+        for shard, state, _ in states.shards():
+            models = self._divided(states, shard)
             if len(models.series) or len(models.entities):
-                state.put("models", packed(models))
+                ModelLog(state).write(models)
                 state.notes["keys"] = len(models.series)
                 state.notes["silent"] = self.detection.absence.next_due(models)
 
-    def _divided(self, states: Rescaling, shard: int, stored: Sequence[bytes | None]) -> DetectionState:
-        """The models of those machines in some stored states that belong to a new shard."""
+    def _divided(self, states: Rescaling, shard: int, time: int | None = None) -> DetectionState:
+        """The models of those machines that belong to a new shard, as they are now or were at an instant."""
         models = self.detection.new_state()
-        for value in stored:
-            if value:
-                old = self.detection.from_tables(_arrow(value))
-                keys = [*old.entities.keys(), *old.series.keys()]
-                names = list(dict.fromkeys(name for name, *_ in keys))
-                mine = pl.DataFrame({states.key: pl.Series(names, dtype=pl.String)})
+        for source in states.sources(shard):
+            old = self.detection.new_state()
+            if ModelLog(source).read(old, time):
+                names = pl.concat([table.index.keys["entity"] for table in (old.entities, old.series)])
+                mine = names.unique(maintain_order=True).to_frame(states.key)
                 own = set(mine.filter(states.mine(mine, shard))[states.key].to_list())
                 models.replace(old.only(own), own)
         return models
@@ -90,15 +91,14 @@ class MetricsJudge(Judge):
 class MetricsShard(ShardJudging):
     """Judges the metrics of one shard in one micro-batch.
 
-    State: that of `CorrectionJournal` and `PeersKept`; the segment ``models`` holds the models of series and machines;
-    the note ``keys`` the number of series; the note ``silent`` the watermark at which the next absence of a machine
-    becomes certain.
+    State: that of `ModelLog`, `CorrectionJournal` and `PeersKept`; the note ``keys`` holds the number of series, and
+    ``silent`` the watermark at which the next absence of a machine becomes certain.
     """
 
     def __init__(self, judge: MetricsJudge, state: ShardState, control: ControlMessages, before: int) -> None:
         self.judge, self.state, self.control = judge, state, control
-        self.stored = state.get("models")
-        self.journal = CorrectionJournal(state, judge.horizon, before)
+        self.log = ModelLog(state)
+        self.journal = CorrectionJournal(state, judge.horizon, before, self.log)
         self._beliefs = pl.DataFrame()
 
     @property
@@ -119,17 +119,17 @@ class MetricsShard(ShardJudging):
         corrections = Corrections(work.late, rules, [due for due in work.labels if due.takes_effect <= before])
         if not (corrections or self._is_due(work)):
             return pl.DataFrame()
-        models = detection.from_tables(_arrow(self.stored)) if self.stored else detection.new_state()
         peers = PeersKept(state, self.judge.horizon, detection.detector.newcomers, self.judge.partitions)
-        micro_batch = MicroBatch(detection, self.journal, self.control, peers, self.judge.novel_only)
-        corrected = micro_batch.correct(models, corrections, before) if corrections else pl.DataFrame()
-        verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
-        self._beliefs = models.beliefs()
-        state.put("models", packed(models))
-        self.journal.forget(now, models.worst.select(IDENTITY))
-        peers.forget(self.journal.base)
-        state.notes["keys"] = len(models.series)
-        state.notes["silent"] = detection.absence.next_due(models)
+        micro_batch = MicroBatch(detection, self.journal, self.log, self.control, peers, self.judge.novel_only)
+        with opened(self.log, detection.new_state(), state.kept) as models:
+            corrected = micro_batch.correct(models, corrections, before) if corrections else pl.DataFrame()
+            verdicts = stacked(corrected, micro_batch.judge(models, work.ready, before, now))
+            self._beliefs = models.beliefs()
+            self.log.write(models)
+            self.journal.forget(now, models.worst.select(IDENTITY))
+            peers.forget(self.journal.base)
+            state.notes["keys"] = len(models.series)
+            state.notes["silent"] = detection.absence.next_due(models)
         return verdicts
 
     def _is_due(self, work: Work) -> bool:
@@ -154,12 +154,3 @@ def judged(features: pl.DataFrame) -> pl.DataFrame:
     columns = ("entity", "metric", "kind", "window_start", "window_end", "revision", "count")
     names = [pl.col(c).cast(pl.String) for c in columns[:3]]
     return features.select(*names, *columns[3:], value.alias("value"))
-
-
-def packed(models: DetectionState) -> bytes:
-    """The models as one value of the state."""
-    return pack({name: as_frame(table) for name, table in models.to_tables().items()})
-
-
-def _arrow(value: bytes) -> dict[str, pa.Table]:
-    return {name: frame.to_arrow() for name, frame in unpack(value).items()}

@@ -21,6 +21,8 @@ def apply_label(detection: Detection, state: DetectionState, label: Label) -> No
     """
     machine = state.entities.find([(label.entity,)])
     series = _series(state, label)
+    state.entities.touch(machine)
+    state.series.touch(series)
     if label.verdict in ("false_alarm", "true"):
         whole = label.metric == JOINED
         rows, judge = (machine, detection.joined) if whole else (series, detection.detector)
@@ -35,4 +37,4 @@ def apply_label(detection: Detection, state: DetectionState, label: Label) -> No
 def _series(state: DetectionState, label: Label) -> Ints:
     if label.metric != JOINED:
         return state.series.find([(label.entity, label.metric)])
-    return state.series.find([key for key in state.series.keys() if key[0] == label.entity])  # noqa: SIM118
+    return state.series.rows_of([label.entity])

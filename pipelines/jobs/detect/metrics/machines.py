@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from models.arrays import Array, Columns, Ints
 from models.joined import Together, Windows
@@ -189,10 +188,3 @@ def _running(numbers: Ints, group: Ints) -> Ints:
     sizes = np.diff(np.append(starts, len(group)))
     result: Ints = sums - np.repeat(before, sizes)
     return result
-
-
-def from_earlier(table: pa.Table) -> pa.Table:
-    """A table of models as it is read; that of a version whose machines had one block each gets the part of the key."""
-    if KEY[1] in table.column_names:
-        return table
-    return table.append_column(KEY[1], pa.array(["0"] * table.num_rows, pa.string()))

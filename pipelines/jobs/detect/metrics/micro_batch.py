@@ -20,6 +20,7 @@ from pipelines.jobs.detect.correction_journal import IDENTITY, CorrectionJournal
 from pipelines.jobs.detect.judging import Action, in_order
 from pipelines.jobs.detect.metrics.detection import Detection
 from pipelines.jobs.detect.metrics.labels import apply_label
+from pipelines.jobs.detect.metrics.model_log import ModelLog
 from pipelines.jobs.detect.metrics.peers import PeersKept
 from pipelines.jobs.detect.metrics.state import DetectionState
 from pipelines.jobs.detect.metrics.verdict_frames import SCHEMA
@@ -50,9 +51,8 @@ class Corrections:
         ends: list[int] = self.late["window_end"].to_list() if self.late.height else []
         return min([start for start, _ in self.rules] + [due.takes_effect for due in self.labels] + ends)
 
-    def entities(self, known: Sequence[str]) -> set[str]:
+    def entities(self, names: pl.Series) -> set[str]:
         """The machines that the corrections concern, among the known ones and those with late windows."""
-        names = pl.Series(known, dtype=pl.String)
         entities = {due.label.entity for due in self.labels}
         if self.late.height:
             entities |= set(self.late["entity"].to_list())
@@ -68,6 +68,7 @@ class MicroBatch:
     Args:
         detection: Judges frames of windows.
         journal: The windows that were judged before.
+        log: The models in the state, also as they were.
         control: The rules and labels that the shard knows.
         peers: The sums of known series from which new series start.
         novel_only: True if verdicts that are no news are not written.
@@ -75,6 +76,7 @@ class MicroBatch:
 
     detection: Detection
     journal: CorrectionJournal
+    log: ModelLog
     control: ControlMessages
     peers: PeersKept
     novel_only: bool
@@ -102,7 +104,7 @@ class MicroBatch:
         Returns:
             The verdicts that differ from the announced ones, with the next revision.
         """
-        entities = corrections.entities([entity for (entity,) in models.entities.keys()])  # noqa: SIM118
+        entities = corrections.entities(models.entities.index.keys["entity"])
         time = self.journal.snapshot_before(corrections.earliest)
         part = self._part(time, entities)
         past = self.journal.read(entities, time)
@@ -143,19 +145,24 @@ class MicroBatch:
         return result if result.height else pl.DataFrame(schema=SCHEMA | {"announced": pl.Int64})
 
     def _keep(self, time: int, models: DetectionState) -> None:
-        self.journal.keep(time, models.to_tables())
+        self.log.keep(time, models)
+        self.journal.keep(time)
 
     def _part(self, time: int, entities: Collection[str]) -> DetectionState:
         """The models' state of some machines at the time of a snapshot."""
-        tables = self.journal.models_at(time)
-        whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
-        return whole.only(entities)
+        return self._whole(time).only(entities)
+
+    def _whole(self, time: int) -> DetectionState:
+        """The models' state in a snapshot; a new one if there is none, as nothing was learned by then."""
+        whole = self.detection.new_state()
+        self.log.read(whole, time)
+        return whole
 
     def _amend(self, time: int, part: DetectionState, entities: Collection[str]) -> None:
-        tables = self.journal.models_at(time)
-        whole = self.detection.from_tables(tables) if tables else self.detection.new_state()
+        whole = self._whole(time)
         whole.replace(part, entities)
-        self.journal.keep(time, whole.to_tables())
+        self.log.replace(time, whole)
+        self.journal.keep(time)
         self.peers.keep(time, whole)
 
     def _changed(self, verdicts: pl.DataFrame, announced: pl.DataFrame) -> pl.DataFrame:

@@ -71,7 +71,7 @@ class PeersKept:
             some = self._divided(new.filter(pl.col("time") == time))
             here = some.join(sums.select(*by, "place"), on=by)
             here = here.sort("entity", "metric")
-            rows = models.series.rows(here.select("entity", "metric").rows())
+            rows = models.series.rows(here)
             columns = {name: sums[name].to_numpy() for name in sums.columns if name not in (*by, "place")}
             place = here["place"].cast(pl.Int64).to_numpy()
             self.newcomers.start(models.series.columns, rows, columns, place)
@@ -113,7 +113,7 @@ class PeersKept:
         if not frame.height:
             return none
         keys = frame.select("entity", "metric").unique(maintain_order=True)
-        met = models.series.has(keys.iter_rows())
+        met = models.series.has(keys)
         if met.all():
             return none
         first = frame.join(keys.filter(~pl.Series(met)), on=["entity", "metric"], how="semi")
@@ -121,7 +121,7 @@ class PeersKept:
         return first.with_columns(time=((pl.col("window_end") - 1) // self.horizon - 1) * self.horizon)
 
     def _sums(self, models: DetectionState) -> pl.DataFrame:
-        keys = pl.DataFrame(models.series.keys(), {"entity": pl.String, "metric": pl.String}, orient="row")
+        keys = models.series.index.keys
         if not keys.height:
             return pl.DataFrame()
         order = self._divided(keys.with_row_index("row")).sort(_PARTITION, "metric", "entity")
