@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,19 @@ class Stats:
     def of(cls, message: Message) -> Stats:
         """Inverse of `message`."""
         return cls(**orjson.loads(message.value))
+
+    @classmethod
+    def of_all(cls, portions: Sequence[Stats]) -> Stats:
+        """The statistics of a micro-batch that was processed in portions; the most frequent keys are the first's.
+
+        >>> one, other = Stats(5, 1, 0, 0, 70, 900), Stats(3, 2, 1, 0, 80, 950)
+        >>> Stats.of_all([one, other])
+        Stats(records_in=8, records_out=3, late=1, dead=0, watermark=80, state_bytes=950, shard=0, keys=None, ...
+        """
+        added = ("records_in", "records_out", "late", "dead", "read_ms", "operator_ms")
+        sums = {name: sum(getattr(portion, name) for portion in portions) for name in added}
+        slowest = max(portion.map_ms for portion in portions)
+        return replace(portions[-1], hot=portions[0].hot, map_ms=slowest, **sums)
 
 
 class ShardOperator:

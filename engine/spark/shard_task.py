@@ -13,9 +13,10 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from engine.kafka import shard_output
-from engine.runtime.intake import KAFKA, read
+from engine.runtime.intake import KAFKA, Intake, read
 from engine.runtime.map_side import joined
 from engine.runtime.messages import Outgoing
+from engine.runtime.portions import portions
 from engine.runtime.shard import ShardOperator, Stats
 from engine.spark.bundles import bundled
 from engine.spark.shared_memory import SharedMemory
@@ -82,34 +83,41 @@ def processed(
         rows: Kafka rows, or blobs of the map side, with the number of the shard.
         place: Where the shard writes by itself; ``None``: Spark takes its messages to the driver.
     """
-    began = time.perf_counter()
+    since = time.perf_counter()
     frame = pd.concat(rows)
     shard = int(frame["shard"].iloc[0])
-    if job.direct(shards):
-        rows_in_order = frame.sort_values(["topic", "partition", "offset"])
-        table = pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)
-        intake = read(job, [table], shard)
-    else:
-        intake = joined(zip(frame["kind"], frame["value"], strict=True))
-    decoded = time.perf_counter()
     segments = SparkSegments(state, SharedMemory(memory, shard))
     if checkpoint:
         initial.take_over(segments, checkpoint, shard)
-    messages = list(ShardOperator(job, shard, shards).run(intake, segments))
+    operator, messages, done = ShardOperator(job, shard, shards), list[Outgoing](), list[Stats]()
+    for intake in _intakes(job, shards, shard, frame):
+        decoded = time.perf_counter()
+        *output, stats = operator.run(intake, segments)
+        messages += output
+        (told,) = stats
+        now = time.perf_counter()
+        took = {"read_ms": (decoded - since) * 1000, "operator_ms": (now - decoded) * 1000}
+        done.append(replace(Stats.of(told), map_ms=intake.map_ms, **took))  # type: ignore[arg-type]
+        since = now
     if place is not None:
-        messages = _written(place, shard, messages)
-    reading, operated = (decoded - began) * 1000, (time.perf_counter() - decoded) * 1000
-    (last,) = messages[-1]
-    stats = replace(Stats.of(last), map_ms=intake.map_ms, read_ms=reading, operator_ms=operated)
-    messages[-1] = stats.message()
-    return bundled(messages)
+        _write(place, shard, messages)
+        messages = []
+    return bundled([*messages, Stats.of_all(done).message()])
 
 
-def _written(place: shard_output.Place, shard: int, messages: list[Outgoing]) -> list[Outgoing]:
-    """Writes the messages of a shard; returns what is left for the driver, which is the statistics."""
+def _intakes(job: Job, shards: int, shard: int, frame: pd.DataFrame) -> Iterator[Intake]:
+    """The input, in portions if it is large and comes as Kafka's messages."""
+    if job.direct(shards):
+        rows_in_order = frame.sort_values(["topic", "partition", "offset"])
+        table = pa.Table.from_pandas(rows_in_order[KAFKA.names], KAFKA, preserve_index=False)
+        yield from (read(job, [portion], shard) for portion in portions(table))
+    else:
+        yield joined(zip(frame["kind"], frame["value"], strict=True))
+
+
+def _write(place: shard_output.Place, shard: int, messages: list[Outgoing]) -> None:
+    """Writes the messages of a shard."""
     context = TaskContext.get()
     told = context.getLocalProperty(shard_output.TURN) if context else None
     assert told is not None, "the driver says which micro-batch it is"
-    *output, stats = messages
-    shard_output.write(place, shard_output.Turn.of(told), shard, output)
-    return [stats]
+    shard_output.write(place, shard_output.Turn.of(told), shard, messages)
