@@ -1,0 +1,103 @@
+"""A large micro-batch is processed in portions: nothing is left out, and the results are those of the whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.runtime.intake import KAFKA
+from engine.runtime.messages import Message
+from engine.runtime.portions import portions
+from engine.runtime.shard import STATS, Stats
+from engine.spark import shard_task
+from engine.spark.bundles import unbundled
+from engine.spec.duration import END_OF_TIME, NEVER
+from pipelines.chaos.verifier.finding import Tally
+from pipelines.chaos.verifier.verdict_checks import check_reference, newest
+from pipelines.contracts.settings import load
+from pipelines.jobs.detect.job import detector
+from tests.pipelines.detect.test_any_number_of_shards import log
+
+
+def kafka(messages: list[tuple[str, int, bytes, int]]) -> pa.Table:
+    """Messages (topic, partition, value, arrival) as rows of Kafka, ordered as a shard gets them."""
+    rows = [dict(zip(KAFKA.names, (v, t, p, n, at), strict=True)) for n, (t, p, v, at) in enumerate(messages)]
+    ordered = sorted(rows, key=lambda row: (row["topic"], row["partition"], row["offset"]))
+    return pa.Table.from_pylist(ordered, schema=KAFKA)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.binary(max_size=9)), max_size=40), st.data())
+def test_portions_follow_each_other_in_each_partition_and_leave_nothing_out(
+    messages: list[tuple[str, int, bytes]], data: st.DataObject
+) -> None:
+    rows = kafka([(*message, 0) for message in messages])
+    found = list(portions(rows, most=data.draw(st.integers(1, 200))))
+    assert pa.concat_tables(found).num_rows == rows.num_rows
+    for topic, partition in {(topic, partition) for topic, partition, _ in messages}:
+        of = [
+            [r["offset"] for r in some.to_pylist() if (r["topic"], r["partition"]) == (topic, partition)]
+            for some in (rows, *found)
+        ]
+        assert [offset for some in of[1:] for offset in some] == of[0]
+
+
+def test_a_portion_has_about_as_many_bytes_as_it_may() -> None:
+    rows = kafka([("a", n % 3, b"x" * 100, 0) for n in range(300)])
+    sizes = [sum(map(len, some["value"].to_pylist())) for some in portions(rows, 2_000)]
+    assert len(sizes) == 15 and max(sizes) <= 2_100 and min(sizes) >= 1_800
+
+
+class DictState:
+    """Spark's map state, in a dictionary."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str], tuple[bytes]] = {}
+
+    def getValue(self, key: tuple[str]) -> tuple[bytes] | None:  # noqa: N802
+        return self.values.get(key)
+
+    def updateValue(self, key: tuple[str], value: tuple[bytes]) -> None:  # noqa: N802
+        self.values[key] = value
+
+    def removeKey(self, key: tuple[str]) -> None:  # noqa: N802
+        self.values.pop(key, None)
+
+
+def _processed(steps: list[list[Any]]) -> tuple[list[Message], Stats]:
+    """What the task of the only shard of the detector writes in one micro-batch, and its statistics."""
+    frame = kafka([message for step in steps for message in step]).to_pandas().assign(shard=0)
+    job, state = detector(load(**{"detector.emit": "all", "window.allowed_lateness": "50s"})), DictState()
+    rows: Iterator[pd.DataFrame] = iter([frame])
+    found = shard_task.processed(job, 1, None, None, state, rows)  # type: ignore[arg-type]
+    messages = [message for some in unbundled(pa.Table.from_pandas(found)) for message in some]
+    (stats,) = (Stats.of(message) for message in messages if message.topic == STATS)
+    return [message for message in messages if message.topic == job.output.topic], stats
+
+
+def test_the_results_of_portions_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, all_at_once = _processed(log())
+    size = sum(len(value) for step in log() for _, _, value, _ in step)
+    read = list[pa.Table]()
+
+    def quarters(rows: pa.Table) -> Iterator[pa.Table]:
+        for portion in portions(rows, most=-(-size // 4)):
+            read.append(portion)
+            yield portion
+
+    monkeypatch.setattr(shard_task, "portions", quarters)
+    parts, in_portions = _processed(log())
+    assert len(read) == 4
+    assert len(parts) == in_portions.records_out
+    assert len(whole) == all_at_once.records_out > 1_000
+    assert in_portions.records_in == all_at_once.records_in
+    assert in_portions.watermark == all_at_once.watermark > NEVER
+    tally = Tally()
+    check_reference(tally, *(newest((json.loads(one.value) for one in some), END_OF_TIME) for some in (parts, whole)))
+    assert not tally.findings, "\n".join(map(str, tally.findings))
