@@ -18,8 +18,8 @@ _EVERY_SECONDS = 30.0
 class Footprint:
     """Writes, twice a minute, a line of JSON for the pipeline.
 
-    A line has the time (epoch seconds), and for the driver, its JVM and the Python workers together: resident memory
-    (bytes) and open files.
+    A line has the time (epoch seconds), and for the driver, its JVM and the Python workers together: memory (bytes; of
+    pages that processes share each has its part) and open files.
 
     Args:
         path: File to which lines are appended.
@@ -46,7 +46,7 @@ def _used(targets: list[Target]) -> dict[str, int]:
     for each in targets:
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(each.pid)
-            found["memory"] += process.memory_info().rss
+            found["memory"] += process.memory_full_info().pss
             found["files"] += process.num_fds()
             found["processes"] += 1
     return found
