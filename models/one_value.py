@@ -45,6 +45,9 @@ from models.verdicts import Kind
 _COARSE = 1e-6
 """Differences below this share of the level mean nothing."""
 
+_SPREAD_FROM = 2
+"""Values from which on there is a band to be shown: fewer say nothing of how far values spread."""
+
 _TRACE = 1e-100
 """A bound below this is a trace of the prior of a series that was always 0: it is 0."""
 
@@ -268,7 +271,8 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
         )
     )
     known = valid or seen > 0
-    verdict.lower, verdict.upper = _shown(band.lower, known), _shown(band.upper, known)
+    wide = seen >= _SPREAD_FROM
+    verdict.lower, verdict.upper = _shown(band.lower, wide), _shown(band.upper, wide)
     verdict.typical = _shown(band.typical, known)
     by = verdict.evidence
     by[0], by[1], by[2], by[3], by[4] = by_point, by_window, by_record, by_change, frozen

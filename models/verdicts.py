@@ -38,7 +38,7 @@ class Verdicts:
         record_score: Novelty, 0 to 100.
         probability: Chance of evidence at least so strong, were all as before; in (0, 1].
         typical: Median of what was expected; NaN only if nothing was ever seen of the series.
-        lower: Lower end of the band in which the value was expected; NaN as above.
+        lower: Lower end of the band in which the value was expected; NaN until two values of the series were learned.
         upper: Upper end of it.
         kind: Codes of `Kind`, int64.
         since: Onset of the anomaly, epoch milliseconds; -1 if there is none.

@@ -62,7 +62,9 @@ class Novelty(Record):
     )
     actual: Finite | None = Field(None, description="the value judged")
     typical: Finite | None = Field(None, description="the value expected")
-    lower: Finite | None = Field(None, description="lower bound of the band in which the value was expected")
+    lower: Finite | None = Field(
+        None, description="lower bound of the band in which the value was expected; from a series' third value on"
+    )
     upper: Finite | None = Field(None, description="upper bound of that band")
     since: Instant | None = Field(
         None, description="onset of the incident: first instant of the window in which it began"

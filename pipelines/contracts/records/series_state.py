@@ -27,7 +27,9 @@ class SeriesState(Record):
     record_score: Finite = Field(ge=0, le=100, description="score of that window, 0 to 100")
     actual: Finite | None = Field(None, description="the value in that window")
     typical: Finite | None = Field(None, description="the value that was expected")
-    lower: Finite | None = Field(None, description="lower bound of the band in which the value was expected")
+    lower: Finite | None = Field(
+        None, description="lower bound of the band in which the value was expected; from a series' third value on"
+    )
     upper: Finite | None = Field(None, description="upper bound of that band")
     since: Instant | None = Field(None, description="onset of the incident or absence")
     incident_state: Literal["open", "closed"] | None = Field(

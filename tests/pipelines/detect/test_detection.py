@@ -168,3 +168,14 @@ def test_a_count_is_judged_by_the_family_of_counts_unless_a_setting_says_otherwi
 def test_a_series_takes_up_two_kilobytes_at_the_most() -> None:
     state = DETECTION.process(_frame(), DETECTION.new_state())[1]
     assert sum(column[:1].nbytes for column in state.series.columns.values()) <= MOST_BYTES
+
+
+def test_there_is_a_band_from_the_third_value_of_a_series_on() -> None:
+    """Fewer say nothing of how far values spread, and a chart of a band of any width would show nothing else."""
+    frame = _frame(steps=5)
+    band = _judge(frame).filter(pl.col("metric") != JOINED).sort("entity", "metric", "window_end")
+    assert band["typical"].null_count() == 0
+    for bound in ("lower", "upper"):
+        assert band[bound].is_null().to_list() == [True, True, False, False, False] * 6
+    largest = frame["value"].max()
+    assert isinstance(largest, float) and band["upper"].max() < 10 * largest  # type: ignore[operator]

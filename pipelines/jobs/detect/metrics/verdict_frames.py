@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from models.arrays import Array, Ints
@@ -100,7 +101,8 @@ def joined_frame(frame: pl.DataFrame, numbers: dict[str, Array], joined: JoinedW
     kinds = KINDS.gather(verdicts.kind)
     news = (~kinds.is_in(QUIET_KINDS)).to_numpy()
     value = frame["value"].to_numpy()
-    inside = (numbers["lower"] <= value) & (value <= numbers["upper"])
+    outside = (value < numbers["lower"]) | (value > numbers["upper"])  # where there is no band yet, none is
+    inside = np.isfinite(value) & ~outside
     metrics = JudgedMetrics(frame["metric"], value, numbers["typical"], inside)
     none = pl.zeros(len(first), eager=True)
     channels = {"point": verdicts.evidence["strongest"], "window": verdicts.evidence["metrics"]}
