@@ -253,7 +253,7 @@ def test_state_whose_models_were_one_value_goes_on_with_the_same_verdicts(tmp_pa
 def test_state_that_the_version_before_has_written_goes_on_with_the_verdicts_of_that_version(
     tmp_path: Path, divided: bool
 ) -> None:
-    """The file holds the state of commit d92b010 after 20 windows, and what that commit then said last of each window.
+    """The file holds a state as commit d92b010 stored it after 20 windows, and what the models then said last of each.
 
     Models that compute something else would say something else: then only the kinds can be compared.
     """
