@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dashboards.quantities import size
+from engine.runtime.shard import ROWS_A_MESSAGE
+from pipelines.contracts.settings.engine import EngineSettings
 from pipelines.plan.coefficients import Coefficients
 from pipelines.plan.layout import MOST
 from pipelines.plan.needs import JOBS, KEYED, Plan, documents
+
+_ROWS_AT_ONCE = 2_000_000
 
 
 def bottlenecks(plan: Plan, known: Coefficients) -> list[str]:
@@ -54,6 +58,15 @@ def _more_shards(plan: Plan) -> str:
     return f"{MOST:,} is the most; divide the site into several pipelines."
 
 
+def most_messages(plan: Plan) -> int:
+    """The setting ``engine.max_records`` with which a shard that catches up has some two million rows at a time.
+
+    Where a window has many series, messages of the jobs are full; as many as usual would need a lot of memory then.
+    """
+    rows = min(ROWS_A_MESSAGE, max(1.0, plan.load.series / plan.partitions))
+    return round(min(EngineSettings().max_records, max(100, plan.shards * _ROWS_AT_ONCE / rows)))
+
+
 def settings(plan: Plan) -> str:
     """The settings that follow from the plan, as TOML for newnormal.toml."""
     load = plan.load
@@ -67,6 +80,7 @@ def settings(plan: Plan) -> str:
             "[engine]",
             f"shards = {plan.shards}",
             f"cores = {min(1_024, plan.pipeline_cores)}",
+            f"max_records = {most_messages(plan)}",
             "",
             "[window]",
             f'size = "{_duration(load.window_ms)}"',

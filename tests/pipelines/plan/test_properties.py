@@ -86,6 +86,17 @@ def test_shards_divide_partitions_and_both_are_settings_that_are_accepted(load: 
     assert loaded.engine.shards <= MOST
 
 
+@given(LOADS)
+def test_a_shard_that_catches_up_has_some_two_million_rows_at_a_time_on_a_large_site(load: Load) -> None:
+    """Unless the default is less: 16,384 rows are the most of a message, and 100 messages the fewest at a time."""
+    found = plan(load, KNOWN)
+    most = tomllib.loads(advice.settings(found))["engine"]["max_records"]
+    assert 1 <= most <= settings().engine.max_records
+    rows = most * min(16_384, load.series / found.partitions) / found.shards
+    assert rows <= 2_020_000 or most == 100
+    assert rows >= 1_980_000 or most == settings().engine.max_records
+
+
 def test_each_number_of_partitions_has_shards_that_divide_it() -> None:
     for partitions in range(1, MOST + 1):
         for least in (0.1, 2.5, partitions / 2, 2 * partitions):
