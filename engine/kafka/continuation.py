@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from engine.kafka.asking import AskingClient, forbidden
-from engine.kafka.exactly_once import GENERATION
+from engine.kafka.exactly_once import GENERATION, ledger_group
 from engine.spec.errors import NewnormalError
 
 _ANSWER_SECONDS = 15.0
@@ -54,14 +54,14 @@ def check(
     kafka = Ledgers(bootstrap, ledger)
     missing, behind = {}, {}
     for job, topics in outputs.items():
-        written = kafka.written(f"{owner}{job}.ledger.")
+        written = kafka.written(owner + job)
         mine, last = identity(checkpoints / job), last_batch(checkpoints / job)
         if mine is None and written and kafka.any_records(topics):
             missing[job] = f"{job} has written to {', '.join(topics)} from checkpoint {' and '.join(sorted(written))}"
         elif mine is not None and written.get(mine, -1) > last:
             behind[job] = f"{job} has written micro-batch {written[mine]}, its checkpoint ends with {last}"
             if write_again:
-                kafka.set_back(f"{owner}{job}.ledger.", mine, last)
+                kafka.set_back(owner + job, mine, last)
     if write_again:
         for told in [*missing.values(), *behind.values()]:
             log.warning("output is written a second time, as asked for", reason=told)
@@ -128,21 +128,21 @@ class Ledgers:
         self.client = AskingClient(bootstrap)
         self.groups = self._told(partial(_groups, self.client))
 
-    def written(self, prefix: str) -> dict[str, int]:
+    def written(self, job: str) -> dict[str, int]:
         """The number of the last micro-batch in the output, for each checkpoint that has written."""
         written: dict[str, int] = {}
-        for (checkpoint, _), batch in self.entries(prefix).items():
+        for (checkpoint, _), batch in self.entries(job).items():
             if checkpoint != GENERATION:
                 written[checkpoint] = max(batch, written.get(checkpoint, -1))
         return written
 
-    def entries(self, prefix: str) -> dict[tuple[str, int | None], int]:
+    def entries(self, job: str) -> dict[tuple[str, int | None], int]:
         """The number of the last written micro-batch, by checkpoint and shard; ``None``: the driver wrote all shards'.
 
         The generation of the driver (see `engine.kafka.shard_output`) is in the place of a checkpoint.
         """
         found = {}
-        for name, batch in self._committed(prefix):
+        for name, batch in self._committed(ledger_group(job)):
             checkpoint, _, shard = name.partition(".")
             found[checkpoint, int(shard) if shard else None] = batch
         return found
@@ -167,13 +167,12 @@ class Ledgers:
         futures = self.client.list_offsets(dict.fromkeys(places, spec), request_timeout=_ANSWER_SECONDS)
         return [self._told(partial(futures[place].result, _ANSWER_SECONDS + 1)).offset for place in places]
 
-    def set_back(self, prefix: str, checkpoint: str, last: int) -> None:
+    def set_back(self, job: str, checkpoint: str, last: int) -> None:
         """Sets the ledgers of a checkpoint back: ``last`` becomes the number of the last written micro-batch."""
         slot = TopicPartition(self.slot.topic, self.slot.partition, last + 1)
-        for (of, shard), batch in self.entries(prefix).items():
+        for (of, shard), batch in self.entries(job).items():
             if of == checkpoint and batch > last:
-                group = f"{prefix}{checkpoint}" + ("" if shard is None else f".{shard}")
-                asked = [ConsumerGroupTopicPartitions(group, [slot])]
+                asked = [ConsumerGroupTopicPartitions(ledger_group(job, checkpoint, shard), [slot])]
                 self._of_group(partial(self.client.alter_consumer_group_offsets, asked))
 
     def _of_group(self, request: Callable[..., Any]) -> Any:

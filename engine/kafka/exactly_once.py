@@ -59,6 +59,15 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 
+def ledger_group(job: str, checkpoint: str = "", shard: int | None = None) -> str:
+    """Name of the consumer group whose offset is the ledger of a job; without a checkpoint, how all of its begin.
+
+    >>> ledger_group("words", "5a1c"), ledger_group("words", "5a1c", 3), ledger_group("words")
+    ('words.ledger.5a1c', 'words.ledger.5a1c.3', 'words.ledger.')
+    """
+    return f"{job}.ledger.{checkpoint}" + ("" if shard is None else f".{shard}")
+
+
 @dataclass(frozen=True)
 class Shard:
     """A shard that writes its own output.
@@ -97,7 +106,7 @@ class TransactionalWriter:
     ) -> None:
         self.bootstrap, self.job, self.ledger, self.epoch = bootstrap, job, ledger, epoch
         self.shard = shard
-        self.suffix = "" if shard is None else f".{shard.number}"
+        self.number = None if shard is None else shard.number
         self.stop = stop or threading.Event()
         self._connection: _Connection | None = None
         self._old = threading.Event()
@@ -197,11 +206,11 @@ class _Connection:
         self.stop, bootstrap = writer.stop, writer.bootstrap
         quiet: dict[str, Any] = {**kafka_options(bootstrap), "log_level": 0, "reconnect.backoff.max.ms": 1000}
         self.slot = TopicPartition(writer.ledger, 0)
-        self.consumer: Any = Consumer(quiet | _group(f"{writer.job}.ledger.{writer.epoch}{writer.suffix}"))
+        self.consumer: Any = Consumer(quiet | _group(ledger_group(writer.job, writer.epoch, writer.number)))
         self.producer: Any = Producer(
             quiet
             | {
-                "transactional.id": f"{writer.job}.writer{writer.suffix}",
+                "transactional.id": f"{writer.job}.writer" + ("" if writer.number is None else f".{writer.number}"),
                 "transaction.timeout.ms": 120_000,
                 "linger.ms": 2,
                 "message.max.bytes": 15_000_000,
@@ -214,7 +223,7 @@ class _Connection:
             self.committed = self._read(self.consumer)
             if writer.shard is not None:
                 self.committed = max(self.committed, writer.shard.floor)
-                generations: Any = Consumer(quiet | _group(f"{writer.job}.ledger.{GENERATION}"))
+                generations: Any = Consumer(quiet | _group(ledger_group(writer.job, GENERATION)))
                 newest = self._read(generations)
                 if newest > writer.shard.generation:
                     what = f"a newer driver runs {writer.job}: generation {newest}, not {writer.shard.generation}"

@@ -130,7 +130,7 @@ def claim(place: Place, checkpoint: str, shards: int, stop: threading.Event) -> 
     Raises:
         NewnormalError: ``JOB_FENCED`` if another driver claims it at the same time; ``KAFKA_UNREACHABLE``.
     """
-    entries = Ledgers(place.bootstrap, place.ledger).entries(f"{place.job}.ledger.")
+    entries = Ledgers(place.bootstrap, place.ledger).entries(place.job)
     floor = entries.get((checkpoint, None), -1)
     written = {shard: batch for (of, shard), batch in entries.items() if of == checkpoint and shard is not None}
     every = {shard for _, shard in entries if shard is not None} | set(range(shards))

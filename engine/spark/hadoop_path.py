@@ -25,6 +25,8 @@ _HADOOP, _JARS = "spark.hadoop.", "spark.jars."
 T = TypeVar("T")
 
 _options: dict[str, str] = {}
+_made: list[tuple[Any, dict[str, str], Any]] = []
+"""The latest configuration of Hadoop, after the Java that it is in and the options that it has."""
 
 
 def is_address(path: str | Path) -> bool:
@@ -245,11 +247,14 @@ def _java_path(address: str) -> Any:
 
 
 def _configuration() -> Any:
-    made = _hadoop().conf.Configuration()
-    for name, value in _options.items():
-        if name.startswith(_HADOOP):
-            made.set(name.removeprefix(_HADOOP), value)
-    return made
+    hadoop = _hadoop()
+    if not (_made and _made[0][0] is hadoop._gateway_client and _made[0][1] == _options):
+        made = hadoop.conf.Configuration()
+        for name, value in _options.items():
+            if name.startswith(_HADOOP):
+                made.set(name.removeprefix(_HADOOP), value)
+        _made[:] = [(hadoop._gateway_client, dict(_options), made)]
+    return _made[0][2]
 
 
 def _unpacked(address: str, options: Mapping[str, str]) -> HadoopPath:

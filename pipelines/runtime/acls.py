@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from engine.kafka.exactly_once import ledger_group
 from pipelines.contracts import topics
 from pipelines.contracts.settings import Settings
 from pipelines.jobs import JOBS, LINKS, TOPICS
@@ -52,7 +53,7 @@ def of_job(name: str, settings: Settings) -> list[Acl]:
     found += [Acl("topic", settings.reads(each), "Write") for each in link.inputs if each in outside]  # heartbeats
     if name in JOBS or name == SINK:
         found.append(Acl("topic", settings.writes(topics.DEADLETTER), "Write"))
-        found.append(Acl("group", f"{settings.owner}{name}.ledger.", "Read", prefix=True))
+        found.append(Acl("group", ledger_group(f"{settings.owner}{name}"), "Read", prefix=True))
         found.append(Acl("transactional-id", f"{settings.owner}{name}.writer", "Write", prefix=True))
     return list(dict.fromkeys(found))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from elasticsearch import Elasticsearch
 
 from engine.kafka.admin import delete_groups, delete_topics
+from engine.kafka.exactly_once import ledger_group
 from engine.spark.hadoop_path import delete
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
@@ -92,7 +93,7 @@ def retire(plan: Retirement, registry: Registry, settings: Settings) -> None:
                 _delete_indices(client, plan.indices, [template_name(n) for n in (mine.index, mine.incident_index)])
             delete_topics(bootstrap, plan.topics)
             for name in plan.freed:
-                delete_groups(bootstrap, f"{mine.owner}{name}.ledger.")
+                delete_groups(bootstrap, ledger_group(f"{mine.owner}{name}"))
                 delete(checkpoints / name)
     finally:
         client.close()
