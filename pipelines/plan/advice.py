@@ -58,13 +58,16 @@ def _more_shards(plan: Plan) -> str:
     return f"{MOST:,} is the most; divide the site into several pipelines."
 
 
-def most_messages(plan: Plan) -> int:
+def most_messages(series: float, partitions: int, shards: int) -> int:
     """The setting ``engine.max_records`` with which a shard that catches up has some two million rows at a time.
 
     Where a window has many series, messages of the jobs are full; as many as usual would need a lot of memory then.
+
+    >>> most_messages(1e6, 4, 2), most_messages(1_000, 4, 2)
+    (244, 2000)
     """
-    rows = min(ROWS_A_MESSAGE, max(1.0, plan.load.series / plan.partitions))
-    return round(min(EngineSettings().max_records, max(100, plan.shards * _ROWS_AT_ONCE / rows)))
+    rows = min(ROWS_A_MESSAGE, max(1.0, series / partitions))
+    return round(min(EngineSettings().max_records, max(100, shards * _ROWS_AT_ONCE / rows)))
 
 
 def settings(plan: Plan) -> str:
@@ -80,7 +83,7 @@ def settings(plan: Plan) -> str:
             "[engine]",
             f"shards = {plan.shards}",
             f"cores = {min(1_024, plan.pipeline_cores)}",
-            f"max_records = {most_messages(plan)}",
+            f"max_records = {most_messages(load.series, plan.partitions, plan.shards)}",
             "",
             "[window]",
             f'size = "{_duration(load.window_ms)}"',

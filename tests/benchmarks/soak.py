@@ -33,6 +33,7 @@ from pipelines.chaos.footprint import Footprint
 from pipelines.contracts import topics
 from pipelines.contracts.records import Features
 from pipelines.contracts.settings import Settings, load
+from pipelines.plan.advice import most_messages
 from tests.benchmarks.queries import say
 from tests.benchmarks.replay import jobs_on, variables
 from tests.benchmarks.savepoints import SIZE, Feed
@@ -107,7 +108,9 @@ def run(series: int, minutes: float, out: Path | None) -> dict[str, Any]:
             (folder / name).unlink(missing_ok=True)
         with apart(Path(scratch)), embedded(asked := load(state_dir=Path(scratch) / "servers")) as servers:
             found = servers.settings(asked)
-            given = variables(jobs_on(found, Path(scratch) / "jobs") | {"DETECTOR__EMIT": "context"})
+            most = most_messages(series, asked.kafka.partitions, asked.engine.shards)
+            own = {"DETECTOR__EMIT": "context", "ENGINE__MAX_RECORDS": str(most)}
+            given = variables(jobs_on(found, Path(scratch) / "jobs") | own)
             settings = load(state_dir=Path(scratch) / "jobs", **{"kafka.bootstrap": found.kafka.bootstrap})
             wanted = {settings.topic(name): config for name, config in topics.configs().items()}
             ensure_topics(settings.kafka.bootstrap or "", wanted, settings.kafka.partitions)
