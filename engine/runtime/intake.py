@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from engine.columns.arrays import Ints
 from engine.runtime import reading
 from engine.spec.decoder import Messages
 from engine.spec.inputs import INPUT, schema
@@ -70,11 +71,7 @@ def runs(table: pa.Table) -> Iterator[Messages]:
     if not table.num_rows:
         return
     table = table.combine_chunks()
-    partition = table.column("partition").to_numpy()
-    topic = table.column("topic").combine_chunks().dictionary_encode()
-    codes = (topic.chunk(0) if isinstance(topic, pa.ChunkedArray) else topic).indices.to_numpy()
-    cuts = np.flatnonzero((np.diff(partition) != 0) | (np.diff(codes) != 0)) + 1
-    for start, end in pairwise([0, *cuts.tolist(), table.num_rows]):
+    for start, end in pairwise([*begins(table).tolist(), table.num_rows]):
         part = table.slice(start, end - start).combine_chunks()
         yield Messages(
             part.column("topic")[0].as_py(),
@@ -83,6 +80,14 @@ def runs(table: pa.Table) -> Iterator[Messages]:
             part.column("offset").to_numpy(),
             part.column("arrived").to_numpy(),
         )
+
+
+def begins(table: pa.Table) -> Ints:
+    """The first row of each run of messages of one topic and partition; the table has rows."""
+    partition = table.column("partition").to_numpy()
+    topic = table.column("topic").combine_chunks().dictionary_encode()
+    codes = (topic.chunk(0) if isinstance(topic, pa.ChunkedArray) else topic).indices.to_numpy()
+    return np.flatnonzero(np.append(True, (np.diff(partition) != 0) | (np.diff(codes) != 0)))
 
 
 def tagged(records: pa.Table, number: int, columns: pa.Schema) -> pa.Table:

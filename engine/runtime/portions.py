@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.runtime.intake import begins
+
 MOST_BYTES = 16 * 2**20
 """About how many bytes of messages a portion has. A columnar message has 20 to 100 bytes a row."""
 
@@ -32,12 +34,9 @@ def portions(rows: pa.Table, most: int = MOST_BYTES) -> Iterator[pa.Table]:
     if count <= 1:
         yield rows
         return
-    topic = rows["topic"].combine_chunks().dictionary_encode()
-    codes = (topic.chunk(0) if isinstance(topic, pa.ChunkedArray) else topic).indices.to_numpy()
-    partition = rows["partition"].to_numpy()
-    begins = np.flatnonzero(np.append(True, (np.diff(codes) != 0) | (np.diff(partition) != 0)))
-    sizes = np.diff(np.append(begins, rows.num_rows))
-    nth = np.arange(rows.num_rows) - np.repeat(begins, sizes)
+    first = begins(rows)
+    sizes = np.diff(np.append(first, rows.num_rows))
+    nth = np.arange(rows.num_rows) - np.repeat(first, sizes)
     number = nth * count // np.repeat(sizes, sizes)
     for portion in range(count):
         if (mine := number == portion).any():

@@ -26,10 +26,10 @@ from engine.state.segments import Segments
 
 
 class SparkSegments(Segments):
-    """Segments in Spark's map state. Each call is a round trip to the JVM, so values are read and written once.
+    """Segments in Spark's map state. Each call is a round trip to the JVM.
 
     A copy is kept of a large segment that is read, and of what is then written in its place, as the next micro-batch
-    will read it too: a table of models, for example. Most parts of a log are never read: no copy of them is kept.
+    will read it too. Most parts of a log are never read: no copy of them is kept.
 
     Args:
         state: The shard's state.

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 Arrays = dict[str, NDArray[np.generic]]
 
 _SPARE = 0.25
+"""This share of the folder's space is left to others."""
 
 
 class KeptArrays:
@@ -29,14 +30,13 @@ class KeptArrays:
 
     Args:
         folder: Where they are; it is made in the one that it is in.
-        spare: This share of the folder's space is left to others; ``None``: a quarter.
 
     Raises:
         OSError: Another process or object holds them, or there is no such folder.
 
     >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as name:
-    ...     first = KeptArrays(Path(name, "shard"), spare=0.0)
+    >>> with TemporaryDirectory(dir="/dev/shm") as name:
+    ...     first = KeptArrays(Path(name, "shard"))
     ...     first.put("v1", {"x": np.arange(3)}, {})
     ...     first.close()
     ...     second = KeptArrays(Path(name, "shard"))
@@ -47,9 +47,9 @@ class KeptArrays:
     array([0, 1, 2])
     """
 
-    def __init__(self, folder: Path, spare: float | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
-        self.folder, self._spare = folder, _SPARE if spare is None else spare
+        self.folder = folder
         self._mapped: dict[str, NDArray[np.generic]] = {}
         self._frames: dict[str, pl.DataFrame] = {}
         self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -97,7 +97,7 @@ class KeptArrays:
         new = {f"{name}.array": array for name, array in arrays.items() if self._mapped.get(name) is not array}
         fresh = {f"{name}.arrow": frame for name, frame in frames.items() if self._frames.get(name) is not frame}
         try:
-            if not has_space(self.folder, sum(array.nbytes for array in new.values()), self._spare):
+            if not has_space(self.folder, sum(array.nbytes for array in new.values()), _SPARE):
                 return
             for name, array in new.items():
                 with self._new(name).open("wb") as out:
