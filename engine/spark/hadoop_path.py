@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path, PosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -25,8 +26,6 @@ _HADOOP, _JARS = "spark.hadoop.", "spark.jars."
 T = TypeVar("T")
 
 _options: dict[str, str] = {}
-_made: list[tuple[Any, dict[str, str], Any]] = []
-"""The latest configuration of Hadoop, after the Java that it is in and the options that it has."""
 
 
 def is_address(path: str | Path) -> bool:
@@ -247,14 +246,17 @@ def _java_path(address: str) -> Any:
 
 
 def _configuration() -> Any:
-    hadoop = _hadoop()
-    if not (_made and _made[0][0] is hadoop._gateway_client and _made[0][1] == _options):
-        made = hadoop.conf.Configuration()
-        for name, value in _options.items():
-            if name.startswith(_HADOOP):
-                made.set(name.removeprefix(_HADOOP), value)
-        _made[:] = [(hadoop._gateway_client, dict(_options), made)]
-    return _made[0][2]
+    return _configured(_hadoop()._gateway_client, tuple(_options.items()))
+
+
+@lru_cache(maxsize=1)
+def _configured(_java: Any, options: tuple[tuple[str, str], ...]) -> Any:
+    """Hadoop's configuration, made once for each Java and options, as it reads files of its own."""
+    made = _hadoop().conf.Configuration()
+    for name, value in options:
+        if name.startswith(_HADOOP):
+            made.set(name.removeprefix(_HADOOP), value)
+    return made
 
 
 def _unpacked(address: str, options: Mapping[str, str]) -> HadoopPath:
