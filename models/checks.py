@@ -153,19 +153,26 @@ def missing_teaches_nothing(model: Model, values: Array) -> None:
 
 
 def nothing_is_out_of_bounds(model: Model, values: Array) -> None:
-    """Scores lie in 0..100, probabilities in 0..1, lower ≤ typical ≤ upper; all finite; no warning is given."""
+    """Scores lie in 0..100, probabilities in 0..1; all finite; no warning is given.
+
+    Where a band is known, lower ≤ typical ≤ upper. It is known where what is typical is, from the
+    time on that two values of the series were learned.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         verdicts, state = run(model, values)
-    for verdict in verdicts:
+    learned = np.cumsum(np.isfinite(values), axis=0) - np.isfinite(values)
+    for index, verdict in enumerate(verdicts):
         for name, array in verdict.arrays().items():
             may_be_unknown = name in {"typical", "lower", "upper"} or name.startswith("context.")
             assert np.isfinite(array).all() or may_be_unknown, name
         assert ((verdict.record_score >= 0) & (verdict.record_score <= 100)).all()
         assert ((verdict.probability >= 0) & (verdict.probability <= 1)).all()
-        known = ~np.isnan(verdict.typical)
-        assert (verdict.lower[known] <= verdict.typical[known]).all()
-        assert (verdict.typical[known] <= verdict.upper[known]).all()
+        banded = ~np.isnan(verdict.lower)
+        assert (banded == ~np.isnan(verdict.upper)).all()
+        assert (banded == (~np.isnan(verdict.typical) & (learned[index] >= 2))).all()
+        assert (verdict.lower[banded] <= verdict.typical[banded]).all()
+        assert (verdict.typical[banded] <= verdict.upper[banded]).all()
     for name, column in state.items():
         assert np.isfinite(column).all(), name
 
