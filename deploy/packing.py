@@ -2,13 +2,13 @@
 
 Spark unpacks the archive on each machine, and its Python workers find the packages there. The interpreter must be there
 already, of the same minor version and for the same kind of processor; PySpark is part of Spark itself. Nothing is
-compiled or moved: the files are those of this installation.
+compiled or moved: the files are those of this installation, and folders that are named.
 """
 
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -30,13 +30,16 @@ Place = tuple[str, Path]
 """A name in the archive, and the file."""
 
 
-def pack(file: Path, root: str = "newnormal", said: Callable[[str], None] = lambda _: None) -> int:
+def pack(
+    file: Path, root: str = "newnormal", said: Callable[[str], None] = lambda _: None, also: Mapping[str, Path] = {}
+) -> int:
     """Writes the archive; returns the number of its files.
 
     Args:
         file: The archive; its ending says how it is compressed.
         root: Distribution whose requirements are packed, with those that they require.
         said: Is called with the name of each distribution before its files are packed.
+        also: Further folders, by their names in the archive.
 
     Raises:
         NewnormalError: ``OUTPUT_NOT_WRITABLE`` if the archive cannot be written, or has another ending.
@@ -47,7 +50,7 @@ def pack(file: Path, root: str = "newnormal", said: Callable[[str], None] = lamb
     try:
         with _opened(part, packed=not file.name.endswith(".tar")) as archive:
             said("newnormal")
-            for name, path in _code():
+            for name, path in (*_code(), *_within(also)):
                 archive.add(path, name, recursive=False)
                 count += 1
             for distribution in needed(root):
@@ -100,6 +103,13 @@ def _code() -> Iterator[Place]:
             name = path.relative_to(home)
             if path.is_file() and not _LEFT_OUT & set(name.parts):
                 yield str(name), path
+
+
+def _within(folders: Mapping[str, Path]) -> Iterator[Place]:
+    for name, folder in folders.items():
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                yield f"{name}/{path.relative_to(folder)}", path
 
 
 def _opened(file: Path, packed: bool) -> tarfile.TarFile:

@@ -2,6 +2,7 @@
 
 A kernel is a function of one series at one window. It is compiled when it is first called, and the machine code is
 kept on disk, in a folder named after a digest of all sources of the models: a change of a formula concerns its callers.
+Where the sources lie does not matter, so that what was compiled elsewhere can be brought along: see `kept`.
 """
 
 from __future__ import annotations
@@ -18,23 +19,44 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core.caching import UserProvidedCacheLocator
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PREFIX = "kernels-"
+_HOME = Path(__file__).parent
 
 
 def _digest() -> str:
     """Names the machine code: of all sources of the models, and of Numba's version."""
-    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    sources = sorted(_HOME.rglob("*.py"))
     return hashlib.sha256(b"".join([numba.__version__.encode(), *(s.read_bytes() for s in sources)])).hexdigest()[:16]
 
 
+NAME = _PREFIX + _digest()
+"""Of the folder with the machine code. Beside the packages it is machine code that came with them."""
+
+
+class InModels(UserProvidedCacheLocator):
+    """Says where Numba keeps the machine code of a function: by its place in the models, wherever these lie.
+
+    Numba's own choice is by the absolute folder of the source. Each executor of a Spark cluster unpacks the models into
+    a folder of its own, and would compile all of them for a minute.
+    """
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """The folder of a file within the models; that of another file as Numba chooses it."""
+        folder = Path(py_file).resolve().parent
+        if not folder.is_relative_to(_HOME.resolve()):
+            return str(super().get_suitable_cache_subpath(py_file))  # type: ignore[no-untyped-call]
+        return ".".join([_HOME.name, *folder.relative_to(_HOME.resolve()).parts])
+
+
 def _places() -> list[Path]:
-    """Where the machine code may be kept, the best place first: beside the environment, or in the user's cache."""
+    """Where the machine code may be kept, the best place first: with the environment, or in the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    name = _PREFIX + _digest()
-    return [parent / "newnormal" / name for parent in (Path(sys.prefix) / "share", cache)]
+    return [parent / "newnormal" / NAME for parent in (Path(sys.prefix) / "share", cache)]
 
 
 def _writable(place: Path) -> bool:
@@ -49,12 +71,13 @@ def _writable(place: Path) -> bool:
 def _keep() -> None:
     """Chooses where Numba keeps the machine code, for this process and those that it starts.
 
-    Numba only reads where it could write. What was compiled in a place where this process may not write, as in an
-    image, is copied to one where it may: at worst to a directory of its own, which is deleted at its end.
+    That is where some is, in the first place, also if it came with the packages. Numba only reads where it could write:
+    what was compiled in a place where this process may not write, as in an image, is copied to one where it may, at
+    worst to a directory of its own, which is deleted at its end.
     """
     places = _places()
-    chosen = next((place for place in places if _writable(place)), None)
-    made = next((place for place in places if place.is_dir() and any(place.iterdir())), None)
+    made = next((place for place in [*places, _HOME.parent / NAME] if place.is_dir() and any(place.iterdir())), None)
+    chosen = next((place for place in [made, *places] if place and _writable(place)), None)
     if chosen is None:
         chosen = Path(tempfile.mkdtemp(prefix="newnormal-kernels-"))
         atexit.register(shutil.rmtree, chosen, ignore_errors=True)
@@ -72,6 +95,8 @@ def _keep() -> None:
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     _keep()
+if "NUMBA_CACHE_LOCATOR_CLASSES" not in os.environ:
+    numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.InModels,UserWideCacheLocator"  # type: ignore[attr-defined]
 
 
 def kernel(formula: _Function) -> _Function:
@@ -84,9 +109,13 @@ def kernel(formula: _Function) -> _Function:
 
 
 def _mark() -> Path:
-    """The file that says that these sources, in this folder, have been compiled: Numba keeps code by folder, too."""
-    folder = hashlib.sha256(str(Path(__file__).parent).encode()).hexdigest()[:16]
-    return Path(os.environ["NUMBA_CACHE_DIR"]) / f"ready-{_digest()}-{folder}"
+    """The file that says that these sources have been compiled."""
+    return kept() / f"ready-{NAME}"
+
+
+def kept() -> Path:
+    """The folder of the machine code."""
+    return Path(os.environ["NUMBA_CACHE_DIR"])
 
 
 def is_ready() -> bool:
@@ -96,13 +125,13 @@ def is_ready() -> bool:
 
 def mark_ready() -> None:
     """Says that the models have been compiled."""
-    _mark().parent.mkdir(parents=True, exist_ok=True)
+    kept().mkdir(parents=True, exist_ok=True)
     _mark().touch()
 
 
 def tidy() -> None:
     """Deletes the machine code of other sources or versions than these, where this one is kept."""
-    place = Path(os.environ.get("NUMBA_CACHE_DIR", ""))
+    place = kept()
     if place.name.startswith(_PREFIX):
         for other in place.parent.glob(_PREFIX + "*"):
             if other != place:

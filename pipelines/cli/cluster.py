@@ -28,13 +28,21 @@ def pack(
     """Pack Newnormal and the packages that it needs, for the setting [bold]spark.packages[/bold].
 
     Spark sends the archive to each machine and unpacks it there. The machines need Python of the same minor version
-    ([bold]spark.python[/bold] names it) and the same kind of processor and system as this one.
+    ([bold]spark.python[/bold] names it) and the same kind of processor and system as this one. The compiled models are
+    packed, too: a machine with another processor compiles them anew, for a minute, each time it joins.
     """
     from deploy.packing import pack as packed  # noqa: PLC0415  only for this command
+    from models import kernels  # noqa: PLC0415  the same
+    from pipelines.runtime.compiling import compile_once  # noqa: PLC0415  the same
 
+    compile_once()
     console = Console(stderr=True)
     with console.status("packing") as shown:
-        count = packed(file.expanduser(), said=lambda name: shown.update(f"packing {name}"))
+        count = packed(
+            file.expanduser(),
+            said=lambda name: shown.update(f"packing {name}"),
+            also={kernels.NAME: kernels.kept()},
+        )
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     typer.echo(f"{file}: {count} files, {file.expanduser().stat().st_size / 1e6:.0f} MB")
     typer.echo(f'for [spark] of newnormal.toml: packages = "{file.expanduser().resolve()}", python = "python{version}"')

@@ -29,6 +29,16 @@ def test_packages_and_code_are_found_where_the_archive_is_unpacked(tmp_path: Pat
     assert not list(there.glob("**/__pycache__")) and not (there / "tests").exists()
 
 
+def test_further_folders_are_packed_by_the_names_that_are_given(tmp_path: Path) -> None:
+    code, file = tmp_path / "code", tmp_path / "packages.tar"
+    (code / "of a model").mkdir(parents=True)
+    (code / "of a model/kernel.nbc").write_bytes(b"machine code")
+    pack(file, "typer", also={"compiled": code})
+    with tarfile.open(file) as archive:
+        found = archive.extractfile("compiled/of a model/kernel.nbc")
+        assert found is not None and found.read() == b"machine code"
+
+
 def test_everything_that_the_jobs_import_is_packed_but_not_what_is_part_of_spark() -> None:
     names = {each.name.lower().replace("_", "-") for each in needed("newnormal")}
     assert {"numpy", "polars", "pyarrow", "confluent-kafka", "protobuf", "msgspec", "drain3"} <= names
