@@ -90,8 +90,8 @@ def _quoted(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         others = lines.join(odd, on=("row", "number"), how="semi", maintain_order="left")
         lines = lines.join(odd, on=("row", "number"), how="anti", maintain_order="left")
     texts = lines["line"].str.extract_all(_QUOTED).explode()
-    text = texts.gather((found.select(emptied.cast(pl.Int64).cum_sum() - 1).to_series()).clip(0))
-    return found.with_columns(raw=pl.when(emptied).then(text).otherwise("raw")), others
+    number = found.select((emptied.cast(pl.Int64).cum_sum() - 1).clip(0)).to_series()
+    return found.with_columns(raw=pl.when(emptied).then(texts.gather(number)).otherwise("raw")), others
 
 
 def _special(lines: pl.DataFrame) -> pl.DataFrame:
