@@ -110,11 +110,17 @@ class InfluxDecoder(Decoder):
 
 def _heads_of(found: pl.DataFrame) -> tuple[Codes, list[str]]:
     """`codes_of` the heads of fields. Fields of a line share its head, which is not repeated in memory for each."""
+    begins = begin_lines(found)
+    codes, texts = codes_of(found["head"].filter(pl.Series(begins)))
+    return codes[np.cumsum(begins) - 1], texts
+
+
+def begin_lines(found: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    """Whether each field is the first one of its line, shape (n,)."""
     place = found.select("row", "number").to_numpy()
     begins = np.ones(len(place), bool)
     begins[1:] = (place[1:] != place[:-1]).any(axis=1)
-    codes, texts = codes_of(found["head"].filter(pl.Series(begins)))
-    return codes[np.cumsum(begins) - 1], texts
+    return begins
 
 
 @dataclass

@@ -1,6 +1,7 @@
 r"""Parses Influx line protocol by the column: ``measurement,tag=x field=1i,text="a b" 1795220820013000000``.
 
-Lines with quotes or backslashes are read with patterns, all others by plain splitting, which is several times faster.
+Lines are split, which is several times faster than reading them with patterns. Those with backslashes, and those whose
+texts in quotes are not the values of fields, are read with patterns.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _TEXT = r'(?s)^"(?:[^"\\]|\\.)*"$'
 _STAMP = r"^-?[0-9]{1,19}$"
 _NUMBER = r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$"
 _WHOLE = r"^[-+]?[0-9]+[iu]$"
+_QUOTED, _EMPTY = r'"[^"]*"', '""'
 _FLAGS = {
     **dict.fromkeys(("t", "T", "true", "True", "TRUE"), 1.0),
     **dict.fromkeys(("f", "F", "false", "False", "FALSE"), 0.0),
@@ -44,13 +46,11 @@ def fields(lines: pl.DataFrame) -> pl.DataFrame:
         text), and ``wrong``: what is wrong with the field or its line, null if nothing is.
     """
     lines = lines.filter(~pl.col("line").str.starts_with("#"))
-    escaped = pl.col("line").str.contains_any(["\\", '"'])
-    plain, special = lines.filter(~escaped), lines.filter(escaped)
-    parts = [split(part) for part, split in ((plain, _plain), (special, _special)) if part.height]
-    if not parts:
-        return _valued(_plain(plain))
-    found = pl.concat(parts) if len(parts) == 1 else pl.concat(parts).sort("row", "number", maintain_order=True)
-    return _valued(found)
+    escaped, quoted = (pl.col("line").str.contains(mark, literal=True) for mark in ("\\", '"'))
+    texts, odd = _quoted(lines.filter(quoted & ~escaped))
+    found = [_plain(lines.filter(~quoted & ~escaped)), texts, _special(pl.concat([lines.filter(escaped), odd]))]
+    parts = [part for part in found if part.height] or found[:1]
+    return _valued(parts[0] if len(parts) == 1 else pl.concat(parts).sort("row", "number", maintain_order=True))
 
 
 def _plain(lines: pl.DataFrame) -> pl.DataFrame:
@@ -72,6 +72,26 @@ def _plain(lines: pl.DataFrame) -> pl.DataFrame:
         stamp=pl.col("stamp"),
         surplus=pl.col("surplus") | (pl.col("fields").str.count_matches("=", literal=True) > 1),
     )
+
+
+def _quoted(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The fields of lines with texts in quotes; and the lines that are broken, or have quotes elsewhere.
+
+    The texts are taken out of the lines, which are then split as if they were plain, and put back.
+    """
+    found = _plain(lines.with_columns(pl.col("line").str.replace_all(_QUOTED, _EMPTY)))
+    emptied, key = pl.col("raw") == _EMPTY, pl.col("key")
+    quotes = [pl.col(name).str.contains('"', literal=True) for name in ("head", "key", "stamp")]
+    quotes += [pl.col("raw").str.contains('"', literal=True) & ~emptied]
+    odd = found.filter(pl.any_horizontal("surplus", *quotes, key == "", key.is_null(), pl.col("raw").is_null()))
+    others = lines.clear()
+    if odd.height:
+        found = found.join(odd, on=("row", "number"), how="anti", maintain_order="left")
+        others = lines.join(odd, on=("row", "number"), how="semi", maintain_order="left")
+        lines = lines.join(odd, on=("row", "number"), how="anti", maintain_order="left")
+    texts = lines["line"].str.extract_all(_QUOTED).explode()
+    number = found.select((emptied.cast(pl.Int64).cum_sum() - 1).clip(0)).to_series()
+    return found.with_columns(raw=pl.when(emptied).then(texts.gather(number)).otherwise("raw")), others
 
 
 def _special(lines: pl.DataFrame) -> pl.DataFrame:

@@ -23,6 +23,6 @@ def moment(given: Any) -> int:
     """
     if isinstance(given, str):
         return _of_text(given)
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if type(given) not in (int, float):
         raise ValueError(f"{given!r} is no time")
     return epoch_ms(given) if isinstance(given, int) else round(given * 1000 if abs(given) < 1e11 else given)

@@ -42,6 +42,9 @@ class LabelRule:
         left_out, folded = frozenset(names(settings.left_out)), frozenset(names(settings.folded))
         return cls(names(settings.machine), left_out, folded)
 
+    def __hash__(self) -> int:
+        return hash(self.machine)  # asked for with each sample; rules that are equal have it in common
+
     def apply(self, labels: Iterable[tuple[str, str]], fold: bool = True) -> tuple[str, str]:
         """The machine, empty if no label names it; and the instance in braces, empty if nothing distinguishes series.
 
@@ -100,5 +103,7 @@ _remembered = remembered(_CACHED, lambda rule, labels, fold: characters(labels))
 
 def _divided(value: str) -> tuple[str, str]:
     """The machine and the port of a label that names a machine; an empty port if it has none."""
+    if type(value) is str and ":" not in value:
+        return value, ""
     found = _WITH_PORT.fullmatch(value) if len(value) <= _LONGEST_WITH_PORT else None
     return (found[1] or found[2] or "", found[3]) if found else (value, "")

@@ -62,17 +62,13 @@ def collect(messages: int, lines_of: Callable[[int], Iterable[Line]], format_nam
         lines_of: The lines of a message, by its index; what it may raise see `LineDecoder.lines`.
         format_name: Name of the format, for reasons.
     """
-
-    def read(row: int) -> Iterable[Line]:
-        found = list(lines_of(row))
-        if not found:
-            raise RefusedError(MESSAGE_EMPTY, _NO_LINE)
-        return found
-
     found, index, refused = gather(
-        messages, read, lambda row, error: refusal_of(error, format_name), _are_fine, lambda row, line: _checked(line)
+        *(messages, lines_of, lambda row, error: refusal_of(error, format_name), _are_fine),
+        lambda row, line: _checked(line),
     )
-    return Decoded(_table(found, index), refused)
+    told = np.union1d(index, np.array([row for row, _, _ in refused], np.int32))
+    empty = np.setdiff1d(np.arange(messages, dtype=np.int32), told).tolist()
+    return Decoded(_table(found, index), sorted([*refused, *((row, MESSAGE_EMPTY, _NO_LINE) for row in empty)]))
 
 
 def _are_fine(lines: list[Line]) -> bool:

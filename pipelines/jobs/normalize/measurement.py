@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +87,6 @@ def kind_of(field: str) -> str:
     return "counter" if field in COUNTERS else "gauge"
 
 
-_LINE_FIELDS = ("message", "msg", "Message", "log", "body", "value", "event")
 _SEVERITIES = {
     **dict.fromkeys(("emerg", "emergency", "panic"), 0), "alert": 1,
     **dict.fromkeys(("crit", "critical", "fatal"), 2), **dict.fromkeys(("err", "error"), 3),
@@ -102,18 +101,8 @@ def severity_of(level: object, otherwise: int = 6) -> int:
     >>> severity_of("WARN"), severity_of(3), severity_of("strange"), severity_of(None)
     (4, 3, 6, 6)
     """
+    if isinstance(level, str) and level in _SEVERITIES:
+        return _SEVERITIES[level]
     if isinstance(level, int | float) and not isinstance(level, bool):
         return int(level) if 0 <= level <= 7 else otherwise
     return _SEVERITIES.get(str(level).strip().lower(), otherwise)
-
-
-def text_of(texts: dict[str, str]) -> tuple[str, Collection[str]]:
-    """The message of the log line that fields of text make, and the fields which it consists of.
-
-    >>> text_of({"message": "no", "facility": "auth"})[0], text_of({"state": "up", "role": "db"})[0]
-    ('no', 'role=db state=up')
-    """
-    for name in _LINE_FIELDS:
-        if texts.get(name):
-            return texts[name], (name,)
-    return " ".join(f"{name}={text}" for name, text in sorted(texts.items())), texts.keys()

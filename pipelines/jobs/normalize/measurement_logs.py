@@ -6,17 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize import influx_lines
-from pipelines.jobs.normalize.influx import times_of, usable_fields
+from pipelines.jobs.normalize.coded import codes_of
+from pipelines.jobs.normalize.influx import begin_lines, times_of, usable_fields
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder, collect
-from pipelines.jobs.normalize.measurement import severity_of, text_of
+from pipelines.jobs.normalize.measurement import severity_of
 from pipelines.jobs.normalize.refusals import Refusals, RefusedError
 from pipelines.jobs.normalize.telegraf import measurements, time_of
 
+_TEXTS = ("message", "msg", "Message", "log", "body", "value", "event")
 _PROGRAMS = ("appname", "program", "container_name", "source", "service", "path")
 _LEVELS = ("severity_code", "severity", "level", "Level", "LevelText")
 _ABOUT = frozenset((*_PROGRAMS, *_LEVELS))
@@ -43,7 +46,9 @@ class TelegrafLogDecoder(LineDecoder):
 
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for each in measurements(message):
-            yield from line_of(self.labels, each["name"], each["tags"], each["fields"], time_of(each))
+            line = line_of(self.labels, each["name"], each["tags"], each["fields"], time_of(each))
+            if line:
+                yield line
 
 
 @dataclass(frozen=True)
@@ -62,38 +67,72 @@ class InfluxLogDecoder(Decoder):
 
     def of_fields(self, found: pl.DataFrame, messages: Messages, refusals: Refusals) -> Decoded:
         """Decodes the fields of messages, see `usable_fields`."""
-        times, columns = times_of(found, messages).tolist(), ("row", "number", "head", "key", "raw", "value", "text")
-        lines: dict[int, list[tuple[int, str, dict[str, Any]]]] = {}
-        fields: dict[str, Any] = {}
-        last = (-1, -1)
-        told = zip(times, *(found[column].to_list() for column in columns), strict=True)
-        for time, row, number, head, key, raw, value, text in told:
-            if (row, number) != last:
-                last, fields = (row, number), {}
-                lines.setdefault(row, []).append((time, head, fields))
-            fields[influx_lines.unescaped(key)] = influx_lines.quoted(raw) if text else value
+        begins = np.flatnonzero(begin_lines(found))
+        ends = np.append(begins, found.height)[1:]
+        first = found[begins]
+        keys, names = codes_of(found["key"])
+        plain = [influx_lines.unescaped(name) for name in names]
+        fields = [plain[code] for code in keys.tolist()]
+        told = zip(*(found[column].to_list() for column in ("text", "raw", "value")), strict=True)
+        values = [influx_lines.quoted(raw) if text else value for text, raw, value in told]
+        heads, texts = codes_of(first["head"])
+        measured = [(name, dict(tags)) for name, tags in (influx_lines.head(text) or ("", ()) for text in texts)]
+        lines = [column.tolist() for column in (times_of(first, messages), heads, begins, ends)]
+        of_row = np.searchsorted(first["row"].to_numpy(), np.arange(len(messages.values) + 1)).tolist()
 
         def lines_of(row: int) -> Iterator[Line]:
             if row in refusals.whole:
                 raise RefusedError(*refusals.whole[row])
-            for time, head, fields in lines[row]:
-                name, tags = influx_lines.head(head) or ("", ())
-                yield from line_of(self.labels, name, dict(tags), fields, time)
+            mine = slice(of_row[row], of_row[row + 1])
+            for time, head, begin, end in zip(*(column[mine] for column in lines), strict=True):
+                name, tags = measured[head]
+                given = dict(zip(fields[begin:end], values[begin:end], strict=True))
+                line = line_of(self.labels, name, tags, given, time)
+                if line:
+                    yield line
 
         return collect(len(messages.values), lines_of, "Influx")
 
 
-def line_of(
-    labels: LabelRule, name: str, tags: Mapping[str, str], fields: Mapping[str, Any], time: int
-) -> Iterator[Line]:
-    """The log line that the text of a measurement makes; none if it has no text."""
-    texts = {field: value for field, value in fields.items() if isinstance(value, str) and value.strip()}
-    text, _ = text_of({field: texts[field] for field in texts if field not in _ABOUT})
-    text = text.strip()
+def line_of(labels: LabelRule, name: str, tags: Mapping[str, str], fields: Mapping[str, Any], time: int) -> Line | None:
+    """The log line that the text of a measurement makes; ``None`` if it has no text."""
+    text = _text_of(fields)
     if not text:
-        return
-    level = next(
-        (tags[each] if each in tags else fields[each] for each in _LEVELS if each in tags or each in fields), None
-    )
-    program = next((given for each in _PROGRAMS if (given := tags.get(each, texts.get(each)))), name)
-    yield time, labels.machine_of(tags), str(program), severity_of(level), text
+        return None
+    severity, program = severity_of(_level_of(tags, fields)), _program_of(tags, fields) or str(name)
+    return time, labels.machine_of(tags), program, severity, text
+
+
+def _text_of(fields: Mapping[str, Any]) -> str:
+    """The message among the fields of a measurement; without one all its text; empty if it has none.
+
+    >>> _text_of({"message": "no ", "facility": "auth"}), _text_of({"state": "up", "role": "db", "level": "warn"})
+    ('no', 'role=db state=up')
+    """
+    for name in _TEXTS:
+        given = fields.get(name)
+        if isinstance(given, str) and (text := given.strip()):
+            return text
+    texts = {name: text for name, text in fields.items() if isinstance(text, str) and name not in _ABOUT}
+    return " ".join(f"{name}={text}" for name, text in sorted(texts.items()) if text.strip()).strip()
+
+
+def _level_of(tags: Mapping[str, str], fields: Mapping[str, Any]) -> Any:
+    """The first tag or field that holds a level; ``None`` if there is none."""
+    for name in _LEVELS:
+        if name in tags:
+            return tags[name]
+        if name in fields:
+            return fields[name]
+    return None
+
+
+def _program_of(tags: Mapping[str, str], fields: Mapping[str, Any]) -> str:
+    """The first tag or text that names the program; empty if there is none. A tag hides a field of the same name."""
+    for name in _PROGRAMS:
+        if name in tags:
+            if tags[name]:
+                return str(tags[name])
+        elif name in fields and isinstance(text := fields[name], str) and text.strip():
+            return text
+    return ""

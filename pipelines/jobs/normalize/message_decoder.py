@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,25 +32,20 @@ class MessageDecoder(Decoder):
             KeyError, TypeError, ValueError: If the message does not have the format.
         """
 
-    def left(self, message: Any) -> tuple[str, str] | None:
-        """Code and reason if a parsed message also holds something that is no sample, and must not be lost silently."""
-        return None
-
-    def read(self, message: Any) -> tuple[Iterable[Sample], Callable[[], tuple[str, str] | None]]:
-        """Both: `samples` and, called after these, `left`; formats that find them in one go have them here."""
-        return self.samples(message), lambda: self.left(message)
+    def read(self, message: Any) -> tuple[Iterable[Sample], tuple[str, str] | None]:
+        """The samples; and code and reason if a message also holds something that is none, and must not be lost."""
+        return self.samples(message), None
 
     def decode(self, messages: Messages) -> Decoded:
         values, arrived = messages.values.to_pylist(), messages.arrived.tolist()
         format_name = type(self).__name__.removesuffix("Decoder")
         left: dict[int, tuple[str, str]] = {}
 
-        def read(row: int) -> list[Sample]:
-            samples, rest = self.read(json_of(values[row]))
-            found = list(samples)
-            if also := rest():
+        def read(row: int) -> Iterable[Sample]:
+            samples, also = self.read(json_of(values[row]))
+            if also:
                 left[row] = also
-            return found
+            return samples
 
         def refusal(row: int, error: Exception) -> tuple[str, str]:
             left.pop(row, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class MetricbeatDecoder(MessageDecoder):
     def samples(self, message: Any) -> Iterator[Sample]:
         return iter(self.read(message)[0])
 
-    def read(self, message: Any) -> tuple[list[Sample], Callable[[], tuple[str, str] | None]]:
+    def read(self, message: Any) -> tuple[list[Sample], tuple[str, str] | None]:
         time = moment(message["@timestamp"])
         numbers, others = _fields(message)
         found = self._machine(message)
@@ -67,7 +67,7 @@ class MetricbeatDecoder(MessageDecoder):
         if not samples:
             error = _at(message, "error.message")
             raise RefusedError(MESSAGE_EMPTY, f"the agent reports: {error[:200]}" if error else "it measures no number")
-        return samples, lambda: self._left(others)
+        return samples, self.text.refusal(name for name, value in others if _is_left(name, value))
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         message = orjson.loads(value)
@@ -91,9 +91,6 @@ class MetricbeatDecoder(MessageDecoder):
         for part, label, number, kind in _parts(value):
             machine, inside = self.labels.apply((*found, *label), fold=kind == "gauge")
             yield time, machine, short(f"{field}{part}{inside}"), number, kind
-
-    def _left(self, others: list[tuple[str, Any]]) -> tuple[str, str] | None:
-        return self.text.refusal(name for name, value in others if _is_left(name, value))
 
 
 def _fields(message: Mapping[str, Any]) -> tuple[list[tuple[str, int | float]], list[tuple[str, Any]]]:

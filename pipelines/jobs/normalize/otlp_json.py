@@ -147,8 +147,9 @@ def _record(record: dict[str, Any]) -> Record:
         raise _UnusualError
     if body and (len(body) > 1 or type(body["stringValue"]) is not str):
         raise _UnusualError
-    if not (_HEX.fullmatch(record.get("traceId", "")) and _HEX.fullmatch(record.get("spanId", ""))):
-        raise _UnusualError
+    for name in ("traceId", "spanId"):
+        if name in record and not _HEX.fullmatch(record[name]):
+            raise _UnusualError
     pairs = _attributes(record["attributes"]) if "attributes" in record else ()
     return pairs, body.get("stringValue", ""), time or observed, number, _text(record, "severityText")
 

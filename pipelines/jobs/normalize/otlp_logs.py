@@ -14,11 +14,11 @@ from pipelines.jobs.normalize import otlp, otlp_json
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder, checked
 from pipelines.jobs.normalize.measurement import severity_of
-from pipelines.jobs.normalize.otlp_json import Pairs, Record
+from pipelines.jobs.normalize.otlp_json import Record
 from pipelines.jobs.normalize.refusals import RefusedError
 
-_SEVERITIES = ((21, 2), (17, 3), (13, 4), (9, 6), (1, 7))
-"""The least severity number of OTLP for each severity of syslog: fatal, error, warn, info, debug and trace."""
+_SEVERITIES = (7,) * 9 + (6,) * 4 + (4,) * 4 + (3,) * 4 + (2,)
+"""The severity of syslog by the severity number of OTLP: trace and debug, info, warn, error; from 21 on fatal."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,11 @@ class OtlpLogsDecoder(LineDecoder):
 
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for common, records in message:
+            shared = dict(common)
             for record in records:
-                yield from self._line(common, record, arrived)
+                line = self._line(shared, record, arrived)
+                if line:
+                    yield line
 
     def without_wrong(self, resource: Any) -> tuple[Any, list[tuple[str, str]]]:
         """A resource with the log records that can be used alone; and code and reason of each of the others.
@@ -51,13 +54,13 @@ class OtlpLogsDecoder(LineDecoder):
         Args:
             resource: ``ResourceLogs``.
         """
-        common, wrong = otlp.labels(resource.resource.attributes), []
+        common, wrong = dict(otlp.labels(resource.resource.attributes)), []
         kept = ResourceLogs(resource=resource.resource)
         for scope in resource.scope_logs:
             usable = []
             for record in scope.log_records:
                 try:
-                    checked(partial(self._line, common, _plain(record), 0), "OtlpLogs")
+                    checked(partial(self.lines, [(common, [_plain(record)])], 0), "OtlpLogs")
                     usable.append(record)
                 except RefusedError as error:
                     wrong.append((error.code, str(error)))
@@ -65,18 +68,17 @@ class OtlpLogsDecoder(LineDecoder):
                 kept.scope_logs.add(scope=scope.scope, log_records=usable)
         return kept, wrong
 
-    def _line(self, common: Pairs, record: Record, arrived: int) -> Iterator[Line]:
-        """The line that a record becomes; none if it has no text."""
+    def _line(self, common: dict[str, str], record: Record, arrived: int) -> Line | None:
+        """The line that a record becomes; ``None`` if it has no text."""
         own, text, nanoseconds, number, level = record
         text = text.strip()
         if not text:
-            return
-        attributes = dict((*own, *common))
+            return None
+        attributes = dict(own) | common
         machine = self.labels.machine_of(attributes)
         program = attributes.get("service.name") or attributes.get("process.executable.name", "")
-        by_number = next((severity for least, severity in _SEVERITIES if number >= least), None)
-        severity = severity_of(level) if by_number is None else by_number
-        yield nanoseconds // 1_000_000 if nanoseconds else arrived, machine, program, severity, text
+        severity = _SEVERITIES[min(number, 21)] if number > 0 else severity_of(level)
+        return nanoseconds // 1_000_000 if nanoseconds else arrived, machine, program, severity, text
 
 
 def _records(resource: ResourceLogs) -> Iterator[Record]:
@@ -86,5 +88,5 @@ def _records(resource: ResourceLogs) -> Iterator[Record]:
 def _plain(record: Any) -> Record:
     """What is needed of a record in protobuf."""
     nanoseconds = record.time_unix_nano or record.observed_time_unix_nano
-    pairs = otlp.labels(record.attributes)
-    return pairs, otlp.text(record.body), nanoseconds, record.severity_number, record.severity_text
+    pairs, text = otlp.labels(record.attributes), record.body.string_value or otlp.text(record.body)
+    return pairs, text, nanoseconds, record.severity_number, record.severity_text

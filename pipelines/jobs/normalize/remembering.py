@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import wraps
 from itertools import chain
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 LONGEST_REMEMBERED = 2048
 """The most characters of what is remembered."""
 
 
-def remembered(size: int, length: Callable[..., int]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Remembers the newest results of a function, but for those of long texts.
+def remembered(size: int, length: Callable[..., int]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Remembers the results of a function, but for those of long texts.
 
     Args:
-        size: How many results are remembered.
+        size: How many results are remembered. If there are more, all are forgotten.
         length: The characters in some arguments of the function.
+
+    >>> asked = []
+    >>> call = remembered(2, len)(lambda text: asked.append(text[:1]))
+    >>> for text in ("a", "b", "a", "c", "c", "a", "x" * 5000, "x" * 5000):
+    ...     call(text)
+    >>> "".join(asked)
+    'abcaxx'
     """
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        cached = lru_cache(size)(function)
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        known: dict[tuple[Any, ...], R] = {}
 
         @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if length(*args, **kwargs) > LONGEST_REMEMBERED:
-                return function(*args, **kwargs)
-            return cached(*args, **kwargs)  # type: ignore[arg-type]
+        def call(*args: Any) -> R:
+            try:
+                return known[args]
+            except (KeyError, TypeError):  # it is new, or cannot be a key
+                found = function(*args)
+            if length(*args) <= LONGEST_REMEMBERED:
+                if len(known) >= size:
+                    known.clear()
+                known[args] = found
+            return found
 
         return call
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
 from pipelines.jobs.normalize.measurement import severity_of
-from pipelines.jobs.normalize.remembering import remembered
 
 _TIMES = ("@timestamp", "timestamp", "date", "time", "ts")
 _TEXTS = ("message", "log", "msg", "MESSAGE", "event.original")
@@ -54,58 +54,68 @@ class ShippedLogsDecoder(LineDecoder):
 
     labels: LabelRule = LABELS
 
+    @cached_property
+    def _wanted(self) -> _Wanted:
+        """The fields that may hold text, time, program, level and machine."""
+        wanted = _Wanted()
+        for name in (*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_MACHINES):
+            wanted.add(name.split("."), name)
+        return wanted
+
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for each in message if isinstance(message, list) else [message]:
             if not isinstance(each, dict):
                 raise TypeError("an object, or a list of objects, is accepted")
             flat: dict[str, Any] = {}
-            _flatten(((name, each[name]) for name in _useful(self.labels, tuple(each))), "", 0, flat)
-            texts, times, programs, levels, machines, others = _places(self.labels, tuple(flat))
-            text = _first(flat, texts)
-            if isinstance(text, str) and text.strip():
-                given = _first(flat, times)
+            _flatten(each, self._wanted, flat)
+            text = _first(flat, _TEXTS)
+            if isinstance(text, str) and (text := text.strip()):
+                given = _first(flat, _TIMES)
                 time = arrived if given is None else moment(given)
-                machine = self.labels.machine_of({name: flat[name] for name in machines if isinstance(flat[name], str)})
-                machine = machine or _first(flat, others) or ""
-                program, level = _first(flat, programs) or "", _first(flat, levels)
-                yield time, machine, str(program), severity_of(_number(level)), text.strip()
+                machine = self.labels.machine_of({name: value for name, value in flat.items() if type(value) is str})
+                machine = machine or _first(flat, _MACHINES) or ""
+                program, level = _first(flat, _PROGRAMS) or "", _first(flat, _LEVELS)
+                yield time, machine, str(program), severity_of(_number(level)), text
 
 
-def _flatten(fields: Iterable[tuple[str, Any]], prefix: str, depth: int, flat: dict[str, Any]) -> None:
-    """Adds the fields of a tree of objects to ``flat``, by their dotted names."""
-    for name, value in fields:
-        if type(value) is dict and depth < _DEEPEST:
-            _flatten(value.items(), f"{prefix}{name}.", depth + 1, flat)
-        else:
-            flat[prefix + name] = value
+@dataclass
+class _Wanted:
+    """What is wanted of a value: itself by a name, if it is no object; if it is one, fields inside of it."""
+
+    name: str = ""
+    inside: dict[str, _Wanted] = field(default_factory=dict)
+
+    def add(self, parts: Sequence[str], name: str, depth: int = 0) -> None:
+        """Adds a field by its parts, of which the names of several objects, one in another, may consist."""
+        for end in range(1, len(parts) + 1):
+            part = self.inside.setdefault(".".join(parts[:end]), _Wanted())
+            if end == len(parts):
+                part.name = name
+            elif depth < _DEEPEST:
+                part.add(parts[end:], name, depth + 1)
 
 
-@remembered(1 << 10, lambda rule, names: sum(map(len, names)))
-def _useful(rule: LabelRule, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Which fields at the top of a message may hold something that is wanted of it, themselves or inside."""
-    wanted = [f"{each}." for some in _wanted(rule) for each in some]
-    return tuple(name for name in names if any(each.startswith(f"{name}.") for each in wanted))
-
-
-@remembered(1 << 10, lambda rule, names: sum(map(len, names)))
-def _places(rule: LabelRule, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Which of a message's fields may hold text, time, program, level and machine."""
-    there = frozenset(names)
-    return tuple(tuple(name for name in some if name in there) for some in _wanted(rule))
-
-
-def _wanted(rule: LabelRule) -> tuple[Iterable[str], ...]:
-    """The fields that may hold text, time, program, level and machine, and those that name it besides the rule's."""
-    return _TEXTS, _TIMES, _PROGRAMS, _LEVELS, rule.machine, _MACHINES
+def _flatten(fields: Mapping[str, Any], wanted: _Wanted, flat: dict[str, Any]) -> None:
+    """Adds those fields of a tree of objects to ``flat`` that are wanted, by their dotted names."""
+    inside = wanted.inside
+    for name, value in fields.items():
+        part = inside.get(name)
+        if part is not None:
+            if type(value) is dict:
+                if not part.inside.keys().isdisjoint(value):
+                    _flatten(value, part, flat)
+            elif part.name:
+                flat[part.name] = value
 
 
 def _first(flat: Mapping[str, Any], names: Iterable[str]) -> Any:
     for name in names:
-        if flat[name] not in (None, ""):
-            return flat[name]
+        value = flat.get(name)
+        if value is not None and value != "":
+            return value
     return None
 
 
 def _number(level: Any) -> Any:
     """A level that is a digit as text, as journald writes it, is a number."""
-    return int(level) if isinstance(level, str) and level.isascii() and level.isdigit() and len(level) == 1 else level
+    return int(level) if isinstance(level, str) and len(level) == 1 and level.isascii() and level.isdigit() else level

@@ -47,9 +47,10 @@ class TelegrafDecoder(MessageDecoder):
                 if value is not None:
                     yield time, machine, short(f"{full}{instance}"), value, kind_of(full)
 
-    def left(self, message: Any) -> tuple[str, str] | None:
+    def read(self, message: Any) -> tuple[list[Sample], tuple[str, str] | None]:
+        samples = list(self.samples(message))
         fields = ((m["name"], field, raw) for m in measurements(message) for field, raw in m["fields"].items())
-        return self.text.refusal(f"{name}.{field}" for name, field, raw in fields if isinstance(raw, str))
+        return samples, self.text.refusal(f"{name}.{field}" for name, field, raw in fields if isinstance(raw, str))
 
     def only(self, value: bytes, records: Collection[int]) -> bytes | None:
         message, at, kept = orjson.loads(value), 0, []

@@ -44,24 +44,36 @@ def lines(values: pa.Array, refusals: Refusals, whole: str = "") -> pl.DataFrame
     Args:
         values: The messages.
         refusals: See `texts`.
-        whole: A pattern of a line, where lines may hold line ends in quotes; it is used for messages with quotes.
-            Messages that do not consist of such lines and line ends alone are refused (``LINE_INVALID``).
+        whole: A pattern of a line, where lines may hold line ends in quotes; it is used for messages in which one may
+            be, all with backslashes among them. Messages that do not consist of such lines and line ends alone are
+            refused (``LINE_INVALID``).
     """
     frame = texts(values, refusals)
     split = pl.col("text").str.split("\n")
     if whole:
-        quoted = pl.col("text").str.contains_any(['"']) & pl.col("text").str.contains_any(["\n"])
-        if frame.select(quoted.any()).item():
-            pieces = pl.when(quoted).then(pl.col("text").str.extract_all(whole))
-            torn = frame.filter(quoted & (_inside(pieces) != _line(pl.col("text"))))
-            for row, text in torn.iter_rows():
+        quoted = pl.all_horizontal(pl.col("text").str.contains(mark, literal=True) for mark in ('"', "\n"))
+        frame = frame.with_columns(quoted=quoted, across=quoted & _may_span(pl.col("text")))
+        pieces = pl.when("across").then("text").str.extract_all(whole)
+        if frame["across"].any():
+            torn = frame.filter(pl.col("across") & (_inside(pieces) != _line(pl.col("text"))))
+            for row, text in torn.select("row", "text").iter_rows():
                 refusals.add(row, LINE_INVALID, f"line {_torn(text, whole)}: a text in quotes does not end")
             frame = frame.filter(~pl.col("row").is_in(torn["row"].implode())) if torn.height else frame
-            split = pieces.otherwise(split)
+            split = pl.when("across").then(pieces).otherwise(split)
+        if frame["quoted"].any():
+            split = pl.when("quoted").then(split.list.eval(pl.element().filter(pl.element() != ""))).otherwise(split)
     numbers = pl.int_ranges(1, pl.col("line").list.len() + 1, dtype=pl.Int32).alias("number")
     frame = frame.select("row", line=split).with_columns(numbers).explode("line", "number")
     frame = frame.with_columns(pl.col("line").str.strip_chars(" \t\r\n"))
     return frame.filter(pl.col("line").fill_null("") != "")
+
+
+def _may_span(text: pl.Expr) -> pl.Expr:
+    """Whether a text in quotes may hold a line end: one does, not all end, or backslashes may hide a quote."""
+    pieces = text.str.split('"')
+    within = pieces.list.gather_every(2, 1).list.join("")
+    marks = text.str.contains("\\", literal=True) | within.str.contains("\n", literal=True)
+    return marks | (pieces.list.len() % 2 == 0)
 
 
 def _line(text: pl.Expr) -> pl.Expr:

@@ -47,8 +47,10 @@ class VectorDecoder(MessageDecoder):
         kind, name, space = metric["kind"], metric["name"], metric.get("namespace")
         if kind not in _KINDS or not isinstance(name, str) or not (space is None or isinstance(space, str)):
             raise ValueError(f"kind is one of {', '.join(_KINDS)}; name and namespace are text")
-        form = next((each for each in _VALUES if each in metric), None)
-        if form is None:
+        for form in _VALUES:
+            if form in metric:
+                break
+        else:
             raise ValueError(f"no value that is known; accepted: {', '.join(_VALUES)}")
         stamp = metric.get("timestamp")
         time = None if stamp is None else moment(stamp)
@@ -132,6 +134,6 @@ def _limit(given: Any) -> float:
 
 
 def _number(given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if type(given) not in (int, float):
         raise TypeError(f"{str(given)[:40]!r} is no number")
     return float(given)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.pipelines.normalize.examples_times import T0
 from tests.pipelines.normalize.formats import ARRIVED, decoded, decoder, log_lines, refusals, rows
@@ -39,6 +42,30 @@ def test_a_message_without_text_or_without_a_machine_is_a_dead_letter() -> None:
     values = (b"m,host=a x=1", b'm,dc=x log="y"', b'm,host=a log="y', b"m")
     codes = ["MESSAGE_EMPTY", "MACHINE_UNKNOWN", "LINE_INVALID", "LINE_INVALID"]
     assert refusals("influx-logs", *values) == list(enumerate(codes))
+
+
+texts = st.text('ab ,=#\n"\\', max_size=8)
+
+
+@settings(deadline=None, max_examples=200)
+@given(messages=st.lists(st.lists(st.tuples(texts, texts), min_size=1, max_size=3), min_size=1, max_size=3))
+def test_a_text_in_quotes_may_hold_whatever_divides_lines_elsewhere(messages: list[list[tuple[str, str]]]) -> None:
+    def quoted(text: str) -> str:
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    values = [
+        "\n".join(f"tail,host=a n=1i,note={quoted(note)},log={quoted(log)} 1795220820" for note, log in lines)
+        for lines in messages
+    ]
+    found = decoded(decoder("influx-logs"), *(value.encode() for value in values))
+    expected = [
+        (row, log.strip() or f"note={note}".strip())
+        for row, lines in enumerate(messages)
+        for note, log in lines
+        if log.strip() or note.strip()
+    ]
+    assert [(line["__row"], line["message"]) for line in rows(found)] == expected
+    assert {row for row, *_ in found.refused} == set(range(len(messages))) - {row for row, _ in expected}
 
 
 def test_syslog_of_rfc_5424_is_read_as_the_rfc_shows_it() -> None:
@@ -113,6 +140,22 @@ def test_filebeat_fluent_bit_and_vector_are_log_lines() -> None:
     assert refusals("shipped-logs", b'{"message":"no"}', b'{"host":"a","message":" "}', b"{") == [
         *((0, "MACHINE_UNKNOWN"), (1, "MESSAGE_EMPTY"), (2, "JSON_MALFORMED")),
     ]
+
+
+@pytest.mark.parametrize(
+    "severity",
+    [
+        {"log": {"syslog": {"severity": {"code": 2}}}},
+        {"log.syslog": {"severity.code": 2}, "log": {"level": "debug"}},
+        {"log": {"syslog.severity": {"code": "2"}, "file": {"path": "/x"}}},
+        {"log.syslog.severity.code": 2},
+        {"log": {"syslog": {"severity": {"code": None}}, "level": "CRIT"}},
+        {"log.syslog.severity.code": 7, "log": {"syslog": {"severity": {"code": 2}}}},
+    ],
+)
+def test_a_field_of_a_shipped_line_may_be_nested_or_have_dots_and_the_last_one_counts(severity: dict[str, Any]) -> None:
+    value = json.dumps({"host": {"name": "a"}, "message": "no", "program": "su"} | severity).encode()
+    assert [line[2:] for line in log_lines("shipped-logs", value)] == [("su", 2, "no")]
 
 
 @pytest.mark.parametrize("value", [b'[{"message":"no","host":"a"},"lost"]', b'["lost"]', b'"lost"', b"7"])
