@@ -161,7 +161,8 @@ def nothing_is_out_of_bounds(model: Model, values: Array) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         verdicts, state = run(model, values)
-    learned = np.cumsum(np.isfinite(values), axis=0) - np.isfinite(values)
+    present: Flags = np.isfinite(values).reshape(*values.shape[:2], -1).max(axis=2)
+    learned: Ints = np.cumsum(present, axis=0) - present
     for index, verdict in enumerate(verdicts):
         for name, array in verdict.arrays().items():
             may_be_unknown = name in {"typical", "lower", "upper"} or name.startswith("context.")
