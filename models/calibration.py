@@ -40,6 +40,8 @@ class TailCalibration:
         forget: Share of the history forgotten a step.
         least: The quantile never falls below this share of ``edge``.
         tail: Share of the history that lies above the adaptive quantile.
+        early: Of a history of n steps at least the share ``early / n`` is forgotten a step: what surprised while the
+            series was still being learned says little of it.
         most: An excess is learned as one of at most this many mean excesses: few large ones must not hide the next.
 
     Sources: H. Robbins, S. Monro, A stochastic approximation method (1951); peaks over a threshold as in A. Siffer et
@@ -61,6 +63,7 @@ class TailCalibration:
     forget: float = 1 / 5000
     least: float = 0.5
     tail: float = TAIL
+    early: float = 0.0
     most: float = 3.0
 
     @cached_property
@@ -91,9 +94,10 @@ class TailCalibration:
 
     @cached_property
     def spread(self) -> float:
-        """Sampling variance of the mean excess learned, in its square, by excess: one that is cut off varies less."""
+        """Sampling variance of the mean excess learned, in its square, by faded excess: what fades counts in part."""
         cut = math.exp(-self.most)
-        return (1 - 2 * self.most * cut - cut * cut) / (1 - cut) ** 2
+        of_one = (1 - 2 * self.most * cut - cut * cut) / (1 - cut) ** 2
+        return of_one * (1 + self.early) / (1 + 2 * self.early)
 
     def learn(self, state: Rows, memo: _Memo, valid: Flags) -> None:
         """Adds the statistic to the history where it is valid."""
@@ -103,7 +107,8 @@ class TailCalibration:
         pace = np.maximum(self.forget, 1 / (100 + count)) * mean_excess / self.tail
         edge = np.maximum(memo.edge + pace * (above - self.tail), self.least * self.edge)
         excess = np.minimum(memo.statistic - memo.edge, self.most * mean_excess) / self._cut
-        keep, prior = 1 - self.forget, self.forget * self.strength
+        forget = np.maximum(self.forget, self.early / (50 + count))
+        keep, prior = 1 - forget, forget * self.strength
         shape = keep * memo.shape + prior + above
         rate = keep * memo.rate + prior * self.scale + np.where(above, excess, 0.0)
         state["count"] = np.where(valid, count, count - 1)
@@ -130,14 +135,17 @@ def tail_evidence(config: TailCalibration, tail: Record, statistic: float) -> fl
 def tail_rarity(config: TailCalibration, spread: float, tail: Record, statistic: float) -> float:
     """-ln of the chance of a statistic at least so high, as often as it says so; `tail_evidence` is more careful.
 
-    As a gamma mixture of exponentials whose rate is as uncertain as the mean excess learned really is: an excess that
-    is cut off varies less than the exponential that `tail_evidence` takes it for.
+    As a gamma mixture of exponentials whose rate is as uncertain as the mean excess learned really is: of faded
+    observations the effective number is (Σ w)² / Σ w², more than the sum of weights that `tail_evidence` counts, and
+    an excess that is cut off varies less.
 
     Args:
         config: The constants.
         spread: Sampling variance of the mean excess, see `TailCalibration.spread`.
         tail: The columns of this calibration.
         statistic: At least 0.
+
+    Source: L. Kish, Survey Sampling (1965), 8.2.
 
     >>> from models.records import constants, record_of
     >>> config = TailCalibration(edge=3.912, scale=1.0)
@@ -159,7 +167,8 @@ def learn_tail(config: TailCalibration, tail: Record, statistic: float) -> None:
     mean_excess = tail.rate / tail.shape
     above = statistic > tail.edge
     pace = max(config.forget, 1 / (100 + tail.count)) * mean_excess / config.tail
-    keep, prior = 1 - config.forget, config.forget * config.strength
+    forget = max(config.forget, config.early / (50 + tail.count))
+    keep, prior = 1 - forget, forget * config.strength
     excess = min(statistic - tail.edge, config.most * mean_excess) / (1 - math.exp(-config.most))
     tail.edge = max(tail.edge + pace * ((1.0 if above else 0.0) - config.tail), config.least * config.edge)
     tail.shape = keep * tail.shape + prior + (1.0 if above else 0.0)

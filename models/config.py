@@ -20,7 +20,6 @@ class DetectorConfig:
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
         notable: Weight of evidence that begins an unrest, and from which it ranks; below, surprise that lingers does.
-            Point evidence counts at most this in the window, and what exceeds it is learned with less weight.
         frozen_half: Evidence of exact repeats, in nats, that is told of at a threshold of 50.
         weight_window: What a nat of window evidence counts beside one of point evidence.
         weight_record: The same of record evidence.
@@ -30,6 +29,7 @@ class DetectorConfig:
         hour_forget_most: The most of it, for longer steps.
         calibration_tail: Share of that history which counts as its tail.
         calibration_strength: Surprises in the tail that the prior belief in a right model is worth.
+        calibration_early: How fast what surprised while a series was being learned is forgotten; see `TailCalibration`.
         reach: A value outside the band by more than this many half-widths is learned as if it lay there; and a step
             likewise.
         window_pace: Weight of the newest point in the window evidence.
@@ -40,6 +40,7 @@ class DetectorConfig:
         joined_rest: The same of joined verdicts.
         damping: Share taken off evidence that does not exceed it.
         calm: Quiet steps that do not end an unrest yet: one more does.
+        doubt: Point evidence counts at most this in the window, and a value of more is learned with less weight.
     """
 
     threshold: float = 50.0
@@ -57,7 +58,7 @@ class DetectorConfig:
     joined_half: Annotated[float, Constant("nats", 1, 100, "chosen by hand, the same as machine.half")] = 8.0
     notable: Annotated[
         float,
-        Constant("nats", 1, 100, "measured: with 6 to 10 cloud_monitoring has −.02 to +.02 (model.md, Figures)"),
+        Constant("nats", 0, 100, "measured: with 6 to 10 cloud_monitoring has −.02 to +.02 (model.md, Figures)", off=0),
     ] = 7.5
     frozen_half: Annotated[
         float, Constant("nats", 1, 100, "some 15 repeats where values never repeated (model.md, Kinds)")
@@ -69,7 +70,7 @@ class DetectorConfig:
     band: Annotated[float, Constant("share", 0.5, 0.999999, "convention: 0.05 % and 99.95 % quantiles")] = 0.999
     forget: Annotated[
         float, Constant("share a value", 0, 0.5, "chosen by hand, so that a level of years ago has no say", off=0)
-    ] = 1 / 5000
+    ] = 1 / 6500
     hour_forget: Annotated[
         float,
         Constant(
@@ -85,6 +86,9 @@ class DetectorConfig:
         float, Constant("share", 0.001, 0.2, "measured: with the weights of the channels NAB +0.7 (model.md, Figures)")
     ] = 0.015
     calibration_strength: Annotated[float, Constant("values", 0.1, 100, "chosen by hand")] = 5.0
+    calibration_early: Annotated[
+        float, Constant("1", 0, 10, "measured: without it ratios have more than an alarm a month (ablation.md)", off=0)
+    ] = 1.2
     reach: Annotated[float, Constant("half-widths of the band", 0.5, 100, "chosen by hand", off=1000000.0)] = 2.5
     window_pace: Annotated[float, Constant("weight", 0.001, 1, "a feasibility study on NAB used 0.03")] = 0.035
     record_tolerance: Annotated[
@@ -119,3 +123,6 @@ class DetectorConfig:
         ),
     ] = 0.3
     calm: Annotated[int, Constant("values", 0, 1000, "chosen by hand", off=0)] = 5
+    doubt: Annotated[
+        float, Constant("nats", 1, 1000, "measured: as low as notable NAB −0.4 (ablation.md)", off=1000000.0)
+    ] = 11.0

@@ -67,8 +67,10 @@ class Detector:
         evidence: EvidenceConfig | None = None,
     ) -> None:
         self.config, evidence = config, evidence or EvidenceConfig()
-        self.calibration = series_calibration(config.forget, config.calibration_tail, config.calibration_strength)
-        self.window = WindowMean(config.window_pace, config.notable)
+        self.calibration = series_calibration(
+            config.forget, config.calibration_tail, config.calibration_strength, config.calibration_early
+        )
+        self.window = WindowMean(config.window_pace, config.doubt)
         self.frozen = Frozen(config.frozen_half, config.threshold, evidence.frozen_forget, evidence.frozen_pace)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
         self.lingering = Lingering(

@@ -355,7 +355,7 @@ def _lesson(config: Record, judgement: Judgement) -> Lesson:
     lowest = min(band.typical - config.reach * (band.typical - band.lower), lived.low)
     highest = max(band.typical + config.reach * (band.upper - band.typical), lived.high)
     harmless = within(step.value, lowest, highest) if step.seen > 0 else step.value
-    return Lesson(harmless, config.notable / max(judgement.evidence.point, config.notable))
+    return Lesson(harmless, config.doubt / max(judgement.evidence.point, config.doubt))
 
 
 @kernel

@@ -37,10 +37,11 @@ def nats_calibration(forget: float) -> TailCalibration:
     return TailCalibration(edge=LEAST_TAIL_LOG, scale=1.0, forget=forget)
 
 
-def series_calibration(forget: float, tail: float, strength: float) -> TailCalibration:
-    """The same for one metric.
+def series_calibration(forget: float, tail: float, strength: float, early: float) -> TailCalibration:
+    """The same for one metric, whose surprises while it is being learned are soon forgotten.
 
-    >>> series_calibration(1 / 5000, 0.012, 3.0).edge.__round__(3)
+    >>> series_calibration(1 / 5000, 0.012, 3.0, 1.2).edge.__round__(3)
     4.423
     """
-    return TailCalibration(float(-np.log(tail)), 1.0, strength, forget, least=0.6, tail=tail)
+    edge = float(-np.log(tail))
+    return TailCalibration(edge, 1.0, strength, forget, least=0.6, tail=tail, early=early)

@@ -73,7 +73,7 @@ def test_the_edge_of_the_tail_falls_to_half_of_where_it_began_and_no_further() -
     assert state["edge"][0] == pytest.approx(2.0)
 
 
-def test_a_5000th_of_what_is_known_is_forgotten_a_window_however_unusual_the_last_windows_were() -> None:
+def test_a_6500th_of_what_is_known_is_forgotten_a_window_however_unusual_the_last_windows_were() -> None:
     """And what is far out counts less than once."""
     rng, detector = np.random.default_rng(0), Detector(DetectorConfig())
     state = detector.new_state(1)
@@ -82,6 +82,6 @@ def test_a_5000th_of_what_is_known_is_forgotten_a_window_however_unusual_the_las
     for mean_evidence in (1.0, 7.0):
         state["window.mean"][0], before = mean_evidence, float(state["level.count"][0])
         verdict = detector.step(state, ROW, np.array([300 * STEP]), np.array([150.0]))
-        weight = 7.5 / verdict.evidence["point"][0]
+        weight = 11 / verdict.evidence["point"][0]
         assert weight < 0.9
-        assert state["level.count"][0] == pytest.approx(before * (1 - 1 / 5000) + weight, rel=1e-9)
+        assert state["level.count"][0] == pytest.approx(before * (1 - 1 / 6500) + weight, rel=1e-9)

@@ -33,12 +33,12 @@ def _noise(level: float, steps: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("raw", [True, False])
-def test_a_5000th_of_what_was_known_of_a_level_is_forgotten_a_window(raw: bool) -> None:
+def test_a_6500th_of_what_was_known_of_a_level_is_forgotten_a_window(raw: bool) -> None:
     """The old level counts (1 - f)^k times what its windows count, the new one what is left of its own k windows.
 
     On the logarithm-like axis the values lie at asinh(value / unit); the unit of a series that begins with 10 is 2.
     """
-    config, n, k, kept = constants(all=DetectorConfig()).all, 1000, 3500, 1 - 1 / 5000
+    config, n, k, kept = constants(all=DetectorConfig()).all, 1000, 3500, 1 - 1 / 6500
     learn, state = (
         (learn_level, record_of(level.new_state(1))) if raw else (learn_log_level, record_of(log_level.new_state(1)))
     )
