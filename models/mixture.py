@@ -55,25 +55,26 @@ def _log_sum(a: float, b: float, c: float) -> float:
 
 
 @kernel
-def reweigh(log_weights: Three, densities: Three) -> Three:
-    """The experts' log weights after a value: its likelihood is added. None falls so low that it cannot come back.
+def reweigh(log_weights: Three, densities: Three, forget: float) -> Three:
+    """The experts' log weights after a value: the old ones fade to equality, the likelihood of the value is added.
 
     Args:
         log_weights: Normalised.
         densities: Logs of the densities that each gave the value.
+        forget: Share of the old log weights that is forgotten.
 
-    Source: a floor in place of forgetting: M. Herbster, M. Warmuth, Tracking the best expert, Machine Learning 32
-    (1998).
+    Source: A. E. Raftery, M. Kárný, P. Ettler, Online prediction under model uncertainty via dynamic model averaging,
+    Technometrics 52 (2010).
 
     >>> half, sixth = math.log(1 / 2), math.log(1 / 4)
-    >>> after = reweigh((half, sixth, sixth), (math.log(0.6), math.log(0.4), math.log(0.4)))
+    >>> after = reweigh((half, sixth, sixth), (math.log(0.6), math.log(0.4), math.log(0.4)), 0.0)
     >>> [round(math.exp(weight), 3) for weight in after]  # 0.3, 0.1 and 0.1, over their sum
     [0.6, 0.2, 0.2]
     """
     best = max(densities[0], densities[1], densities[2])
-    a = log_weights[0] + max(densities[0] - best, -_STEP)
-    b = log_weights[1] + max(densities[1] - best, -_STEP)
-    c = log_weights[2] + max(densities[2] - best, -_STEP)
+    a = (1 - forget) * log_weights[0] + max(densities[0] - best, -_STEP)
+    b = (1 - forget) * log_weights[1] + max(densities[1] - best, -_STEP)
+    c = (1 - forget) * log_weights[2] + max(densities[2] - best, -_STEP)
     total = _log_sum(a, b, c)
     a, b, c = max(a - total, _LOG_LEAST_WEIGHT), max(b - total, _LOG_LEAST_WEIGHT), max(c - total, _LOG_LEAST_WEIGHT)
     total = _log_sum(a, b, c)

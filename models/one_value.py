@@ -373,7 +373,7 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
     if decision.dead and not kept:
         _keep(series)
     lesson, mixture = _lesson(config, judgement), judgement.mixture
-    weights = reweigh(mixture.log_weights, densities(mixture, lesson.value))
+    weights = reweigh(mixture.log_weights, densities(mixture, lesson.value), config.weight_forget)
     learn_families(
         config, constants.choice, series.family, mixture, step, lesson, given.kind, given.family, given.samples
     )
