@@ -15,30 +15,25 @@ class DetectorConfig:
     Args:
         threshold: record_score from which a value is an anomaly. Changes verdicts, never what is learned.
         timezone: IANA name of the zone in which hours of the day are counted.
-        learning: Values of a series before it is judged; its kind is *learning* until then.
-        warm_up: Values until its evidence counts in full.
+        learning: Values of a series, or windows of a machine, before it is judged; its kind is *learning* until then,
+            and its evidence counts in proportion.
         half: Weight of evidence that scores 50.
         joined_half: Evidence of a machine, in nats, that scores 50.
         notable: Weight of evidence that begins an unrest, and from which it ranks; below, surprise that lingers does.
         frozen_half: Evidence of exact repeats, in nats, that is told of at a threshold of 50.
-        weight_change: What a nat of change evidence counts beside one of point evidence.
-        weight_window: The same of window evidence.
+        weight_window: What a nat of window evidence counts beside one of point evidence.
         weight_record: The same of record evidence.
         band: Share of values expected between lower and upper.
-        level_forget: Share of the level's statistics forgotten a step.
-        hurry: Share forgotten a step once an unusual level has persisted.
+        forget: Share of what is known of the level, of steps and of the history of surprise that is forgotten a value.
         hour_forget: Share of an hour's statistics forgotten a visit, for visits five minutes apart.
         hour_forget_most: The most of it, for longer steps.
-        weight_forget: Share of the experts' log weights forgotten a step.
-        calibration_forget: Share of the history of surprise forgotten a step.
+        weight_forget: Share of the experts' log weights forgotten a value.
         calibration_tail: Share of that history which counts as its tail.
         calibration_strength: Surprises in the tail that the prior belief in a right model is worth.
         calibration_early: How fast what surprised while a series was being learned is forgotten; see `TailCalibration`.
-        change_forget: Share of the statistics of steps forgotten a step.
-        grain: Share of the range lived through below which differences mean nothing.
-        reach: A value outside the band by more than this many half-widths is learned as if it lay there.
+        reach: A value outside the band by more than this many half-widths is learned as if it lay there; and a step
+            likewise.
         window_pace: Weight of the newest point in the window evidence.
-        window_clip: Evidence of one point counts at most this there.
         record_tolerance: Share of the range by which a record must exceed it to count in full.
         record_most: Excess of a record counts at most this many ranges.
         record_leak: Share by which the range draws in a step.
@@ -46,13 +41,12 @@ class DetectorConfig:
         joined_rest: The same of joined verdicts.
         damping: Share taken off evidence that does not exceed it.
         calm: Quiet steps that do not end an unrest yet: one more does.
-        doubt: Point evidence from which a value is learned with less weight.
+        doubt: Point evidence counts at most this in the window, and a value of more is learned with less weight.
     """
 
     threshold: float = 50.0
     timezone: str = "UTC"
     learning: Annotated[int, Constant("values", 1, 1000, "so that a series is judged within its first ten windows")] = 8
-    warm_up: Annotated[int, Constant("values", 0, 1000, "chosen by hand", off=1)] = 10
     half: Annotated[
         float,
         Constant(
@@ -70,32 +64,14 @@ class DetectorConfig:
     frozen_half: Annotated[
         float, Constant("nats", 1, 100, "some 15 repeats where values never repeated (model.md, Kinds)")
     ] = 13.0
-    weight_change: Annotated[
-        float,
-        Constant(
-            "1",
-            0,
-            10,
-            "measured: all weights, calibration_tail and window_clip together NAB +0.7 (model.md, Figures)",
-            off=0,
-        ),
-    ] = 0.6
     weight_window: Annotated[
-        float, Constant("1", 0, 10, "measured: see weight_change; without it NAB −4.6 (model.md, Figures)", off=0)
+        float, Constant("1", 0, 10, "measured: without it NAB −6.5, false alarms −31 (ablation.md)", off=0)
     ] = 0.95
-    weight_record: Annotated[
-        float, Constant("1", 0, 10, "measured: see weight_change; without it NAB −17 (model.md, Figures)", off=0)
-    ] = 2.0
+    weight_record: Annotated[float, Constant("1", 0, 10, "measured: without it NAB −15 (ablation.md)", off=0)] = 2.0
     band: Annotated[float, Constant("share", 0.5, 0.999999, "convention: 0.05 % and 99.95 % quantiles")] = 0.999
-    level_forget: Annotated[
-        float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used 1/6000", off=0)
-    ] = 1 / 4000
-    hurry: Annotated[
-        float,
-        Constant(
-            "share a value", 0, 0.5, "with it a new level is accepted within some hundred values (model.md)", off=0
-        ),
-    ] = 0.02
+    forget: Annotated[
+        float, Constant("share a value", 0, 0.5, "chosen by hand, so that a level of years ago has no say", off=0)
+    ] = 1 / 6500
     hour_forget: Annotated[
         float,
         Constant(
@@ -110,22 +86,13 @@ class DetectorConfig:
     weight_forget: Annotated[
         float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used the same", off=0)
     ] = 0.01
-    calibration_forget: Annotated[
-        float, Constant("share a value", 0, 0.5, "a feasibility study on NAB used 1/5000", off=0)
-    ] = 1 / 6500
-    calibration_tail: Annotated[float, Constant("share", 0.001, 0.2, "measured: see weight_change")] = 0.015
+    calibration_tail: Annotated[
+        float, Constant("share", 0.001, 0.2, "measured: with the weights of the channels NAB +0.7 (model.md, Figures)")
+    ] = 0.015
     calibration_strength: Annotated[float, Constant("values", 0.1, 100, "chosen by hand")] = 5.0
     calibration_early: Annotated[float, Constant("1", 0, 10, "chosen by hand", off=0)] = 1.2
-    change_forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 8000
-    grain: Annotated[
-        float,
-        Constant(
-            "share of the range", 0, 0.2, "measured: with it cloud_monitoring +.03 (model.md, What did not help)", off=0
-        ),
-    ] = 0.003
     reach: Annotated[float, Constant("half-widths of the band", 0.5, 100, "chosen by hand", off=1000000.0)] = 2.5
     window_pace: Annotated[float, Constant("weight", 0.001, 1, "a feasibility study on NAB used 0.03")] = 0.035
-    window_clip: Annotated[float, Constant("nats", 1, 1000, "measured: see weight_change", off=1000000.0)] = 11.0
     record_tolerance: Annotated[
         float,
         Constant(
@@ -158,4 +125,6 @@ class DetectorConfig:
         ),
     ] = 0.3
     calm: Annotated[int, Constant("values", 0, 1000, "chosen by hand", off=0)] = 5
-    doubt: Annotated[float, Constant("nats", 1, 1000, "chosen by hand", off=1000000.0)] = 8.0
+    doubt: Annotated[
+        float, Constant("nats", 1, 1000, "measured: as low as notable NAB −0.3 (ablation.md)", off=1000000.0)
+    ] = 11.0

@@ -68,9 +68,9 @@ class Detector:
     ) -> None:
         self.config, evidence = config, evidence or EvidenceConfig()
         self.calibration = series_calibration(
-            config.calibration_forget, config.calibration_tail, config.calibration_strength, config.calibration_early
+            config.forget, config.calibration_tail, config.calibration_strength, config.calibration_early
         )
-        self.window = WindowMean(config.window_pace, config.window_clip)
+        self.window = WindowMean(config.window_pace, config.doubt)
         self.frozen = Frozen(config.frozen_half, config.threshold, evidence.frozen_forget, evidence.frozen_pace)
         self.repeats = Repeats(config.notable, config.rest, config.damping, config.calm)
         self.lingering = Lingering(
@@ -81,7 +81,6 @@ class Detector:
         self.layout = Layout(self._columns(0))
         self._constants = constants(
             config=config,
-            evidence=evidence,
             regimes=regimes or RegimesConfig(),
             calibration=self.calibration,
             spread=self.calibration.spread,

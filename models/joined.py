@@ -118,7 +118,7 @@ class Joined:
 
     def __init__(self, config: DetectorConfig) -> None:
         self.config = config
-        self.calibration = nats_calibration(config.calibration_forget)
+        self.calibration = nats_calibration(config.forget)
         self.repeats = Repeats(0.75 * config.joined_half, config.joined_rest, config.damping, config.calm)
         self.feedback = Feedback()
         self._layout = Layout(self._columns(0))
@@ -236,7 +236,7 @@ def run(
         strongest = max(most - math.log(pieces), 0.0)
 
         seen, valid = entity.seen, metrics > 0
-        trust = min(seen / config.warm_up, 1.0) if valid else 0.0
+        trust = min(seen / config.learning, 1.0) if valid else 0.0
         verdict.metrics, verdict.strongest, verdict.together = average * trust, strongest * trust, by_model * trust
         both = _combined(verdict, asked) * worth_of(constants.feedback, entity.feedback)
         damped = damp(constants.repeats, entity.repeats, both)
@@ -267,7 +267,7 @@ def run(
 
         verdict.seen = seen
         if valid and given.taught[i]:
-            if seen >= config.warm_up:
+            if seen >= config.learning:
                 learn_tail(constants.calibration, entity.metrics, surprise)
             learn_repeats(constants.repeats, entity.repeats, both, time, course, begun)
             fade(constants.feedback, entity.feedback)

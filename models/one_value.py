@@ -11,7 +11,7 @@ from models.arrays import LARGEST, SMALLEST
 from models.calibration import learn_tail, tail_evidence, tail_rarity
 from models.course import Course
 from models.evidence.change import Jump, jump, learn_jump
-from models.evidence.combine import combine_two, scored, weigh
+from models.evidence.combine import combine_two, scored
 from models.evidence.frozen import frozen_nats, learn_frozen
 from models.evidence.lingering import linger, rank
 from models.evidence.point import compressed
@@ -118,7 +118,8 @@ class Evidence(NamedTuple):
         window: Surprise of that, compressed.
         step: The step from the value before.
         change: Surprise of that, compressed.
-        weight: Weight of evidence.
+        weight: Weight of evidence. It ranks, and is no probability: channels that agree count more than the strongest
+            (I. J. Good, Probability and the weighing of evidence, 1950).
         lingering: The surprise that lingers.
     """
 
@@ -173,14 +174,14 @@ def run(constants: Record, table: Table, given: Table, verdicts: Table, standing
 
 
 @kernel
-def _step_of(config: Record, series: Record, given: Record) -> tuple[Step, Range]:
+def _step_of(series: Record, given: Record) -> tuple[Step, Range]:
     """What is known of a series before its value is judged, and the value."""
     seen, present = series.seen, series.level.mean
     if math.isfinite(given.value):
         present = within(given.value, -LARGEST, LARGEST)
     lived = range_so_far(series.record, present, seen)
     size = abs(series.level.mean) if seen > 0 else abs(present)
-    resolution = max(_COARSE * size, config.grain * (lived.high - lived.low), SMALLEST)
+    resolution = max(_COARSE * size, SMALLEST)
     gap = float(max(given.time - series.time, 0)) if seen > 0 else 0.0
     weekend = given.day_off or is_weekend(given.local)
     return Step(present, seen, resolution, gap, given.local, weekend), lived
@@ -221,7 +222,7 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
         verdict: A record of `VERDICT`; written.
     """
     config, valid = constants.config, math.isfinite(given.value)
-    step, lived = _step_of(config, series, given)
+    step, lived = _step_of(series, given)
     seen, present = step.seen, step.value
     mixture = _mixture(series, step)
     band = _band(constants, series, given, step, mixture, lived)
@@ -233,14 +234,12 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
     size = abs(series.level.mean) if seen > 0 else abs(present)
     leap = jump(series.change, present - band.typical, size, seen, step.resolution)
     changed = compressed(leap.surprise)
-    trust = min(seen / config.warm_up, 1.0) if valid else 0.0
+    trust = min(seen / config.learning, 1.0) if valid else 0.0
     by_point, by_window = point * trust, tail_evidence(constants.calibration, series.window, lasting) * trust
     by_record = record_evidence(config, lived, present, seen, step.resolution) * trust
     by_change = tail_evidence(constants.calibration, series.change.tail, changed) * trust
     worth = worth_of(constants.feedback, series.feedback)
-    weight = worth * weigh(
-        by_point, config.weight_change * by_change, config.weight_window * by_window, config.weight_record * by_record
-    )
+    weight = worth * (by_point + config.weight_window * by_window + config.weight_record * by_record)
     lingering = linger(constants.lingering, series.lingering.surprise, surprised + changed if valid else 0.0, seen)
     ranked = rank(constants.lingering, damp(constants.repeats, series.repeats, weight), worth * lingering, seen)
     points = scored(ranked, config.half) if valid else 0.0
@@ -349,18 +348,14 @@ def _write_context(
 
 
 @kernel
-def _lesson(config: Record, evidence: Record, judgement: Judgement) -> Lesson:
+def _lesson(config: Record, judgement: Judgement) -> Lesson:
     """What is to be learned from a value: what lies far outside of its band, as if it lay near it, and with doubt."""
     step, band, lived = judgement.step, judgement.band, judgement.lived
     # what was lived through is plausible: else a series that began constant would never learn how it varies
     lowest = min(band.typical - config.reach * (band.typical - band.lower), lived.low)
     highest = max(band.typical + config.reach * (band.upper - band.typical), lived.high)
     harmless = within(step.value, lowest, highest) if step.seen > 0 else step.value
-    beyond = judgement.evidence.mean_point - evidence.persistent
-    persists = within(beyond / (evidence.lasting - evidence.persistent), 0.0, 1.0)
-    doubt = min(1.0, config.doubt / max(judgement.evidence.point, config.doubt))
-    haste = persists * min(step.seen / config.warm_up, 1.0)
-    return Lesson(harmless, doubt + (1 - doubt) * haste, haste)
+    return Lesson(harmless, config.doubt / max(judgement.evidence.point, config.doubt))
 
 
 @kernel
@@ -377,7 +372,7 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
     kept = series.before.level.count >= 0
     if decision.dead and not kept:
         _keep(series)
-    lesson, mixture = _lesson(config, constants.evidence, judgement), judgement.mixture
+    lesson, mixture = _lesson(config, judgement), judgement.mixture
     weights = reweigh(mixture.log_weights, densities(mixture, lesson.value), config.weight_forget)
     learn_families(
         config, constants.choice, series.family, mixture, step, lesson, given.kind, given.family, given.samples
@@ -387,12 +382,12 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
     learn_hour(config, series.hour, step, lesson, mixture.parts[0])
     series.level.log_weight, series.log_level.log_weight, series.hour.log_weight = weights
 
-    if step.seen >= config.warm_up:
+    if step.seen >= config.learning:
         learn_tail(constants.calibration, series.point, evidence.surprise)
         learn_tail(constants.calibration, series.window, evidence.window)
         learn_tail(constants.calibration, series.change.tail, evidence.change)
         series.window.mean = evidence.mean_point
-    learn_jump(config, series.change, evidence.step, step.seen, constants.evidence.step_reach, step.resolution)
+    learn_jump(config, series.change, evidence.step, step.seen, config.reach * constants.edge, step.resolution)
     learn_record(config, series.record, judgement.lived, step.value, judgement.level, step.resolution)
     learn_frozen(constants.frozen, series.frozen, judgement.frozen > 0, step.seen, judgement.frozen)
     learn_repeats(

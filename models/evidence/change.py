@@ -81,7 +81,7 @@ def learn_jump(config: DetectorConfig, change: Record, step: Jump, seen: float, 
     reach, before = most * step.scale, change.before
     deviation = within(step.deviation, -reach - abs(before), reach + abs(before))
     innovation = within(step.innovation, -reach, reach)
-    keep, linked = 1 - config.change_forget, 1.0 if seen > 0 else 0.0
+    keep, linked = 1 - config.forget, 1.0 if seen > 0 else 0.0
     change.cross = keep * change.cross + linked * deviation * before
     change.power = keep * change.power + linked * before * before
     change.count = keep * change.count + linked

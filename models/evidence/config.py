@@ -20,9 +20,6 @@ class EvidenceConfig:
         new: So much more evidence, in proportion, must speak of a series of which nothing is known.
         frozen_forget: Share of what is known of the first repeat of a value that is forgotten a value, at least.
         frozen_pace: Weight of the newest value in the chance of a further repeat.
-        step_reach: A step of more scales than this is learned as one of so many.
-        persistent: Mean of point evidence over the window from which a new level begins to be believed.
-        lasting: The same from which it is believed.
     """
 
     keep: Annotated[
@@ -52,6 +49,3 @@ class EvidenceConfig:
     new: Annotated[float, Constant("1", 0, 10, "see grown", off=0)] = 2.0
     frozen_forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 500
     frozen_pace: Annotated[float, Constant("weight", 0.001, 1, "chosen by hand")] = 1 / 20
-    step_reach: Annotated[float, Constant("scales", 1, 1000, "chosen by hand", off=1000000.0)] = 8.0
-    persistent: Annotated[float, Constant("nats", 0.1, 6.8, "chosen by hand")] = 5.6
-    lasting: Annotated[float, Constant("nats", 5.7, 100, "chosen by hand", off=1000000.0)] = 6.9

@@ -26,14 +26,12 @@ class Step(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What is to be learned from a value: the value made harmless, what it counts, and how fast to forget.
+    """What is to be learned from a value: the value made harmless, and what it counts.
 
     Args:
         value: The value, brought near what was plausible.
         weight: What it counts, in [0, 1].
-        haste: 0: forget at the usual rate; 1: the old level is over.
     """
 
     value: float
     weight: float
-    haste: float

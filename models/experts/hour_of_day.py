@@ -27,7 +27,6 @@ BINS = 2 * HOURS
 REFERENCE_GAP = 300_000.0
 """The step length, in milliseconds, for which the forgetting a visit is stated."""
 
-POOL_FORGET = 1 / 4000
 POOL_SHAPE = 2.0
 
 _DAY, _HOUR = 86_400_000, 3_600_000.0
@@ -113,8 +112,8 @@ def learn_hour(config: DetectorConfig, hour: Record, step: Step, lesson: Lesson,
     _learn_bin(hour, hours.first + circle, 1 - hours.share, forget, lesson, error)
     _learn_bin(hour, hours.second + circle, hours.share, forget, lesson, error)
     counted = lesson.weight if known.observations > 0.5 else 0.0
-    hour.pool_count = hour.pool_count * (1 - POOL_FORGET) + counted
-    hour.pool_squares = hour.pool_squares * (1 - POOL_FORGET) + counted * (error * error)
+    hour.pool_count = hour.pool_count * (1 - config.forget) + counted
+    hour.pool_squares = hour.pool_squares * (1 - config.forget) + counted * (error * error)
 
 
 @kernel

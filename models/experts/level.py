@@ -67,8 +67,8 @@ def learn_level(config: DetectorConfig, level: Record, value: float, lesson: Les
         value: The value as it was.
         lesson: What is to be learned of it.
     """
-    forget = config.level_forget + config.hurry * lesson.haste
-    level.count, level.mean, level.squares = learn(known_level(level, value), lesson.value, lesson.weight, forget)
+    after = learn(known_level(level, value), lesson.value, lesson.weight, config.forget)
+    level.count, level.mean, level.squares = after
 
 
 def shift_level(state: Rows, offset: Array, few: float) -> None:

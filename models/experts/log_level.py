@@ -77,8 +77,7 @@ def learn_log_level(config: DetectorConfig, log_level: Record, value: float, les
     """Adds a value; arguments as of `learn_level`."""
     own = unit_so_far(log_level, value)
     unit = own or 1.0
-    place, forget = math.asinh(lesson.value / unit), config.level_forget + config.hurry * lesson.haste
-    after = learn(_known(log_level, value, unit), place, lesson.weight, forget)
+    after = learn(_known(log_level, value, unit), math.asinh(lesson.value / unit), lesson.weight, config.forget)
     log_level.count, log_level.mean, log_level.squares = after
     log_level.unit = own
 

@@ -153,7 +153,7 @@ def learn_families(
         prescribed: Code of the `Family` that the user prescribes, or `NONE`.
         samples: That the value is the mean of, at least 1.
     """
-    forget, value = config.level_forget + config.hurry * lesson.haste, lesson.value
+    forget, value = config.forget, lesson.value
     count = is_possible(families, _COUNT, kind, prescribed)
     ratio = is_possible(families, _RATIO, kind, prescribed)
     place = is_possible(families, _CATEGORICAL, kind, prescribed)

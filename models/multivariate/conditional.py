@@ -88,36 +88,16 @@ def _marginal(precision: Array, hidden: Ints) -> Array:
 
 
 @kernel
-def distance(machine: Machine, z: Array, judgeable: Any) -> float:
-    """Hotelling's T² of a window: squared distance from the mean, in units of the covariance.
-
-    Args:
-        machine: The machine.
-        z: Standardised values, shape (w,).
-        judgeable: Where they count, shape (w,).
-    """
-    squared = 0.0
-    for i in range(len(z)):
-        if judgeable[i]:
-            pull = 0.0
-            for j in range(len(z)):
-                if judgeable[j]:
-                    pull += float(machine.static[i, j]) * z[j]
-            squared += z[i] * pull
-    return max(squared, 0.0)
-
-
-@kernel
-def learn_regressions(config: MultivariateConfig, machine: Machine, seen: float) -> None:
-    """Renews the regressions of a machine if their time has come.
+def learn_regressions(config: MultivariateConfig, machine: Machine, present: Any) -> None:
+    """Renews the regressions of a machine when a sixteenth of what is known is new, of the metric least known.
 
     Args:
         config: The constants.
         machine: The machine; changed.
-        seen: Windows that the moments hold.
+        present: Metrics that have a value, shape (w,); there is one.
     """
     machine.own[0].age += 1
-    if machine.own[0].age < min(1 + math.floor(seen / 16), config.refresh):
+    if machine.own[0].age < 1 + math.floor(machine.held[present].min() / 16):
         return
     machine.own[0].age = 0.0
     columns = len(machine.held)

@@ -10,13 +10,14 @@ import numpy as np
 
 from models.arrays import LARGEST, Array, Columns, Ints, Rows, prefixed
 from models.calibration import learn_tail, tail_evidence
+from models.config import DetectorConfig
 from models.evidence.combine import scored
 from models.evidence.mean import mean_surprise_of
 from models.evidence.point import compressed, nats_calibration
 from models.evidence.repeats import NEVER
 from models.kernels import kernel, within
 from models.multivariate import conditional, moments
-from models.multivariate.conditional import distance, expect, learn_regressions
+from models.multivariate.conditional import expect, learn_regressions
 from models.multivariate.config import MultivariateConfig
 from models.multivariate.moments import learn_moments, scale_of, standardised
 from models.multivariate.state import MATRICES, VECTORS, Machine, Window, machine_at
@@ -26,7 +27,7 @@ from models.verdicts import Kind, Verdicts, without_band
 
 _NORMAL, _ANOMALY, _LEARNING = Kind.NORMAL.code, Kind.ANOMALY.code, Kind.LEARNING.code
 
-_FLOATS = ("record_score", "probability", "residual", "distance", "mean")
+_FLOATS = ("record_score", "probability", "residual", "mean")
 VERDICT = record_type([*((name, np.float64) for name in _FLOATS), ("kind", np.int64), ("since", np.int64)])
 """A verdict on a machine as a record; the fields are those of `MachineVerdicts`, and its evidence."""
 
@@ -35,8 +36,8 @@ VERDICT = record_type([*((name, np.float64) for name in _FLOATS), ("kind", np.in
 class MachineVerdicts(Verdicts):
     """Verdicts on n machines and what each of their metrics contributed.
 
-    As `Verdicts`; typical, lower and upper are NaN. The evidence channels are ``residual`` (metrics that are not what
-    the others say: Q, or SPE, in process control) and ``distance`` (all of them far out together: Hotelling's T²).
+    As `Verdicts`; typical, lower and upper are NaN. The evidence is ``residual``: metrics that are not what the others
+    say (Q, or SPE, in process control).
 
     Args:
         shares: Of each metric, its share of the residual evidence; they add up to 1, or are all 0; shape (n, w).
@@ -55,6 +56,7 @@ class Multivariate:
     Args:
         config: The constants.
         width: Metrics a machine has at most, w; machines of like width go together.
+        learning: Windows of a machine before it is judged, as of series.
 
     >>> model, rows = Multivariate(MultivariateConfig(), 3), np.array([0])
     >>> state, rng = model.new_state(1), np.random.default_rng(0)
@@ -68,12 +70,12 @@ class Multivariate:
     (array([65.]), array([[0.13, 0.75, 0.12]]))
     """
 
-    def __init__(self, config: MultivariateConfig, width: int) -> None:
+    def __init__(self, config: MultivariateConfig, width: int, learning: int = DetectorConfig.learning) -> None:
         self.config, self.width = config, width
-        self.tail = PowerTail(config.tail_scale, config.tail_strength, config.tail_forget)
-        self.calibration = nats_calibration(config.calibration_forget)
+        self.tail = PowerTail(config.tail_scale, config.tail_strength, config.forget)
+        self.calibration = nats_calibration(config.forget)
         self._layout = Layout(self._own(0))
-        self._constants = constants(config=config, tail=self.tail, calibration=self.calibration)
+        self._constants = constants(config=config, tail=self.tail, calibration=self.calibration, learning=learning)
 
     def new_state(self, n: int) -> Columns:
         """The columns for n machines of which nothing is known; the first axis is the machine."""
@@ -83,8 +85,7 @@ class Multivariate:
 
     def _own(self, n: int) -> Columns:
         columns: Columns = {"seen": np.zeros(n), "time": np.zeros(n, np.int64), "step": np.zeros(n), "age": np.zeros(n)}
-        columns |= prefixed("residual.", self.calibration.new_state(n))
-        return columns | prefixed("distance.", self.calibration.new_state(n))
+        return columns | prefixed("residual.", self.calibration.new_state(n))
 
     def score(self, state: Columns, rows: Ints, time: Ints, value: Array) -> MachineVerdicts:
         """Verdicts on one window each of some machines; pure.
@@ -174,8 +175,8 @@ class Multivariate:
         values = np.ascontiguousarray(value, np.float64), np.ascontiguousarray(learned, np.float64)
         machines = self._machines(state, own)
         run(self._constants, machines, rows, time, *values, value is not learned, weight, made, by_metric)
-        channels = {name: made[name] for name in ("residual", "distance")}
-        return MachineVerdicts(*without_band(made), channels, by_metric[0], by_metric[1], made["mean"])
+        evidence = {"residual": made["residual"]}
+        return MachineVerdicts(*without_band(made), evidence, by_metric[0], by_metric[1], made["mean"])
 
     def machines(self, state: Columns) -> Machine:
         """The state as kernels take it: columns as from `new_state`, which share memory with what is returned.
@@ -198,7 +199,6 @@ class Judgement(NamedTuple):
     window: Window
     valid: bool
     residual: float
-    distance: float
     mean: float
 
 
@@ -275,9 +275,9 @@ def judge_window(
         pieces += judgeable[i]
         scale[i] = scale_of(machine.mean[i], machine.variance[i])
         known[i] = within(value[i], -LARGEST, LARGEST) if present[i] else machine.mean[i]
-        z[i] = standardised(config, machine.held[i], machine.mean[i], scale[i], known[i])
+        z[i] = standardised(machine.held[i], machine.mean[i], scale[i], known[i])
     gap = float(time - own.time)
-    linked = 1.0 if own.seen > 1 and 0 < gap <= config.stale * own.step else 0.0
+    linked = 1.0 if 0 < gap < 2 * own.step else 0.0  # no window was missed in between
     residual, expected = np.empty(width), np.empty(width)
     expect(config, machine, z, judgeable, linked, (residual, expected))
 
@@ -293,25 +293,15 @@ def judge_window(
     if pieces > 0:
         mean += config.pace * (total / some - mean)
     lasting = compressed(mean_surprise_of(mean, some * (2 - config.pace) / config.pace))
-    far = compressed(mean_surprise_of(distance(machine, z, judgeable) / some, 0.5 * some))
-    trust = min(own.seen / config.warm_up, 1.0) if pieces > 0 else 0.0
+    trust = min(own.seen / constants.learning, 1.0) if pieces > 0 else 0.0
     verdict.residual = tail_evidence(constants.calibration, own.residual, lasting) * trust
-    verdict.distance = tail_evidence(constants.calibration, own.distance, far) * trust
-    both = _either(config.distance_share, verdict.residual, verdict.distance)
-    verdict.record_score, verdict.probability, verdict.mean = scored(both, config.half), math.exp(-both), mean
+    verdict.record_score, verdict.probability = scored(verdict.residual, config.half), math.exp(-verdict.residual)
+    verdict.mean = mean
     verdict.kind = _ANOMALY if verdict.record_score >= config.threshold else _NORMAL
-    if own.seen < config.warm_up:
+    if own.seen < constants.learning:
         verdict.kind = _LEARNING
     verdict.since = time if verdict.kind == _ANOMALY else NEVER
-    return Judgement(Window(known, present, judgeable, z, residual, expected, linked), valid, lasting, far, mean)
-
-
-@kernel
-def _either(share: float, residual: float, distance: float) -> float:
-    """Weighted harmonic mean of the two probabilities (Wilson 2019), in nats: valid however they depend."""
-    one, other = residual + math.log(1 - share), distance + math.log(share)
-    top = max(one, other)
-    return max(top + math.log(math.exp(one - top) + math.exp(other - top)), 0.0)
+    return Judgement(Window(known, present, judgeable, z, residual, expected, linked), valid, lasting, mean)
 
 
 @kernel
@@ -327,19 +317,12 @@ def learn_window(constants: Record, machine: Machine, time: int, judgement: Judg
     """
     config, own, window = constants.config, machine.own[0], judgement.window
     learn_moments(config, machine, window, weight)
-    learn_regressions(config, machine, own.seen + 1)
+    learn_regressions(config, machine, window.present)
     for i in range(len(window.z)):
         if window.judgeable[i]:
             learn_power(constants.tail, machine.shape, machine.rate, i, window.residual[i], weight)
-    if own.seen >= config.warm_up and weight > 0:
+    if own.seen >= constants.learning and weight > 0:
         learn_tail(constants.calibration, own.residual, judgement.residual)
-        learn_tail(constants.calibration, own.distance, judgement.distance)
     machine.average[0] = judgement.mean
-    gap = float(max(time - own.time, 0))
-    if own.seen == 0:
-        own.step = 0.0
-    elif own.step > 0:
-        own.step += config.step_pace * (min(gap, config.stale * own.step) - own.step)
-    else:
-        own.step = gap
+    own.step = float(max(time - own.time, 0)) if own.seen > 0 else 0.0
     own.seen, own.time = own.seen + 1, time

@@ -44,23 +44,21 @@ def scale_of(mean: float, variance: float) -> float:
 
 
 @kernel
-def standardised(config: MultivariateConfig, count: float, mean: float, scale: float, value: float) -> float:
+def standardised(count: float, mean: float, scale: float, value: float) -> float:
     """A value in units of its scale; 0 for a metric not yet seen, at most k for one seen k times.
 
     Args:
-        config: The constants.
         count: Windows that the moments hold of the metric.
         mean: Its location.
         scale: Its unit.
         value: The value.
     """
-    most = min(count, config.clip)
-    return within((value - mean) / scale, -most, most)
+    return within((value - mean) / scale, -count, count)
 
 
 @kernel
 def learn_moments(config: MultivariateConfig, machine: Machine, window: Window, weight: float) -> None:
-    """Adds a window to the moments of a machine.
+    """Adds a window to the moments of a machine. It at most doubles a variance, so that no outlier hides the next.
 
     Args:
         config: The constants.
@@ -79,7 +77,7 @@ def learn_moments(config: MultivariateConfig, machine: Machine, window: Window, 
         after = count * (1 - config.forget * there[i]) + there[i]
         gain = there[i] / max(after, 1e-12)
         error = window.value[i] - mean
-        step = error if count < _FEW else math.copysign(min(abs(error), config.clip * scale), error)
+        step = error if count < _FEW else math.copysign(min(abs(error), math.sqrt(count) * scale), error)
         machine.mean[i] = mean + gain * step
         machine.variance[i] = variance + gain * ((1 - gain) * step * step - variance)
         scaled = scale_of(machine.mean[i], machine.variance[i])

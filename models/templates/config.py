@@ -37,7 +37,7 @@ class TemplateConfig:
     half: Annotated[float, Constant("nats", 1, 200, "chosen by hand")] = 12.5
     weight_unseen: Annotated[float, Constant("1", 0, 10, "chosen by hand", off=1)] = 2.0
     calibration_forget: Annotated[
-        float, Constant("share a window", 0, 0.5, "chosen by hand, the same as machine.calibration_forget", off=0)
+        float, Constant("share a window", 0, 0.5, "chosen by hand, the same as machine.forget", off=0)
     ] = 1 / 5000
     early: Annotated[float, Constant("1", 0, 10, "chosen by hand", off=0)] = 2.0
     clip: Annotated[float, Constant("times the expected", 1, 1000, "chosen by hand", off=1000000.0)] = 10.0

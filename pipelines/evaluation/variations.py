@@ -11,11 +11,11 @@ from models.config import DetectorConfig
 SPREAD = 1.5
 """Each constant is multiplied by a random factor between 1 / SPREAD and SPREAD, log-uniformly."""
 
-_FIXED = {"threshold", "timezone", "warm_up", "band"}
+_FIXED = {"threshold", "timezone", "band"}
 
 
 def variation(config: DetectorConfig, seed: int) -> DetectorConfig:
-    """The configuration with its constants changed at random, except threshold, time zone, warm-up and band.
+    """The configuration with its constants changed at random, except threshold, time zone and band.
 
     >>> variation(DetectorConfig(), 1) == variation(DetectorConfig(), 1) != variation(DetectorConfig(), 2)
     True

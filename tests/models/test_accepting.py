@@ -18,7 +18,7 @@ NOBODY = Prior(0.0, 0.0, 0.0, 0.0)
 
 @pytest.mark.parametrize("offset", [300.0, -60.0])
 def test_a_level_on_the_logarithmic_axis_moves_by_the_accepted_offset(offset: float) -> None:
-    config = constants(all=DetectorConfig(level_forget=0.0, hurry=0.0)).all
+    config = constants(all=DetectorConfig(forget=0.0)).all
     layout = Layout(new_state(0))
     columns = layout.joined(new_state(1))
     level = layout.records(columns)[0]
@@ -29,7 +29,7 @@ def test_a_level_on_the_logarithmic_axis_moves_by_the_accepted_offset(offset: fl
         return expand(t, t.location)
 
     for _ in range(50):
-        learn_log_level(config, level, 100.0, Lesson(100.0, 1.0, 0.0))
+        learn_log_level(config, level, 100.0, Lesson(100.0, 1.0))
     assert expected() == pytest.approx(100, rel=1e-3)
     shift_log_level(Rows(columns, np.array([0]), ""), np.array([offset]), 20.0)
     assert expected() == pytest.approx(100 + offset, rel=1e-3)

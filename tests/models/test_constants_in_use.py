@@ -19,17 +19,14 @@ from models.verdicts import Kind
 ROW, STEP = np.array([0]), 60_000
 
 
-def test_a_machine_is_judged_from_its_ninth_window_on_and_what_breaks_correlations_counts_19_times_distance() -> None:
-    """The chance is the weighted harmonic mean of both chances: Wilson, PNAS 116 (2019)."""
+def test_a_machine_is_judged_from_its_ninth_window_on_and_its_chance_is_that_of_its_residuals() -> None:
     rng, model = np.random.default_rng(0), Multivariate(MultivariateConfig(), 3)
     state = model.new_state(1)
     for window in range(40):
         value = rng.normal(50, 2, (1, 3)) + (30 if window == 35 else 0)
         verdict = model.step(state, ROW, np.array([window * STEP]), value)
         assert (verdict.kind[0] == Kind.LEARNING.code) == (window < 8), window
-        residual, distance = (verdict.evidence[name][0] for name in ("residual", "distance"))
-        wanted = 1 / (0.95 * np.exp(residual) + 0.05 * np.exp(distance))
-        assert verdict.probability[0] == pytest.approx(min(wanted, 1.0), rel=1e-9)
+        assert verdict.probability[0] == pytest.approx(np.exp(-verdict.evidence["residual"][0]), rel=1e-9)
 
 
 def _lines(counts: list[float]) -> LogWindow:
@@ -76,15 +73,15 @@ def test_the_edge_of_the_tail_falls_to_half_of_where_it_began_and_no_further() -
     assert state["edge"][0] == pytest.approx(2.0)
 
 
-def test_at_most_2_percent_of_what_is_known_are_forgotten_a_window_however_unusual_the_last_windows_were() -> None:
-    """Beside the 4,000th that is forgotten of any series; and a window counts once at most."""
-    config = DetectorConfig()
-    assert (config.hurry, config.level_forget) == (0.02, 1 / 4000)
-    rng, detector = np.random.default_rng(0), Detector(config)
+def test_a_6500th_of_what_is_known_is_forgotten_a_window_however_unusual_the_last_windows_were() -> None:
+    """And what is far out counts less than once."""
+    rng, detector = np.random.default_rng(0), Detector(DetectorConfig())
     state = detector.new_state(1)
     for i, value in enumerate(rng.normal(100, 5, 300)):
         detector.learn(state, ROW, np.array([i * STEP]), np.array([value]))
-    for mean_evidence in (11.0, 100.0):
+    for mean_evidence in (1.0, 7.0):
         state["window.mean"][0], before = mean_evidence, float(state["level.count"][0])
-        detector.learn(state, ROW, np.array([300 * STEP]), np.array([150.0]))
-        assert state["level.count"][0] == pytest.approx(before * (1 - 0.02 - 1 / 4000) + 1, rel=1e-4)
+        verdict = detector.step(state, ROW, np.array([300 * STEP]), np.array([150.0]))
+        weight = 11 / verdict.evidence["point"][0]
+        assert weight < 0.9
+        assert state["level.count"][0] == pytest.approx(before * (1 - 1 / 6500) + weight, rel=1e-9)

@@ -7,7 +7,6 @@ import pytest
 
 from models.detector import Detector
 from models.model_config import ModelConfig, changed, described
-from models.multivariate.machine import Multivariate
 
 SETTINGS = {"threshold", "timezone"}
 EVERY = list(described())
@@ -43,15 +42,3 @@ def test_a_changed_constant_changes_what_the_compiled_models_say() -> None:
         return float(verdict.record_score[0])
 
     assert score(changed(ModelConfig(), "series.half", 14.0)) > score(ModelConfig()) + 5
-
-
-def test_belief_in_distance_weighs_both_channels_of_a_machine() -> None:
-    """The chance is the weighted harmonic mean of both chances: Wilson, PNAS 116 (2019)."""
-    config, rng = changed(ModelConfig(), "machine.distance_share", 0.5), np.random.default_rng(0)
-    model = Multivariate(config.machine, 3)
-    state = model.new_state(1)
-    for window in range(40):
-        value = rng.normal(50, 2, (1, 3)) + (30 if window == 39 else 0)
-        verdict = model.step(state, np.array([0]), np.array([window * 60_000]), value)
-    residual, distance = (verdict.evidence[name][0] for name in ("residual", "distance"))
-    assert verdict.probability[0] == pytest.approx(1 / (0.5 * np.exp(residual) + 0.5 * np.exp(distance)), rel=1e-9)

@@ -1,8 +1,7 @@
 """The verdicts on some series stay what they were, to the last of nine digits.
 
-They were recorded with the models written in NumPy, before the kernels (decision 0020): a recorded series of NAB, and
-simulated ones with outages, a new level on a daily pattern, holes, and counts. A change of the model changes them, and
-is to record them anew.
+A recorded series of NAB, and simulated ones with outages, a new level on a daily pattern, holes, and counts. A change
+of the model changes them, and is to record them anew.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Detection:
         every = config or ModelConfig()
         series = replace(every.series, threshold=settings.threshold, timezone=settings.timezone)
         self.detector = Detector(series, every.regimes, every.choice, every.feedback, every.evidence)
-        self.joined, self.machines = Joined(series), Machines(every.machine)
+        self.joined, self.machines = Joined(series), Machines(every.machine, series.learning)
         self.absence = AbsenceWatch(settings.threshold, end)
         self.family, self.unusual = settings.family, unusual(settings.threshold)
         self.says = says

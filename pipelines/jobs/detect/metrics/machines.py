@@ -55,10 +55,11 @@ class Machines:
 
     Args:
         config: The constants of the models.
+        learning: Windows of a machine before it is judged.
     """
 
-    def __init__(self, config: MultivariateConfig) -> None:
-        self.models = {width: Multivariate(config, width) for width in WIDTHS}
+    def __init__(self, config: MultivariateConfig, learning: int) -> None:
+        self.models = {width: Multivariate(config, width, learning) for width in WIDTHS}
 
     def new_tables(self) -> dict[int, StateTable]:
         """Empty state tables, by width."""
