@@ -250,7 +250,7 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
     outside = present < band.lower or present > band.upper
     found = Found(place(present, unit), points, seen, given.time, valid, outside)
     floor = finest(step.resolution, present, unit)
-    decision = decide(constants.regimes, config.half, config.threshold, series.regime, found, step, floor)
+    decision = decide(constants.regimes, config, series.regime, found, step, floor)
     same = valid and seen > 0 and is_same(series.regime, found.place)
     frozen = frozen_nats(series.frozen, same)
     stuck = series.frozen.nats < constants.bar and frozen >= constants.bar
@@ -399,7 +399,7 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
         constants.repeats, series.repeats, evidence.weight, given.time, judgement.told.unrest, judgement.begun
     )
     series.lingering.surprise = evidence.lingering
-    learn_regime(constants.regimes, series.regime, judgement.found.place, step, decision)
+    learn_regime(constants.regimes, config, series.regime, judgement.found.place, step, decision)
     if decision.concerned and decision.returned and kept:
         _restore(series)
     if decision.concerned and not decision.inside:
