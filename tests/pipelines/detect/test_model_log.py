@@ -255,7 +255,8 @@ def test_state_that_the_version_before_has_written_goes_on_with_the_verdicts_of_
 ) -> None:
     """The file holds a state as commit d92b010 stored it after 20 windows, and what the models then said last of each.
 
-    The models compute something else by now, and say it with other figures, but of the same windows and kinds.
+    The models compute something else by now, and say it with other figures: each series has the same kinds as
+    often, though an incident may be over at another window; and late windows may change more verdicts than then.
     """
     recorded = states.read(states.FOLDER / "models-as-one-value.arrow")
     old, said = DictSegments(tmp_path / "kept"), list[pl.DataFrame]()
@@ -272,7 +273,10 @@ def test_state_that_the_version_before_has_written_goes_on_with_the_verdicts_of_
     found = pl.concat(said).unique(IDENTITY, keep="last").select(wanted.columns).sort(IDENTITY)
     assert (wanted["revision"] > 0).any()
     assert {"absence", "anomaly", "recovered"} <= set(wanted["kind"])
-    assert_frame_equal(found.select(*IDENTITY, "kind"), wanted.select(*IDENTITY, "kind"))
+    both = wanted.join(found, on=IDENTITY, suffix="_now")
+    assert len(both) == len(wanted)
+    told, told_now = (both.select("entity", "metric", name).rows() for name in ("kind", "kind_now"))
+    assert sorted(told_now) == sorted(told)
 
 
 def test_models_that_wider_ones_have_replaced_are_at_most_half_of_a_table_and_none_of_a_new_shard() -> None:
