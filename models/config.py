@@ -21,7 +21,8 @@ class DetectorConfig:
         joined_half: Evidence of a machine, in nats, that scores 50.
         notable: Weight of evidence that begins an unrest, and from which it ranks; below, surprise that lingers does.
         frozen_half: Evidence of exact repeats, in nats, that is told of at a threshold of 50.
-        weight_window: What a nat of window evidence counts beside one of point evidence.
+        weight_change: What a nat of change evidence counts beside one of point evidence.
+        weight_window: The same of window evidence.
         weight_record: The same of record evidence.
         band: Share of values expected between lower and upper.
         forget: Share of what is known of the level, of steps and of the history of surprise that is forgotten a value.
@@ -40,7 +41,7 @@ class DetectorConfig:
         rest: Steps for which the strongest evidence is remembered.
         joined_rest: The same of joined verdicts.
         damping: Share taken off evidence that does not exceed it.
-        calm: Quiet steps that do not end an unrest yet: one more does.
+        calm: So few quiet steps do not end an unrest, one more does; and an outage of so few is not unlearned.
         doubt: Point evidence counts at most this in the window, and a value of more is learned with less weight.
     """
 
@@ -64,6 +65,9 @@ class DetectorConfig:
     frozen_half: Annotated[
         float, Constant("nats", 1, 100, "some 15 repeats where values never repeated (model.md, Kinds)")
     ] = 13.0
+    weight_change: Annotated[
+        float, Constant("1", 0, 10, "measured: without it half as many slow leaks are told of (ablation.md)", off=0)
+    ] = 0.6
     weight_window: Annotated[
         float, Constant("1", 0, 10, "measured: without it NAB −6.5, false alarms −31 (ablation.md)", off=0)
     ] = 0.95

@@ -11,7 +11,7 @@ from models.arrays import LARGEST, SMALLEST
 from models.calibration import learn_tail, tail_evidence, tail_rarity
 from models.course import Course
 from models.evidence.change import Jump, jump, learn_jump
-from models.evidence.combine import combine_two, scored
+from models.evidence.combine import combine_two, scored, weigh
 from models.evidence.frozen import frozen_nats, learn_frozen
 from models.evidence.lingering import linger, rank
 from models.evidence.point import compressed
@@ -118,8 +118,7 @@ class Evidence(NamedTuple):
         window: Surprise of that, compressed.
         step: The step from the value before.
         change: Surprise of that, compressed.
-        weight: Weight of evidence. It ranks, and is no probability: channels that agree count more than the strongest
-            (I. J. Good, Probability and the weighing of evidence, 1950).
+        weight: Weight of evidence.
         lingering: The surprise that lingers.
     """
 
@@ -239,7 +238,9 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
     by_record = record_evidence(config, lived, present, seen, step.resolution) * trust
     by_change = tail_evidence(constants.calibration, series.change.tail, changed) * trust
     worth = worth_of(constants.feedback, series.feedback)
-    weight = worth * (by_point + config.weight_window * by_window + config.weight_record * by_record)
+    weight = worth * weigh(
+        by_point, config.weight_change * by_change, config.weight_window * by_window, config.weight_record * by_record
+    )
     lingering = linger(constants.lingering, series.lingering.surprise, surprised + changed if valid else 0.0, seen)
     ranked = rank(constants.lingering, damp(constants.repeats, series.repeats, weight), worth * lingering, seen)
     points = scored(ranked, config.half) if valid else 0.0
@@ -249,7 +250,7 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
     outside = present < band.lower or present > band.upper
     found = Found(place(present, unit), points, seen, given.time, valid, outside)
     floor = finest(step.resolution, present, unit)
-    decision = decide(constants.regimes, config.half, config.threshold, series.regime, found, step, floor)
+    decision = decide(constants.regimes, config, series.regime, found, step, floor)
     same = valid and seen > 0 and is_same(series.regime, found.place)
     frozen = frozen_nats(series.frozen, same)
     stuck = series.frozen.nats < constants.bar and frozen >= constants.bar
@@ -394,7 +395,7 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
         constants.repeats, series.repeats, evidence.weight, given.time, judgement.told.unrest, judgement.begun
     )
     series.lingering.surprise = evidence.lingering
-    learn_regime(constants.regimes, series.regime, judgement.found.place, step, decision)
+    learn_regime(constants.regimes, config, series.regime, judgement.found.place, step, decision)
     if decision.concerned and decision.returned and kept:
         _restore(series)
     if decision.concerned and not decision.inside:

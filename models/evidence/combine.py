@@ -38,6 +38,26 @@ def combine_two(one: float, other: float) -> float:
 
 
 @kernel
+def weigh(point: float, change: float, window: float, record: float) -> float:
+    """Weight of evidence: the stronger one of point and change, which tell of the same value, and what comes on top.
+
+    It ranks, and is no probability, for which see `combine`: channels that agree count more here than the strongest.
+
+    Args:
+        point: Each channel in nats, times what a nat of it counts.
+        change: See ``point``.
+        window: See ``point``.
+        record: See ``point``.
+
+    Source: I. J. Good, Probability and the weighing of evidence (1950).
+
+    >>> weigh(5.0, 3.0, 2.0, 0.0)
+    7.0
+    """
+    return max(point, change) + window + record
+
+
+@kernel
 def scored(evidence: float, half: float) -> float:
     """`score` of one piece of evidence.
 

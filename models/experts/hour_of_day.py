@@ -66,6 +66,13 @@ def nearest_hours(local: int) -> Hours:
 
 
 @kernel
+def forgotten(config: DetectorConfig, gap: float) -> float:
+    """Share of what is known of an hour that a visit of it forgets, by the milliseconds since the value before."""
+    gap = gap if gap > 0 else REFERENCE_GAP
+    return min(config.hour_forget * gap / REFERENCE_GAP, config.hour_forget_most)
+
+
+@kernel
 def _known(hour: Record, hours: Hours, circle: int, otherwise: float) -> Known:
     """What is known of the time of day; ``otherwise``: the mean if nothing is."""
     near, far = hours.first + circle, hours.second + circle
@@ -106,9 +113,7 @@ def learn_hour(config: DetectorConfig, hour: Record, step: Step, lesson: Lesson,
     """
     hours, circle = nearest_hours(step.local), HOURS * step.weekend
     known = _known(hour, hours, circle, level.location)
-    gap = step.gap if step.gap > 0 else REFERENCE_GAP
-    forget = min(config.hour_forget * gap / REFERENCE_GAP, config.hour_forget_most)
-    error = lesson.value - known.mean
+    forget, error = forgotten(config, step.gap), lesson.value - known.mean
     _learn_bin(hour, hours.first + circle, 1 - hours.share, forget, lesson, error)
     _learn_bin(hour, hours.second + circle, hours.share, forget, lesson, error)
     counted = lesson.weight if known.observations > 0.5 else 0.0

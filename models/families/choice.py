@@ -43,7 +43,7 @@ _WHOLE = 1e-6
 
 _MIXTURE, _COUNT, _RATIO, _CATEGORICAL = (family.value for family in Family)
 _COUNTS, _RATIOS = MetricKind.COUNT.value, MetricKind.RATIO.value
-_FLAGS = ("fractions", "negatives", "above_one", "varied")
+_FLAGS = ("fractions", "negatives", "above_one")
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,6 @@ class Choice:
     predicted, over that of the mixture; a family that leads by less than ``lead`` nats does not replace the one in use.
 
     Args:
-        slots: Distinct values with which a series may still be called quantised.
-        forget: Share of the evidence forgotten a step.
         lead: Nats by which another family has to be better.
         settled: Steps before which nothing but kind and support decides, as the families are still learning.
         most: One value moves the evidence between two families by at most this.
@@ -66,8 +64,6 @@ class Choice:
     Technometrics 52 (2010).
     """
 
-    slots: Annotated[int, Constant("values", 1, 7, "chosen by hand; there is room for seven values in the state")] = 6
-    forget: Annotated[float, Constant("share a value", 0, 0.5, "chosen by hand", off=0)] = 1 / 2000
     lead: Annotated[float, Constant("nats", 0, 100, "chosen by hand", off=0)] = 5.0
     settled: Annotated[int, Constant("values", 1, 1000, "chosen by hand", off=1)] = 20
     most: Annotated[float, Constant("nats a value", 0.1, 100, "chosen by hand", off=1000000.0)] = 2.0
@@ -99,17 +95,18 @@ def is_possible(choice: Record, family: int, kind: int, prescribed: int) -> bool
 
 
 @kernel
-def note_support(config: Choice, choice: Record, value: float) -> None:
-    """Remembers what values a series takes: fractions, below 0, above 1; and forgets a little of it."""
-    keep = 1 - config.forget
+def note_support(choice: Record, value: float, forget: float) -> None:
+    """Remembers what values a series takes: fractions, below 0, above 1; and forgets a share of what it took before."""
+    keep = 1 - forget
     choice.fractions = max(choice.fractions * keep, 1.0 if abs(value - np.rint(value)) > _WHOLE else 0.0)
     choice.negatives = max(choice.negatives * keep, 1.0 if value < 0 else 0.0)
     choice.above_one = max(choice.above_one * keep, 1.0 if value > 1 else 0.0)
-    choice.varied *= keep
 
 
 @kernel
-def prefer(config: Choice, choice: Record, family: int, able: bool, seen: float, log_ratio: float) -> None:
+def prefer(
+    config: Choice, choice: Record, family: int, able: bool, seen: float, log_ratio: float, forget: float
+) -> None:
     """Adds to the evidence for a family what it thought of a value.
 
     Args:
@@ -119,9 +116,10 @@ def prefer(config: Choice, choice: Record, family: int, able: bool, seen: float,
         able: Whether it is possible, and has learned enough to speak.
         seen: Values learned so far.
         log_ratio: Log of the probability that it gave the value, less that of the mixture on the same interval.
+        forget: Share of the evidence so far that is forgotten.
     """
     news = within(log_ratio, -config.most, config.most) if seen >= config.settled else 0.0
-    choice.likelihood[family] = choice.likelihood[family] * (1 - config.forget) + news if able else 0.0
+    choice.likelihood[family] = choice.likelihood[family] * (1 - forget) + news if able else 0.0
 
 
 @kernel

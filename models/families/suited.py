@@ -15,6 +15,7 @@ from models.families import beta_binomial, categorical
 from models.families.beta_binomial import learn_ratio, ratio_ahead, ratio_quantile, ratio_surprise
 from models.families.beta_binomial import log_chance as ratio_log_chance
 from models.families.categorical import (
+    SLOTS,
     chance,
     distinct,
     forget_places,
@@ -175,14 +176,13 @@ def learn_families(
         learn_place(known, value, lesson.weight, forget)
         number = distinct(known)
         place = total(known) >= choice.enough and number <= max(step.seen / 4, 1.0)
-        if total(known) >= choice.enough and number > choice.slots:  # more than can be followed
-            families.varied = 1.0
+        if total(known) >= choice.enough and number == SLOTS:  # there may be more than can be followed
             place = False
             forget_places(known)
-    note_support(choice, families, step.value * samples)
-    prefer(choice, families, _COUNT, count, step.seen, by_count)
-    prefer(choice, families, _RATIO, ratio, step.seen, by_ratio)
-    prefer(choice, families, _CATEGORICAL, place, step.seen, by_place)
+    note_support(families, step.value * samples, config.forget)
+    prefer(choice, families, _COUNT, count, step.seen, by_count, config.forget)
+    prefer(choice, families, _RATIO, ratio, step.seen, by_ratio, config.forget)
+    prefer(choice, families, _CATEGORICAL, place, step.seen, by_place, config.forget)
     choose(choice, families, step.seen, (True, count, ratio, place), prescribed)
 
 

@@ -107,12 +107,12 @@ def go_on(
         creeping: Whether it may begin an incident without a jump.
         reminds: Whether a kept regime explains it so much better that it may begin one.
     """
-    away, leap, grown = abs(told.off) / told.scale, abs(step) / told.scale, found.seen >= config.young
+    away, leap = abs(told.off) / told.scale, abs(step) / told.scale
     surprises = away >= config.trigger
-    jumps = (away >= config.start or reminds) and leap >= config.jump and grown
+    jumps = (away >= config.start or reminds) and leap >= config.jump
     was_open = regime.weight > 0
     was = was_open and (regime.abrupt or not jumps)  # a jump begins an incident of its own
-    begins = not was and (jumps or (creeping and grown and (surprises or reminds)))
+    begins = not was and (jumps or (creeping and (surprises or reminds)))
     before = Challenger(float(regime.number), float(regime.mean), float(regime.squares), float(regime.latest))
     gain = config.most
     if not begins:
@@ -125,7 +125,7 @@ def go_on(
     if abrupt and evident:
         loudest = max(loudest, scored(max(strength, 0.0), half))
     return Incident(
-        within(weight, 0.0, config.cap) if was or begins else 0.0,
+        within(weight, 0.0, config.change) if was or begins else 0.0,
         strength,
         max(float(regime.peak) if was_open else 0.0, loudest),
         regime.onset if was else found.time,
@@ -158,17 +158,16 @@ def is_alive(config: RegimesConfig, incident: Incident, found: Found, told: Expe
         told: What the reference expected.
         dead: As from `is_dead`.
     """
-    lasts = found.time - incident.onset
-    varied = told.scale > config.varied * told.floor
+    varied = told.scale > told.floor
     frozen = incident.same >= 0.8 * (incident.challenger.number - 1) and varied
-    return (not dead or lasts >= config.dead_for) and (not frozen or lasts >= config.frozen_for)
+    return not (dead or frozen) or found.time - incident.onset >= config.outage
 
 
 @kernel
 def is_level(config: RegimesConfig, incident: Incident, told: Expected) -> bool:
     """Whether values have been at a level of their own since an abrupt onset, and this one is."""
     challenger = incident.challenger
-    slack = config.steady * abs(challenger.mean) + told.scale
+    slack = config.tolerance * abs(challenger.mean) + told.scale
     return incident.abrupt and abs(challenger.latest - challenger.mean) <= slack and incident.gain > 0
 
 

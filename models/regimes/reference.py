@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from models.arrays import Array, Columns, Rows
+from models.config import DetectorConfig
 from models.experts.base import Step
-from models.experts.hour_of_day import HOURS, REFERENCE_GAP, nearest_hours
+from models.experts.hour_of_day import HOURS, forgotten, nearest_hours
 from models.kernels import kernel, within
 from models.records import Record
 from models.regimes.config import RegimesConfig
@@ -60,11 +61,10 @@ def new_state(n: int) -> Columns:
 
 
 @kernel
-def expect(config: RegimesConfig, regime: Record, place: float, step: Step, floor: float) -> Expected:
+def expect(regime: Record, place: float, step: Step, floor: float) -> Expected:
     """What was expected of a value.
 
     Args:
-        config: The constants.
         regime: The columns.
         place: Where the value lies on the axis.
         step: What is known of the value.
@@ -76,7 +76,7 @@ def expect(config: RegimesConfig, regime: Record, place: float, step: Step, floo
     far = hours.share * regime.visits[hours.second] / _PARTS
     visits = near + far
     hour = (near * regime.hour[hours.first] + far * regime.hour[hours.second]) / max(visits, 1e-12)
-    known = visits / (visits + config.hour_prior)
+    known = visits / (visits + 1)  # the mean of the latest values counts as one visit
     level = float(regime.level) if step.seen > 0 else z
     expected = known * (hour + regime.drift) + (1 - known) * level
     floor = max(floor, _FINEST)
@@ -84,11 +84,12 @@ def expect(config: RegimesConfig, regime: Record, place: float, step: Step, floo
 
 
 @kernel
-def learn_calm(config: RegimesConfig, regime: Record, told: Expected, step: Step) -> None:
+def learn_calm(config: RegimesConfig, detector: DetectorConfig, regime: Record, told: Expected, step: Step) -> None:
     """Learns from a value outside of incidents.
 
     Args:
         config: The constants.
+        detector: Those of the detector.
         regime: The columns; changed.
         told: As from `expect`.
         step: What is known of the value.
@@ -96,11 +97,10 @@ def learn_calm(config: RegimesConfig, regime: Record, told: Expected, step: Step
     pace, slow = max(config.follow, 1 / (1 + step.seen)), max(config.spread_forget, 2 / (4 + step.seen))
     regime.level += pace * (told.place - regime.level)
     regime.drift += pace * told.known * (told.place - told.hour - regime.drift)
-    off = within(told.off / told.scale, -config.clip, config.clip) * told.scale
+    off = within(told.off / told.scale, -config.trigger, config.trigger) * told.scale
     spread = regime.spread * regime.spread
     regime.spread = math.sqrt(spread + slow * (off * off - spread))
-    hours, gap = nearest_hours(step.local), step.gap if step.gap > 0 else REFERENCE_GAP
-    forget = min(config.hour_forget * gap / REFERENCE_GAP, 0.5)
+    hours, forget = nearest_hours(step.local), forgotten(detector, step.gap)
     _visit(regime, hours.first, 1 - hours.share, forget, told.place)
     _visit(regime, hours.second, hours.share, forget, told.place)
 
@@ -113,12 +113,12 @@ def _visit(regime: Record, index: int, part: float, forget: float, place: float)
 
 
 @kernel
-def is_grown(config: RegimesConfig, regime: Record) -> bool:
-    """Whether every hour of the day is known; until then a deviation that comes slowly may be the first morning."""
+def is_grown(regime: Record) -> bool:
+    """Whether every hour of the day was visited; until then a deviation that comes slowly may be the first morning."""
     least = regime.visits[0]
     for hour in range(1, HOURS):
         least = min(least, regime.visits[hour])
-    return least >= _PARTS * config.hour_prior
+    return least >= _PARTS
 
 
 def move(state: Rows, by: Array) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models.arrays import Array, Columns, Ints, Rows
+from models.config import DetectorConfig
 from models.evidence.repeats import NEVER
 from models.experts.base import Step
 from models.kernels import kernel
@@ -27,7 +28,6 @@ from models.regimes.kept import SLOTS, place_for_new, recall_gain, switch_to
 from models.regimes.reference import Expected, expect, is_grown, learn_calm
 from models.verdicts import Kind
 
-_LONG_AGO = -1e9
 _NONE = -1
 """No kind."""
 
@@ -49,7 +49,6 @@ class Decision(NamedTuple):
         concerned: Whether an incident was or is asked about at all; if not, what follows says nothing.
         dead: Whether one is open after it and the value is next to nothing.
         calm: Whether the reference learns from the value.
-        over: Whether an incident that meant something ends with the value.
         returned: Whether it was one of some windows, and is over since values are again as expected.
         given_up: Whether it is over since it lasts too long.
         level: Where values have been since it began, on the axis, as of places.
@@ -71,7 +70,6 @@ class Decision(NamedTuple):
     concerned: bool
     dead: bool
     calm: bool
-    over: bool
     returned: bool
     given_up: bool
     level: float
@@ -86,7 +84,6 @@ class Decision(NamedTuple):
 def new_state(n: int) -> Columns:
     """The columns for n series of which nothing is known."""
     columns: Columns = {"last": np.zeros(n, np.float32)}
-    columns |= {"settling": np.full(n, _LONG_AGO, np.float32)}
     return columns | reference.new_state(n) | incidents.new_state(n) | kept.new_state(n)
 
 
@@ -98,26 +95,24 @@ def is_same(regime: Record, place: float) -> bool:
 
 @kernel
 def decide(
-    config: RegimesConfig, half: float, threshold: float, regime: Record, found: Found, step: Step, floor: float
+    config: RegimesConfig, detector: DetectorConfig, regime: Record, found: Found, step: Step, floor: float
 ) -> Decision:
     """What kind of news a value is, beyond its score; changes nothing.
 
     Args:
         config: The constants.
-        half: Evidence that scores 50, in nats.
-        threshold: record_score from which a regime or an incident is announced.
+        detector: Those of the detector.
         regime: The columns of regimes.
         found: What is known of the value.
         step: See `Found`.
         floor: Differences on the axis below this mean nothing.
     """
-    told = expect(config, regime, found.place, step, floor)
+    told = expect(regime, found.place, step, floor)
     is_open = regime.weight > 0
-    settled = (is_open and regime.serious) or found.seen - regime.settling < config.settling
-    explained = abs(told.off) < config.trigger * told.scale and settled
-    notable = abs(told.off) >= min(config.start, config.recall_size) * told.scale and found.seen >= config.young
+    explained = is_open and regime.serious and abs(told.off) < config.trigger * told.scale
+    notable = abs(told.off) >= min(config.start, config.jump) * told.scale and found.seen >= detector.learning
     if found.valid and (notable or is_open):
-        return _weigh_incident(config, half, threshold, regime, found, told, explained)
+        return _weigh_incident(config, detector, regime, found, told, explained)
     return Decision(
         kind=_NONE,
         turned=_NONE,
@@ -129,7 +124,6 @@ def decide(
         concerned=False,
         dead=False,
         calm=True,
-        over=False,
         returned=False,
         given_up=False,
         level=0.0,
@@ -144,13 +138,7 @@ def decide(
 
 @kernel
 def _weigh_incident(
-    config: RegimesConfig,
-    half: float,
-    threshold: float,
-    regime: Record,
-    found: Found,
-    told: Expected,
-    explained: bool,
+    config: RegimesConfig, detector: DetectorConfig, regime: Record, found: Found, told: Expected, explained: bool
 ) -> Decision:
     """What a value says of an incident that is open, or may begin with it."""
     gains = (
@@ -160,11 +148,10 @@ def _weigh_incident(
         recall_gain(config, regime, 3, told.off, told.scale),
     )
     reminds = (
-        max(gains[0], gains[1], gains[2], gains[3]) >= config.recall_most
-        and abs(told.off) >= config.recall_size * told.scale
+        max(gains[0], gains[1], gains[2], gains[3]) >= config.recall_most and abs(told.off) >= config.jump * told.scale
     )
     step = np.float32(found.place) - regime.last
-    incident = go_on(config, half, regime, found, told, step, is_grown(config, regime), reminds)
+    incident = go_on(config, detector.half, regime, found, told, step, is_grown(regime), reminds)
     was, is_open, challenger = incident.was, incident.weight > 0, incident.challenger
     dead = is_dead(config, found, told)
     alive = is_alive(config, incident, found, told, dead)
@@ -183,15 +170,15 @@ def _weigh_incident(
     miss = abs(present + challenger.mean - recall)
     fits = miss <= config.recall_fit * told.scale + config.tolerance * abs(challenger.mean)
     recalled = is_open and incident.abrupt and alive and fits and back[best] >= config.recall
-    far = abs(challenger.mean) >= config.size * told.scale
+    far = abs(challenger.mean) >= config.start * told.scale
     settled = is_open and far and not recalled and alive and is_level(config, incident, told)
     changed = settled and not incident.told and incident.weight >= config.change
-    accepted = settled and incident.told and incident.weight >= config.accept
+    accepted = settled and incident.told and incident.weight >= config.change
     switch = accepted or recalled
     given_up = is_open and not switch and alive and challenger.number >= config.patience
     stays = is_open and not switch and not given_up
 
-    loud, usual = incident.peak >= threshold, abs(told.off) < config.trigger * told.scale
+    loud, usual = incident.peak >= detector.threshold, abs(told.off) < config.trigger * told.scale
     kind = turned = _NONE
     if (accepted and loud) or recalled:
         kind = _NEW_NORMAL
@@ -199,9 +186,9 @@ def _weigh_incident(
         kind = _RECOVERED
     if changed and loud:
         turned = _STATE_CHANGE
-    elif is_open and loud and found.score < threshold and regime.peak < threshold:  # it adds up to one
+    elif is_open and loud and max(found.score, regime.peak) < detector.threshold:  # it adds up to one
         turned = _ANOMALY
-    serious, slight = incident.serious or regime.serious, not was and usual
+    slight = not was and usual
     incident = Incident(
         incident.weight,
         incident.strength,
@@ -232,8 +219,7 @@ def _weigh_incident(
         True,
         dead and stays,
         slight or not is_open,
-        not stays and since != NEVER and (serious or switch or given_up),
-        was and not is_open and challenger.number >= config.lasting,
+        was and not is_open and challenger.number > detector.calm,
         given_up,
         found.place - told.off + (shift - present if recalled else challenger.mean),
         recalled,
@@ -246,11 +232,14 @@ def _weigh_incident(
 
 
 @kernel
-def learn_regime(config: RegimesConfig, regime: Record, place: float, step: Step, decision: Decision) -> None:
+def learn_regime(
+    config: RegimesConfig, detector: DetectorConfig, regime: Record, place: float, step: Step, decision: Decision
+) -> None:
     """Writes what `decide` found of a value that is there.
 
     Args:
         config: The constants.
+        detector: Those of the detector.
         regime: The columns of regimes; changed.
         place: Where the value lies on the axis.
         step: What is known of the value.
@@ -258,7 +247,7 @@ def learn_regime(config: RegimesConfig, regime: Record, place: float, step: Step
     """
     regime.last = place
     if decision.calm:
-        learn_calm(config, regime, decision.told, step)
+        learn_calm(config, detector, regime, decision.told, step)
     if not decision.concerned:
         return
     if decision.inside:
@@ -267,8 +256,6 @@ def learn_regime(config: RegimesConfig, regime: Record, place: float, step: Step
         write_incident(regime, no_incident())
     for slot in range(SLOTS):
         regime.back[slot] = decision.back[slot] if decision.inside else 0.0
-    if decision.over:
-        regime.settling = step.seen
     if decision.given_up:
         regime.level += decision.incident.challenger.latest
         regime.drift += decision.incident.challenger.latest

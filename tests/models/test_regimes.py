@@ -17,6 +17,9 @@ from models.regimes.kept import SLOTS, place_for_new, recall_gain, switch_to
 from models.regimes.silence import NEVER_DUE, Silence, due, learn_silence
 from models.verdicts import Kind
 
+BLIND = RegimesConfig(start=1e9, jump=1e9)
+"""With which no incident of regimes ever begins."""
+
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
 def test_the_detector_keeps_the_contract(contract: Callable[[Model], None]) -> None:
@@ -46,7 +49,7 @@ def test_a_leak_is_no_new_normal() -> None:
 def test_what_is_found_of_regimes_changes_no_score() -> None:
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.normal(100, 4, 400), rng.normal(300, 12, 150), rng.normal(100, 4, 50)])
-    ours, blind = Detector(DetectorConfig()), Detector(DetectorConfig(), RegimesConfig(young=10**9))
+    ours, blind = Detector(DetectorConfig()), Detector(DetectorConfig(), BLIND)
     scores = [[verdict.record_score[0] for verdict in run(model, values[:, None])[0]] for model in (ours, blind)]
     assert scores[0] == scores[1]
 
@@ -55,7 +58,7 @@ def test_an_outage_is_unlearned_when_it_ends_and_changes_no_score_before() -> No
     rng = np.random.default_rng(0)
     first, back = 400, 424
     values = np.concatenate([rng.normal(100, 4, first), np.zeros(back - first), rng.normal(100, 4, 60)])
-    ours, blind = Detector(DetectorConfig()), Detector(DetectorConfig(), RegimesConfig(young=10**9))
+    ours, blind = Detector(DetectorConfig()), Detector(DetectorConfig(), BLIND)
     scores = [[verdict.record_score[0] for verdict in run(model, values[:, None])[0]] for model in (ours, blind)]
     state, rows, usual, unlearned = ours.new_state(1), np.array([0]), {}, []
     for i, value in enumerate(values):
@@ -134,7 +137,7 @@ def _many(*parts: tuple[int, float], regimes: RegimesConfig | None = None) -> np
 
 def test_small_deviations_that_add_up_are_told_and_are_over_when_they_end() -> None:
     parts = (600, 0.0), (24, 3.7), (40, 0.0)
-    after, blind = _many(*parts)[:, 600:], _many(*parts, regimes=RegimesConfig(young=10**9))[:, 600:]
+    after, blind = _many(*parts)[:, 600:], _many(*parts, regimes=BLIND)[:, 600:]
     told, scored = ((kinds[:, :24] == Kind.ANOMALY.code).any(axis=1) for kinds in (after, blind))
     over = (after[:, 24:] == Kind.RECOVERED.code).sum(axis=1) == 1
     assert told.mean() >= scored.mean() + 0.3

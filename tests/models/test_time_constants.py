@@ -77,9 +77,9 @@ def _outage(hours: float) -> np.ndarray:
     return np.array(told)
 
 
-def test_an_outage_is_no_new_state_for_six_hours_and_is_taken_for_one_later() -> None:
-    assert not np.isin(_outage(5.9), CHANGES).any()
-    assert np.isin(_outage(8.0), CHANGES).any()
+def test_an_outage_is_no_new_state_for_a_day_and_is_taken_for_one_later() -> None:
+    assert not np.isin(_outage(23.9), CHANGES).any()
+    assert np.isin(_outage(26.0), CHANGES).any()
 
 
 @pytest.mark.parametrize(("minute", "shares"), [(30, (1.0, 0.0)), (60, (0.5, 0.5)), (75, (0.25, 0.75))])

@@ -26,17 +26,17 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_effects_are_differences_from_the_models_as_they_are_and_a_mechanism_that_matters_is_first(data: Path) -> None:
-    made = ablation.run(data, data, "asd", "choice.lead, machine.pace", noise=2)
+    made = ablation.run(data, data, "asd", "evidence.frozen_forget, machine.pace", noise=2)
     normal = ablation.figures(data, "asd", ModelConfig())
     off = ablation.figures(data, "asd", changed(ModelConfig(), "machine.pace", 1.0))
     assert made["as it is"] == normal and 0 < normal["ASD"] < 100
     rows = {(row["constant"], row["how"]): row for row in made["effects"]}
     assert rows["machine.pace", "off"]["ASD"] == off["ASD"] - normal["ASD"] != 0
-    unused = [row for (constant, _), row in rows.items() if constant == "choice.lead"]
+    unused = [row for (constant, _), row in rows.items() if constant == "evidence.frozen_forget"]
     assert [row["how"] for row in unused] == ["off", "halved", "doubled"]
-    assert {row["ASD"] for row in unused} == {0.0}, "no gauge has a family to choose"
+    assert {row["ASD"] for row in unused} == {0.0}, "no value repeats itself"
     assert made["effects"][0]["constant"] == "machine.pace"
-    assert made["worth"]["choice.lead"] == "nothing: no figure changes"
+    assert made["worth"]["evidence.frozen_forget"] == "nothing: no figure changes"
     assert made["noise"]["ASD"] > 0
     assert json.loads((data / "ablation.json").read_text()) == made
 
@@ -62,7 +62,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(data: Path) -> None:
     ("names", "only", "words"),
     [
         ("ads", "", ["SETTING_INVALID: ads", "nab, cloud_monitoring, asd, kinds"]),
-        ("asd", "series.half,serious", ["SETTING_INVALID: serious", "series, evidence, regimes, choice, machine"]),
+        ("asd", "series.half,serious", ["SETTING_INVALID: serious", "series, evidence, regimes, machine"]),
         ("nab", "", ["DATA_ABSENT"]),
     ],
 )
