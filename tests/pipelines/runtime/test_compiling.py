@@ -37,7 +37,8 @@ print(kernels.__file__, kernels.kept(), kernels.NAME, *kernels.within.stats.cach
         for package in ("engine", "models"):
             mine = Path(__file__).parents[3] / package
             shutil.copytree(mine, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "models/of_this_test.py").touch()  # so that no place on this machine has what is compiled of it
+        # so that no place on this machine has what is compiled of it
+        (folder / "models/of_this_test.py").write_text(f"# {tmp_path}\n")
 
     def run(folder: Path, **environment: str) -> list[str]:
         environment |= {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
