@@ -67,7 +67,7 @@ class Multivariate:
     ...         value[0, 1] = -2 * load  # as it has often been, but not with these others
     ...     verdict = model.step(state, rows, np.array([minute * 60_000]), value)
     >>> verdict.record_score.round(), verdict.shares.round(2)
-    (array([65.]), array([[0.13, 0.75, 0.12]]))
+    (array([65.]), array([[0.13, 0.74, 0.12]]))
     """
 
     def __init__(self, config: MultivariateConfig, width: int, learning: int = DetectorConfig.learning) -> None:
