@@ -43,7 +43,7 @@ def run(entities: int = 25, weeks: int = 3, seed: int = 1) -> dict[str, Any]:
     figures: dict[str, Any] = {"machines": config.size, "news": rows.height, "episodes": len(known)}
     for name, places in (("with topology", parents), ("without topology", {})):
         began = time.perf_counter()
-        made = [each for each in incidents(known, Site("default", places, {}), settings, now) if each.notable]
+        made = [each for each in incidents(known, Site("default", places, {}, {}), settings, now) if each.notable]
         took = time.perf_counter() - began
         figures[name] = _figures(made, truths, parents) | {"episodes grouped a second": round(len(known) / took)}
     return figures
