@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from models import past
 from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
+from models.before_outage import KEPT
 from models.config import DetectorConfig
 from models.evidence import change, record
 from models.evidence.config import EvidenceConfig
@@ -24,11 +25,12 @@ from models.experts.hour_of_day import shift_hour
 from models.experts.level import shift_level
 from models.experts.log_level import shift_log_level
 from models.experts.wall_clock import local_ms
+from models.explanation import CONTEXT, EXPERTS
 from models.families import suited
 from models.families.choice import Choice
 from models.families.suited import About, shift_families
 from models.feedback import FEW, Feedback
-from models.one_value import CONTEXT, EVIDENCE, EXPERTS, GIVEN, KEPT, STANDING, VERDICT, run
+from models.one_value import EVIDENCE, GIVEN, STANDING, VERDICT, run
 from models.peers import Newcomers
 from models.records import Layout, Table, constants
 from models.regimes import regimes as regime_models

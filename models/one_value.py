@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from models.arrays import LARGEST, SMALLEST
+from models.before_outage import keep, restore
 from models.calibration import learn_tail, tail_evidence, tail_rarity
 from models.course import Course
 from models.evidence.change import Jump, jump, learn_jump
@@ -19,11 +20,12 @@ from models.evidence.record import Range, learn_record, range_so_far, record_evi
 from models.evidence.repeats import NEVER, damp, learn_repeats
 from models.evidence.window import window_mean, window_surprise
 from models.experts.base import Lesson, Step
-from models.experts.days import learn_days, several_days
+from models.experts.days import learn_days
 from models.experts.hour_of_day import learn_hour, predict_hour
 from models.experts.level import learn_level, predict_level
 from models.experts.log_level import learn_log_level, predict_log_level, unit_so_far
 from models.experts.wall_clock import is_weekend
+from models.explanation import CONTEXT, EXPERTS, shown, write_context, write_experts
 from models.families.choice import Family
 from models.families.student_t import expand
 from models.families.suited import NAMES, Foreseen, foresee, learn_families
@@ -34,7 +36,7 @@ from models.mixture import Mixture, densities, end, mixture_of, reweigh, surpris
 from models.past import Lived, learn_past, lived_through
 from models.peers import peers_prior
 from models.records import Record, Table, record_type
-from models.regimes.axis import finest, place, value
+from models.regimes.axis import finest, place
 from models.regimes.distance import away, state_score
 from models.regimes.incident import Found
 from models.regimes.kept import SLOTS
@@ -48,25 +50,7 @@ _COARSE = 1e-6
 _SPREAD_FROM = 2
 """Values from which on there is a band to be shown: fewer say nothing of how far values spread."""
 
-_TRACE = 1e-100
-"""A bound below this is a trace of the prior of a series that was always 0: it is 0."""
-
-EXPERTS = ("level", "log_level", "hour")
 EVIDENCE = ("point", "window", "record", "change", "frozen")
-CONTEXT = (
-    *("values", "watched", "lowest", "highest", "run", "run_for", "ordinary", "same_for", "days"),
-    *("before", "level", "known"),
-)
-"""Names in the context of a verdict, see `_write_context`."""
-
-KEPT: dict[str, type[np.floating[Any]]] = {
-    **{f"{name}.{column}": np.float64 for name in ("level", "log_level") for column in ("mean", "squares")},
-    **{f"{name}.count": np.float32 for name in ("level", "log_level")},
-    **{f"{name}.log_weight": np.float32 for name in ("level", "log_level", "hour")},
-    **{f"record.{end}": np.float64 for end in ("low", "high")},
-}
-"""What is again as it was before an outage once that is over, and how it is kept meanwhile."""
-
 _FLOATS = ("record_score", "state_score", "state", "probability", "typical", "lower", "upper")
 _INTS = ("kind", "since", "onset", "incident", "turned")
 _GROUPS = {"evidence": EVIDENCE, "experts": (*EXPERTS, *NAMES), "expected": (*EXPERTS, *NAMES), "context": CONTEXT}
@@ -80,10 +64,8 @@ VERDICT = record_type(
 """A verdict as a record; the fields are those of `SeriesVerdicts`."""
 
 _MIXTURE = Family.MIXTURE.value
-_FAMILIES = len(Family)
 _NORMAL, _LEARNING = Kind.NORMAL.code, Kind.LEARNING.code
 _OPEN, _CLOSED = Course.OPEN.code, Course.CLOSED.code
-_STATE_CHANGE, _NEW_NORMAL = Kind.STATE_CHANGE.code, Kind.NEW_NORMAL.code
 
 
 GIVEN = record_type(
@@ -272,12 +254,12 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
     )
     known = valid or seen > 0
     wide = seen >= _SPREAD_FROM
-    verdict.lower, verdict.upper = _shown(band.lower, wide), _shown(band.upper, wide)
-    verdict.typical = _shown(band.typical, known)
+    verdict.lower, verdict.upper = shown(band.lower, wide), shown(band.upper, wide)
+    verdict.typical = shown(band.typical, known)
     by = verdict.evidence
     by[0], by[1], by[2], by[3], by[4] = by_point, by_window, by_record, by_change, frozen
-    _write_experts(verdict, series.family.family, mixture, _shown(band.typical, known) if known else 0.0)
-    _write_context(verdict, series, given, step, past, found, decision, told.kind, unit)
+    write_experts(verdict, series.family.family, mixture, shown(band.typical, known) if known else 0.0)
+    write_context(verdict, series, given, step, past, found, decision, told.kind, unit)
     level = series.level.mean if seen > 0 else present
     return Judgement(step, valid, lived, level, mixture, band, evidence, found, decision, frozen, past, told, begun)
 
@@ -289,63 +271,6 @@ def _state(decision: Decision, told: Told) -> float:
     if told.kind == _LEARNING or told.incident == _CLOSED or not is_open:
         return 0.0
     return away(decision.told)
-
-
-@kernel
-def _shown(edge: float, known: bool) -> float:
-    if not known:
-        return math.nan
-    return 0.0 if abs(edge) < _TRACE else edge
-
-
-@kernel
-def _write_experts(verdict: Record, family: int, mixture: Mixture, typical: float) -> None:
-    """How much each expert was believed; where another family than the mixture speaks, that one is believed alone."""
-    experts = len(EXPERTS)
-    for k in range(experts):
-        verdict.experts[k] = mixture.weights[k] if family == _MIXTURE else 0.0
-        verdict.expected[k] = expand(mixture.parts[k], mixture.parts[k].location)
-    for other in range(1, _FAMILIES):
-        verdict.experts[experts + other - 1] = 1.0 if family == other else 0.0
-        verdict.expected[experts + other - 1] = typical
-
-
-@kernel
-def _write_context(
-    verdict: Record,
-    series: Record,
-    given: Record,
-    step: Step,
-    past: Lived,
-    found: Found,
-    decision: Decision,
-    kind: int,
-    unit: float,
-) -> None:
-    """What words on a verdict rest on beside its figures; NaN where it is no news.
-
-    ``values`` that came before this one and ``watched``, the milliseconds since the first of them; the ``lowest``
-    and ``highest`` of them; ``run``, values in a row, this one included, above what was typical (as a negative
-    number: below), ``run_for``, milliseconds since the first of these, and whether all of them were ``ordinary``:
-    within their bands; ``same_for``, milliseconds since the first value in a row that was exactly this one; ``days``:
-    whether that hour is known of two such days. Of a change: the value ``before`` it and the ``level`` since, and
-    ``known``: 1 where that is one of a regime before.
-    """
-    context = verdict.context
-    for at in range(len(CONTEXT)):
-        context[at] = math.nan
-    if (kind in (_NORMAL, _LEARNING)) and not decision.inside:
-        return
-    context[0], context[1] = step.seen, 0.0
-    if series.past.extent[0] != NEVER:
-        context[1] = given.time - series.past.extent[0]
-        context[2], context[3] = series.past.extent[1], series.past.extent[2]
-    context[4], context[5], context[6] = past.run, given.time - past.run_since, 1.0 if past.ordinary else 0.0
-    context[7] = given.time - past.same_since
-    context[8] = 1.0 if several_days(series.days, step.local, step.weekend) else 0.0
-    if decision.concerned and (decision.turned == _STATE_CHANGE or kind == _NEW_NORMAL):
-        context[9] = value(found.place - decision.told.off, unit)
-        context[10], context[11] = value(decision.level, unit), 1.0 if decision.recalled else 0.0
 
 
 @kernel
@@ -372,7 +297,7 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
     config, step, decision, evidence = constants.config, judgement.step, judgement.decision, judgement.evidence
     kept = series.before.level.count >= 0
     if decision.dead and not kept:
-        _keep(series)
+        keep(series)
     lesson, mixture = _lesson(config, judgement), judgement.mixture
     weights = reweigh(mixture.log_weights, densities(mixture, lesson.value), config.weight_forget)
     learn_families(
@@ -397,37 +322,10 @@ def learn(constants: Record, series: Record, given: Record, judgement: Judgement
     series.lingering.surprise = evidence.lingering
     learn_regime(constants.regimes, config, series.regime, judgement.found.place, step, decision)
     if decision.concerned and decision.returned and kept:
-        _restore(series)
+        restore(series)
     if decision.concerned and not decision.inside:
         series.before.level.count = -1.0
     learn_past(series.past, judgement.past, given.time, step.value)
     learn_days(series.days, given.time, step.local, step.weekend)
     learn_feedback(constants.feedback, series.feedback, step.value - judgement.band.typical)
     series.seen, series.time = step.seen + 1, given.time
-
-
-@kernel
-def _keep(series: Record) -> None:
-    """Remembers what is unlearned when an outage is over."""
-    _copy(series, series.before)
-
-
-@kernel
-def _restore(series: Record) -> None:
-    """Takes up again what was known before an outage."""
-    _copy(series.before, series)
-
-
-@kernel
-def _copy(source: Record, target: Record) -> None:
-    """Copies what is named in `KEPT`."""
-    target.level.count, target.level.mean, target.level.squares = (
-        source.level.count,
-        source.level.mean,
-        source.level.squares,
-    )
-    target.log_level.count, target.log_level.mean = source.log_level.count, source.log_level.mean
-    target.log_level.squares = source.log_level.squares
-    target.level.log_weight, target.log_level.log_weight = source.level.log_weight, source.log_level.log_weight
-    target.hour.log_weight = source.hour.log_weight
-    target.record.low, target.record.high = source.record.low, source.record.high

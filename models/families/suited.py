@@ -179,10 +179,10 @@ def learn_families(
         if total(known) >= choice.enough and number == SLOTS:  # there may be more than can be followed
             place = False
             forget_places(known)
-    note_support(families, step.value * samples, config.forget)
-    prefer(choice, families, _COUNT, count, step.seen, by_count, config.forget)
-    prefer(choice, families, _RATIO, ratio, step.seen, by_ratio, config.forget)
-    prefer(choice, families, _CATEGORICAL, place, step.seen, by_place, config.forget)
+    note_support(families, step.value * samples, forget)
+    prefer(choice, families, _COUNT, count, step.seen, by_count, forget)
+    prefer(choice, families, _RATIO, ratio, step.seen, by_ratio, forget)
+    prefer(choice, families, _CATEGORICAL, place, step.seen, by_place, forget)
     choose(choice, families, step.seen, (True, count, ratio, place), prescribed)
 
 
