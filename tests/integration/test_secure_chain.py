@@ -211,7 +211,7 @@ def troubles_under_load(site: Site) -> None:
 
     # ACLs are gone: to write as a job, and to write to its topic
     for acl in (
-        ("transactional-id", f"{prefix}detector.writer", False, "Write"),
+        ("transactional-id", f"{prefix}detector.writer", True, "Write"),
         ("topic", f"{prefix}{topics.FEATURES}", False, "Write"),
     ):
         kafka.forbid(USER, acl)
