@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
@@ -37,6 +37,8 @@ _PROGRAMS = [
 ]
 _MACHINES = ("kubernetes.host", "_HOSTNAME", "kubernetes.node.name", "kubernetes.pod_node_name")
 _DEEPEST = 5
+_SHAPES = 4096
+"""How many sets of fields are remembered; a shipper has a few."""
 
 
 @dataclass(frozen=True)
@@ -62,20 +64,46 @@ class ShippedLogsDecoder(LineDecoder):
             wanted.add(name.split("."), name)
         return wanted
 
+    @cached_property
+    def _shapes(self) -> dict[tuple[str, ...], _Shape]:
+        """What was found out of lines with these fields."""
+        return {}
+
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for each in message if isinstance(message, list) else [message]:
             if not isinstance(each, dict):
                 raise TypeError("an object, or a list of objects, is accepted")
             flat: dict[str, Any] = {}
             _flatten(each, self._wanted, flat)
-            text = _first(flat, _TEXTS)
+            shape = self._shapes.get(fields := tuple(flat)) or self._learned(fields)
+            text = _first(flat, shape.texts)
             if isinstance(text, str) and (text := text.strip()):
-                given = _first(flat, _TIMES)
+                given = _first(flat, shape.times)
                 time = arrived if given is None else moment(given)
-                machine = self.labels.machine_of({name: value for name, value in flat.items() if type(value) is str})
-                machine = machine or _first(flat, _MACHINES) or ""
-                program, level = _first(flat, _PROGRAMS) or "", _first(flat, _LEVELS)
+                machine = shape.labels.machine_of({k: v for k in shape.labels.machine if type(v := flat[k]) is str})
+                machine = machine or _first(flat, shape.machines) or ""
+                program, level = _first(flat, shape.programs) or "", _first(flat, shape.levels)
                 yield time, machine, str(program), severity_of(_number(level)), text
+
+    def _learned(self, fields: tuple[str, ...]) -> _Shape:
+        if len(self._shapes) >= _SHAPES:
+            self._shapes.clear()
+        wanted = (_TEXTS, _TIMES, _PROGRAMS, _LEVELS, _MACHINES)
+        here = [tuple(name for name in names if name in fields) for names in wanted]
+        named = replace(self.labels, machine=tuple(name for name in self.labels.machine if name in fields))
+        shape = self._shapes[fields] = _Shape(*here, named)
+        return shape
+
+
+class _Shape(NamedTuple):
+    """Which fields of each kind lines with the same fields have, the preferred first; and the rule for those."""
+
+    texts: tuple[str, ...]
+    times: tuple[str, ...]
+    programs: tuple[str, ...]
+    levels: tuple[str, ...]
+    machines: tuple[str, ...]
+    labels: LabelRule
 
 
 @dataclass
