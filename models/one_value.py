@@ -256,7 +256,7 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     floor = finest(step.resolution, present, unit)
     decision = decide(constants.regimes, config, series.regime, found, company, step, floor)
     same = valid and seen > 0 and is_same(series.regime, found.place)
-    frozen = frozen_nats(series.frozen, same)
+    frozen = frozen_nats(constants.frozen, series.frozen, same)
     stuck = series.frozen.nats < constants.bar and frozen >= constants.bar
     past = lived_through(series.past, given.time, series.time, present, band.lower, band.typical, band.upper, same)
     begun = past.same_since if stuck else NEVER
