@@ -149,7 +149,10 @@ def run(constants: Record, table: Table, machines: Table, given: Table, verdicts
         series = table[given[i].row]
         company = nobody()
         if given[i].machine >= 0:
-            company = _listen(constants, machines[given[i].machine].company, series.regime, given[i].time)
+            machine = machines[given[i].machine].company
+            if given[i].taught and math.isfinite(given[i].value):
+                begin(machine, given[i].time)
+            company = _listen(constants, machine, series.regime)
         judgement = judge(constants, series, company, given[i], verdicts[i])
         if given[i].taught and judgement.valid:
             left = left_before(series.regime, judgement.decision, series.seen)
@@ -163,8 +166,7 @@ def run(constants: Record, table: Table, machines: Table, given: Table, verdicts
 
 
 @kernel
-def _listen(constants: Record, machine: Record, regime: Record, time: int) -> Company:
-    begin(machine, time)
+def _listen(constants: Record, machine: Record, regime: Record) -> Company:
     return listen(machine, open_since(regime) if regime.abrupt else NEVER, constants.regimes.patience)
 
 

@@ -88,10 +88,13 @@ class ShippedLogsDecoder(LineDecoder):
     def _learned(self, fields: tuple[str, ...]) -> _Shape:
         if len(self._shapes) >= _SHAPES:
             self._shapes.clear()
-        wanted = (_TEXTS, _TIMES, _PROGRAMS, _LEVELS, _MACHINES)
-        here = [tuple(name for name in names if name in fields) for names in wanted]
-        named = replace(self.labels, machine=tuple(name for name in self.labels.machine if name in fields))
-        shape = self._shapes[fields] = _Shape(*here, named)
+
+        def here(names: Sequence[str]) -> tuple[str, ...]:
+            return tuple(name for name in names if name in fields)
+
+        labels = replace(self.labels, machine=here(self.labels.machine))
+        shape = _Shape(here(_TEXTS), here(_TIMES), here(_PROGRAMS), here(_LEVELS), here(_MACHINES), labels)
+        self._shapes[fields] = shape
         return shape
 
 
