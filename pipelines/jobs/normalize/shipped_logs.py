@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipelines.jobs.normalize.instants import moment
 from pipelines.jobs.normalize.labels import LABELS, LabelRule
@@ -37,8 +37,6 @@ _PROGRAMS = [
 ]
 _MACHINES = ("kubernetes.host", "_HOSTNAME", "kubernetes.node.name", "kubernetes.pod_node_name")
 _DEEPEST = 5
-_SHAPES = 4096
-"""How many sets of fields are remembered; a shipper has a few."""
 
 
 @dataclass(frozen=True)
@@ -64,49 +62,20 @@ class ShippedLogsDecoder(LineDecoder):
             wanted.add(name.split("."), name)
         return wanted
 
-    @cached_property
-    def _shapes(self) -> dict[tuple[str, ...], _Shape]:
-        """What was found out of lines with these fields."""
-        return {}
-
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for each in message if isinstance(message, list) else [message]:
             if not isinstance(each, dict):
                 raise TypeError("an object, or a list of objects, is accepted")
             flat: dict[str, Any] = {}
             _flatten(each, self._wanted, flat)
-            shape = self._shapes.get(fields := tuple(flat)) or self._learned(fields)
-            text = _first(flat, shape.texts)
+            text = _first(flat, _TEXTS)
             if isinstance(text, str) and (text := text.strip()):
-                given = _first(flat, shape.times)
+                given = _first(flat, _TIMES)
                 time = arrived if given is None else moment(given)
-                machine = shape.labels.machine_of({k: v for k in shape.labels.machine if type(v := flat[k]) is str})
-                machine = machine or _first(flat, shape.machines) or ""
-                program, level = _first(flat, shape.programs) or "", _first(flat, shape.levels)
+                machine = self.labels.machine_of({name: value for name, value in flat.items() if type(value) is str})
+                machine = machine or _first(flat, _MACHINES) or ""
+                program, level = _first(flat, _PROGRAMS) or "", _first(flat, _LEVELS)
                 yield time, machine, str(program), severity_of(_number(level)), text
-
-    def _learned(self, fields: tuple[str, ...]) -> _Shape:
-        if len(self._shapes) >= _SHAPES:
-            self._shapes.clear()
-
-        def here(names: Sequence[str]) -> tuple[str, ...]:
-            return tuple(name for name in names if name in fields)
-
-        labels = replace(self.labels, machine=here(self.labels.machine))
-        shape = _Shape(here(_TEXTS), here(_TIMES), here(_PROGRAMS), here(_LEVELS), here(_MACHINES), labels)
-        self._shapes[fields] = shape
-        return shape
-
-
-class _Shape(NamedTuple):
-    """Which fields of each kind lines with the same fields have, the preferred first; and the rule for those."""
-
-    texts: tuple[str, ...]
-    times: tuple[str, ...]
-    programs: tuple[str, ...]
-    levels: tuple[str, ...]
-    machines: tuple[str, ...]
-    labels: LabelRule
 
 
 @dataclass
