@@ -6,6 +6,8 @@ is judged and learned of one value is in `models.one_value`, compiled.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -33,9 +35,22 @@ from models.feedback import FEW, Feedback
 from models.one_value import EVIDENCE, GIVEN, STANDING, VERDICT, run
 from models.peers import Newcomers
 from models.records import Layout, Table, constants
+from models.regimes import company as companies
 from models.regimes import regimes as regime_models
 from models.regimes.config import RegimesConfig
 from models.verdicts import SeriesVerdicts, Standing
+
+
+class Owners(NamedTuple):
+    """The machines of n values, whose metrics say something of one another.
+
+    Args:
+        state: As from `Detector.new_machines`.
+        rows: Row of the machine of each value, shape (n,).
+    """
+
+    state: Columns
+    rows: Ints
 
 
 class Detector:
@@ -80,7 +95,7 @@ class Detector:
         )
         self.feedback, self.choice = feedback or Feedback(), choice or Choice()
         self.newcomers = Newcomers()
-        self.layout = Layout(self._columns(0))
+        self.layout, self.machines = Layout(self._columns(0)), Layout(prefixed("company.", companies.new_state(0)))
         self._constants = constants(
             config=config,
             regimes=regimes or RegimesConfig(),
@@ -103,6 +118,10 @@ class Detector:
         are made of them, and written back.
         """
         return self.layout.joined(self._columns(n))
+
+    def new_machines(self, n: int) -> Columns:
+        """The columns for n machines whose metrics are all as usual, for `Owners`."""
+        return self.machines.joined(prefixed("company.", companies.new_state(n)))
 
     def _columns(self, n: int) -> Columns:
         columns: Columns = {"seen": np.zeros(n), "time": np.zeros(n, np.int64)}
@@ -145,7 +164,8 @@ class Detector:
             about: What is known beforehand of each series; ``None``: nothing.
         """
         table = self.layout.gather(state, rows)
-        return self._run(table, np.arange(len(rows)), time, value, day_off, about, np.zeros(len(rows), np.bool_))[0]
+        taught = np.zeros(len(rows), np.bool_)
+        return self._run(table, np.arange(len(rows)), time, value, day_off, about, taught, None)[0]
 
     def learn(
         self,
@@ -183,6 +203,7 @@ class Detector:
         day_off: Flags | None = None,
         about: About | None = None,
         taught: Flags | None = None,
+        owners: Owners | None = None,
     ) -> tuple[SeriesVerdicts, Standing]:
         """`step`, which also says how the series stand after each value.
 
@@ -194,10 +215,15 @@ class Detector:
             day_off: See `step`.
             about: See `step`.
             taught: Whether the value may be learned from; ``None``: each may, shape (n,).
+            owners: The machines of the series, the values of each in order of time; ``None``: each series is judged as
+                if it were alone.
         """
         taught = np.ones(len(rows), np.bool_) if taught is None else taught
         with self.layout.opened(state, rows) as (table, places):
-            return self._run(table, places, time, value, day_off, about, taught)
+            if owners is None:
+                return self._run(table, places, time, value, day_off, about, taught, None)
+            with self.machines.opened(*owners) as machines:
+                return self._run(table, places, time, value, day_off, about, taught, machines)
 
     def _run(
         self,
@@ -208,16 +234,18 @@ class Detector:
         day_off: Flags | None,
         about: About | None,
         taught: Flags,
+        machines: tuple[Table, Ints] | None,
     ) -> tuple[SeriesVerdicts, Standing]:
+        company, owner = machines or (self.machines.table(0), np.full(len(rows), -1))
         about = about or About.unknown(len(rows))
         given, made, after = (np.zeros(len(rows), kind) for kind in (GIVEN, VERDICT, STANDING))
-        given["row"], given["time"], given["value"] = rows, time, value
+        given["row"], given["machine"], given["time"], given["value"] = rows, owner, time, value
         given["local"] = local_ms(time, self.config.timezone)
         given["kind"], given["family"], given["samples"] = about.kind, about.family, about.samples
         given["taught"] = taught
         if day_off is not None:
             given["day_off"] = day_off
-        run(self._constants, table, given, made, after)
+        run(self._constants, table, company, given, made, after)
         verdicts = SeriesVerdicts(
             made["record_score"],
             made["probability"],

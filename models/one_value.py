@@ -37,11 +37,12 @@ from models.past import Lived, learn_past, lived_through
 from models.peers import peers_prior
 from models.records import Record, Table, record_type
 from models.regimes.axis import finest, place
+from models.regimes.company import Company, begin, count, listen, nobody
 from models.regimes.distance import away, state_score
 from models.regimes.incident import Found
 from models.regimes.kept import SLOTS
 from models.regimes.levels import level_in
-from models.regimes.regimes import Decision, decide, is_same, learn_regime, open_since
+from models.regimes.regimes import Decision, decide, is_same, learn_regime, left_before, open_since
 from models.verdicts import Kind
 
 _COARSE = 1e-6
@@ -70,18 +71,18 @@ _OPEN, _CLOSED = Course.OPEN.code, Course.CLOSED.code
 
 GIVEN = record_type(
     [
-        *((name, np.int64) for name in ("row", "time", "local", "kind", "family")),
+        *((name, np.int64) for name in ("row", "machine", "time", "local", "kind", "family")),
         *((name, np.float64) for name in ("value", "samples")),
         *((name, np.bool_) for name in ("day_off", "taught")),
     ]
 )
 """A value and what is known of it, as a record.
 
-``row``: that of its series in the state; ``time``: end of the window, epoch milliseconds; ``local``: the same on the
-wall clock, as if it were an epoch; ``kind``: code of `MetricKind`; ``family``: code of the `Family` that the user
-prescribes, or `NONE`; ``value``: NaN or infinite: missing; ``samples``: those that the value is the mean of;
-``day_off``: whether its hour counts as one of a weekend although it is none; ``taught``: whether the value may be
-learned from.
+``row``: that of its series in the state; ``machine``: that of its machine, -1: not known; ``time``: end of the window,
+epoch milliseconds; ``local``: the same on the wall clock, as if it were an epoch; ``kind``: code of `MetricKind`;
+``family``: code of the `Family` that the user prescribes, or `NONE`; ``value``: NaN or infinite: missing; ``samples``:
+those that the value is the mean of; ``day_off``: whether its hour counts as one of a weekend although it is none;
+``taught``: whether the value may be learned from.
 """
 
 STANDING = record_type(
@@ -133,25 +134,47 @@ class Judgement(NamedTuple):
 
 
 @kernel
-def run(constants: Record, table: Table, given: Table, verdicts: Table, standings: Table) -> None:
+def run(constants: Record, table: Table, machines: Table, given: Table, verdicts: Table, standings: Table) -> None:
     """Judges values one after the other, and learns from each before the next.
 
     Args:
         constants: Those of the detector.
-        table: The state; changed where a value may be learned from.
+        table: The state of series; changed where a value may be learned from.
+        machines: The state of machines; changed likewise.
         given: Records of `GIVEN`, shape (n,).
         verdicts: Records of `VERDICT`, shape (n,); written.
         standings: Records of `STANDING`, shape (n,); written.
     """
     for i in range(len(given)):
         series = table[given[i].row]
-        judgement = judge(constants, series, given[i], verdicts[i])
+        company = nobody()
+        if given[i].machine >= 0:
+            machine = machines[given[i].machine].company
+            if given[i].taught and math.isfinite(given[i].value):
+                begin(machine, given[i].time)
+            company = _listen(constants, machine, series.regime)
+        judgement = judge(constants, series, company, given[i], verdicts[i])
         if given[i].taught and judgement.valid:
+            left = left_before(series.regime, judgement.decision, series.seen)
             learn(constants, series, given[i], judgement)
+            if given[i].machine >= 0:
+                _tell(machines[given[i].machine].company, series.regime, judgement.decision, left)
         standings[i].onset, standings[i].values = open_since(series.regime), series.seen
         standings[i].regime = series.regime.active
         for slot in range(SLOTS):
             standings[i].levels[slot] = level_in(series.regime, series.log_level.unit, slot)
+
+
+@kernel
+def _listen(constants: Record, machine: Record, regime: Record) -> Company:
+    return listen(machine, open_since(regime) if regime.abrupt else NEVER, constants.regimes.patience)
+
+
+@kernel
+def _tell(machine: Record, regime: Record, decision: Decision, left: float) -> None:
+    inside = decision.inside and regime.abrupt
+    count(machine, regime.counted, inside, decision.since, decision.switch, left)
+    regime.counted = inside
 
 
 @kernel
@@ -193,12 +216,13 @@ def _band(constants: Record, series: Record, given: Record, step: Step, mixture:
 
 
 @kernel
-def judge(constants: Record, series: Record, given: Record, verdict: Record) -> Judgement:
+def judge(constants: Record, series: Record, company: Company, given: Record, verdict: Record) -> Judgement:
     """Judges a value; changes nothing but the verdict.
 
     Args:
         constants: Those of the detector.
         series: The state of the series.
+        company: What the other metrics of its machine say.
         given: The value.
         verdict: A record of `VERDICT`; written.
     """
@@ -232,9 +256,9 @@ def judge(constants: Record, series: Record, given: Record, verdict: Record) -> 
     outside = present < band.lower or present > band.upper
     found = Found(place(present, unit), points, seen, given.time, valid, outside)
     floor = finest(step.resolution, present, unit)
-    decision = decide(constants.regimes, config, series.regime, found, step, floor)
+    decision = decide(constants.regimes, config, series.regime, found, company, step, floor)
     same = valid and seen > 0 and is_same(series.regime, found.place)
-    frozen = frozen_nats(series.frozen, same)
+    frozen = frozen_nats(constants.frozen, series.frozen, same)
     stuck = series.frozen.nats < constants.bar and frozen >= constants.bar
     past = lived_through(series.past, given.time, series.time, present, band.lower, band.typical, band.upper, same)
     begun = past.same_since if stuck else NEVER

@@ -29,13 +29,14 @@ class Frozen:
         forget: Share of what is known of q₀ that is forgotten a value, at least.
         pace: Weight of the newest value in q₁.
 
-    Source: E. N. Gilbert, Capacity of a burst-noise channel, Bell System Technical Journal 39 (1960).
+    Sources: E. N. Gilbert, Capacity of a burst-noise channel, Bell System Technical Journal 39 (1960); R. E.
+    Krichevsky, V. K. Trofimov, The performance of universal encoding, IEEE Trans. Inf. Theory 27 (1981).
 
     >>> from models.records import constants, record_of
     >>> config = Frozen(half=13.0, threshold=50.0, forget=1 / 500, pace=1 / 20)
     >>> given, row, told = constants(all=config).all, record_of(config.new_state(1)), []
     >>> for seen, same in enumerate([False] * 200 + [True] * 20):
-    ...     nats = frozen_nats(row, same)
+    ...     nats = frozen_nats(given, row, same)
     ...     told.append(row.nats < config.bar <= nats)
     ...     learn_frozen(given, row, same, float(seen), nats)
     >>> [place - 200 for place, flag in enumerate(told) if flag]
@@ -60,17 +61,22 @@ class Frozen:
 
 
 @kernel
-def frozen_nats(frozen: Record, same: bool) -> float:
+def frozen_nats(config: Frozen, frozen: Record, same: bool) -> float:
     """Evidence of the run of repeats that a value ends; 0 if it is not the one before.
 
+    What never happened in n values is taken for as likely as half a case in n [Krichevsky & Trofimov 1981].
+
     Args:
+        config: The constants.
         frozen: The columns.
         same: Whether the value is the one before.
     """
     if not same:
         return 0.0
-    chance = within(frozen.again if frozen.nats > 0 else frozen.first, 1e-6, _SURE)
-    return min(frozen.nats - math.log(chance), _MOST)
+    chance, least = frozen.first, 0.5 * config.forget
+    if frozen.nats > 0:
+        chance, least = frozen.again, 0.5 * config.pace
+    return min(frozen.nats - math.log(within(chance, least, _SURE)), _MOST)
 
 
 @kernel

@@ -65,3 +65,34 @@ def switch_to(regime: Record, slot: int, shift: float, seen: float) -> None:
     regime.shift[slot] = shift
     regime.active = slot
     regime.now = shift
+
+
+@kernel
+def left_ago(regime: Record, slot: int, seen: float) -> float:
+    """How many values ago the series was last in the regime of a slot."""
+    return seen - float(regime.used[slot])
+
+
+@kernel
+def is_young(config: RegimesConfig, regime: Record, seen: float) -> bool:
+    """Whether the present regime is not the first, and holds for no longer than an incident may."""
+    used = float(regime.used[regime.active])
+    return used > 0 and seen - used < config.patience
+
+
+@kernel
+def slot_left(config: RegimesConfig, regime: Record, seen: float, ago: float) -> int:
+    """The slot of the kept regime that the series left nearest to so many values ago; -1: none, or ``ago`` is below 0.
+
+    Args:
+        config: The constants: two metrics leave a regime within ``patience`` windows of one another.
+        regime: The columns.
+        seen: Values seen.
+        ago: How many values ago.
+    """
+    best, least = -1, float(config.patience)
+    for slot in range(SLOTS):
+        miss = abs(left_ago(regime, slot, seen) - ago)
+        if ago >= 0 and slot != regime.active and regime.used[slot] >= 0 and miss < least:
+            best, least = slot, miss
+    return best

@@ -22,9 +22,10 @@ from models.kernels import kernel
 from models.records import Record
 from models.regimes import incident as incidents
 from models.regimes import kept, reference
+from models.regimes.company import Company
 from models.regimes.config import RegimesConfig
 from models.regimes.incident import Found, Incident, go_on, is_alive, is_dead, is_level, no_incident, write_incident
-from models.regimes.kept import SLOTS, place_for_new, recall_gain, switch_to
+from models.regimes.kept import SLOTS, is_young, left_ago, place_for_new, recall_gain, slot_left, switch_to
 from models.regimes.reference import Expected, expect, is_grown, learn_calm
 from models.verdicts import Kind
 
@@ -83,7 +84,7 @@ class Decision(NamedTuple):
 
 def new_state(n: int) -> Columns:
     """The columns for n series of which nothing is known."""
-    columns: Columns = {"last": np.zeros(n, np.float32)}
+    columns: Columns = {"last": np.zeros(n, np.float32), "counted": np.zeros(n, np.bool_)}
     return columns | reference.new_state(n) | incidents.new_state(n) | kept.new_state(n)
 
 
@@ -95,7 +96,13 @@ def is_same(regime: Record, place: float) -> bool:
 
 @kernel
 def decide(
-    config: RegimesConfig, detector: DetectorConfig, regime: Record, found: Found, step: Step, floor: float
+    config: RegimesConfig,
+    detector: DetectorConfig,
+    regime: Record,
+    found: Found,
+    company: Company,
+    step: Step,
+    floor: float,
 ) -> Decision:
     """What kind of news a value is, beyond its score; changes nothing.
 
@@ -104,15 +111,21 @@ def decide(
         detector: Those of the detector.
         regime: The columns of regimes.
         found: What is known of the value.
-        step: See `Found`.
+        company: What the other metrics of its machine say.
+        step: What is known of the value before it is judged.
         floor: Differences on the axis below this mean nothing.
     """
     told = expect(regime, found.place, step, floor)
     is_open = regime.weight > 0
-    explained = is_open and regime.serious and abs(told.off) < config.trigger * told.scale
+    usual = abs(told.off) < config.trigger * told.scale
+    young = is_young(config, regime, found.seen)
+    if usual and (young or company.settles):  # the experts have yet to learn it: what the reference expects is no news
+        found = Found(found.place, 0.0, found.seen, found.time, found.valid, found.outside)
+    explained = usual and ((is_open and regime.serious) or young or company.settles)
     notable = abs(told.off) >= min(config.start, config.jump) * told.scale and found.seen >= detector.learning
-    if found.valid and (notable or is_open):
-        return _weigh_incident(config, detector, regime, found, told, explained)
+    former = _NONE if young else slot_left(config, regime, found.seen, company.left)
+    if found.valid and (notable or is_open or former >= 0):
+        return _weigh_incident(config, detector, regime, found, company, former, told, explained)
     return Decision(
         kind=_NONE,
         turned=_NONE,
@@ -138,9 +151,16 @@ def decide(
 
 @kernel
 def _weigh_incident(
-    config: RegimesConfig, detector: DetectorConfig, regime: Record, found: Found, told: Expected, explained: bool
+    config: RegimesConfig,
+    detector: DetectorConfig,
+    regime: Record,
+    found: Found,
+    company: Company,
+    former: int,
+    told: Expected,
+    explained: bool,
 ) -> Decision:
-    """What a value says of an incident that is open, or may begin with it."""
+    """What a value says of an incident that is open, or may begin with it, or of its return to ``former``."""
     gains = (
         recall_gain(config, regime, 0, told.off, told.scale),
         recall_gain(config, regime, 1, told.off, told.scale),
@@ -166,14 +186,21 @@ def _weigh_incident(
     for slot in range(1, SLOTS):
         if back[slot] > back[best]:
             best = slot
-    present, recall = float(regime.shift[regime.active]), float(regime.shift[best])
-    miss = abs(present + challenger.mean - recall)
+    present = float(regime.shift[regime.active])
+    miss = abs(present + challenger.mean - float(regime.shift[best]))
     fits = miss <= config.recall_fit * told.scale + config.tolerance * abs(challenger.mean)
-    recalled = is_open and incident.abrupt and alive and fits and back[best] >= config.recall
+    level = is_level(config, incident, told)
+    few = challenger.number * config.recall_most < config.recall
+    joins = company.accepts and was and is_open and alive and level and not few
+    enough = 0.0 if joins else config.recall
+    recalled = is_open and incident.abrupt and alive and fits and back[best] >= enough and back[best] > 0
+    if former >= 0 and not recalled and alive and gains[former] > 0:
+        best, recalled = former, True
+    recall = float(regime.shift[best])
     far = abs(challenger.mean) >= config.start * told.scale
-    settled = is_open and far and not recalled and alive and is_level(config, incident, told)
+    settled = is_open and far and not recalled and alive and level
     changed = settled and not incident.told and incident.weight >= config.change
-    accepted = settled and incident.told and incident.weight >= config.change
+    accepted = (settled and incident.told and incident.weight >= config.change) or (joins and not recalled)
     switch = accepted or recalled
     given_up = is_open and not switch and alive and challenger.number >= config.patience
     stays = is_open and not switch and not given_up
@@ -204,8 +231,7 @@ def _weigh_incident(
         incident.gain,
     )
     shift = recall if recalled else present + challenger.mean
-    slot = best if recalled else place_for_new(regime)
-    since = incident.onset if was or is_open else NEVER
+    since = incident.onset if was or is_open else company.since if recalled else NEVER
     told_of = (loud and (was or is_open)) or recalled
     announced = is_open and (incident.told or switch)
     return Decision(
@@ -224,7 +250,7 @@ def _weigh_incident(
         found.place - told.off + (shift - present if recalled else challenger.mean),
         recalled,
         switch,
-        slot,
+        best if recalled else place_for_new(regime),
         shift,
         back,
         incident,
@@ -261,6 +287,12 @@ def learn_regime(
         regime.drift += decision.incident.challenger.latest
     if decision.switch:
         switch_to(regime, decision.slot, decision.shift, step.seen)
+
+
+@kernel
+def left_before(regime: Record, decision: Decision, seen: float) -> float:
+    """How many values ago the series left the kept regime that is back; -1: none is."""
+    return left_ago(regime, decision.slot, seen) if decision.switch and decision.recalled else -1.0
 
 
 @kernel

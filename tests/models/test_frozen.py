@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from models.config import DetectorConfig
 from models.detector import Detector
@@ -23,3 +24,20 @@ def test_a_value_that_repeats_itself_is_one_anomaly_that_began_with_the_first_re
     assert len(told) == 1
     assert told[0][0] < 485
     assert told[0][1] == 460 * STEP
+
+
+@pytest.mark.parametrize("repeats", [1, 3, 40])
+def test_a_few_repeats_after_a_long_history_without_any_are_chance(repeats: int) -> None:
+    """Five hundred values are remembered: a first repeat is worth ln 1000 nats, of the 13 that are told of.
+
+    A further one is as likely as not at first, and a twentieth of what is missing to 1 more likely with each.
+    """
+    nats = np.log(1000) - np.cumsum(np.log(1 - 0.5 * 0.95 ** np.arange(100)))
+    until = 2 + int(np.argmax(nats >= 13))
+    values = np.random.default_rng(0).normal(100, 5, 8_000 + 60)
+    values[8_000 : 8_000 + repeats] = values[7_999]
+    rows, time = np.zeros(len(values), np.int64), np.arange(len(values)) * STEP
+    detector = Detector(DetectorConfig())
+    verdicts = detector.steps(detector.new_state(1), rows, time, values)[0]
+    told = np.flatnonzero(verdicts.kind[8_000:] == Kind.ANOMALY.code)
+    assert told.tolist() == ([] if repeats < until else [until - 1])

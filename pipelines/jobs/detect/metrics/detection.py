@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from models.arrays import Array, Columns, Flags, Ints
 from models.course import Course
-from models.detector import Detector
+from models.detector import Detector, Owners
 from models.evidence.combine import combine
 from models.evidence.repeats import NEVER
 from models.families.suited import About
@@ -103,7 +103,13 @@ class Detection:
         """The state before the first window."""
         return DetectionState(
             lambda n: self.detector.new_state(n) | new_slots(n) | self.absence.new_series(n) | _told(n),
-            lambda n: self.joined.new_state(n) | new_columns(n) | self.absence.new_entities(n) | _told(n),
+            lambda n: (
+                self.joined.new_state(n)
+                | new_columns(n)
+                | self.absence.new_entities(n)
+                | _told(n)
+                | self.detector.new_machines(n)
+            ),
             self.machines.new_tables(),
             NO_INCIDENTS,
         )
@@ -228,7 +234,10 @@ class Detection:
     ) -> tuple[SeriesVerdicts, Standing]:
         """The verdicts on the metrics. The models learn from each value unless a rule forbids it."""
         day_off, taught = (ruled.day_off, ~ruled.skip_learning) if ruled else (None, None)
-        return self.detector.steps(state.series.columns, rows.series, rows.time, rows.value, day_off, known, taught)
+        owners = Owners(state.entities.columns, rows.owner)
+        return self.detector.steps(
+            state.series.columns, rows.series, rows.time, rows.value, day_off, known, taught, owners
+        )
 
     def _together(
         self,
