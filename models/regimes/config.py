@@ -29,6 +29,7 @@ class RegimesConfig:
         change: Logarithm of the Bayes factor at which a change of state is announced. It grows no larger, so that an
             incident ends soon after its cause; where it is as large at the next window, the level is the new normal.
         patience: Windows after which an incident that is no change of state is given up: the level is taken as it is.
+            For as many a new regime is young: what its reference expects is no anomaly.
         recall: Logarithm of the Bayes factor of a kept regime against the present one at which it is recalled.
         recall_most: What one window adds to that or takes away at most. One that adds so much opens an incident if it
             comes with a jump.
