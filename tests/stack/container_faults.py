@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import docker
+from docker.errors import APIError
 from docker.models.containers import Container
 
 from tests.stack.running import wait_for
@@ -60,11 +61,22 @@ def killed(victim: Victim) -> Iterator[None]:
 def paused(victim: Victim) -> Iterator[None]:
     """All its processes stand still; its connections stay open and nothing is answered."""
     container = victim.container
-    container.pause()
+    wait_for(lambda: _stands_still(container), 60, f"{victim.service} is paused")
     try:
         yield
     finally:
         container.unpause()
+
+
+def _stands_still(container: Container) -> bool:
+    """Pauses a container, if the engine can: it gives up on one that begins processes faster than it freezes them."""
+    try:
+        container.pause()
+    except APIError as error:
+        if "unable to freeze" not in str(error):
+            raise
+        return False
+    return True
 
 
 @contextmanager
