@@ -146,19 +146,19 @@ def run(constants: Record, table: Table, machines: Table, given: Table, verdicts
         standings: Records of `STANDING`, shape (n,); written.
     """
     for i in range(len(given)):
-        series = table[given[i].row]
+        series, owner = table[given[i].row], given[i].machine
+        learns = given[i].taught and math.isfinite(given[i].value)
         company = nobody()
-        if given[i].machine >= 0:
-            machine = machines[given[i].machine].company
-            if given[i].taught and math.isfinite(given[i].value):
-                begin(machine, given[i].time)
-            company = _listen(constants, machine, series.regime)
+        if owner >= 0:
+            if learns:
+                begin(machines[owner].company, given[i].time)
+            company = _listen(constants, machines[owner].company, series.regime)
         judgement = judge(constants, series, company, given[i], verdicts[i])
-        if given[i].taught and judgement.valid:
+        if learns:
             left = left_before(series.regime, judgement.decision, series.seen)
             learn(constants, series, given[i], judgement)
-            if given[i].machine >= 0:
-                _tell(machines[given[i].machine].company, series.regime, judgement.decision, left)
+            if owner >= 0:
+                _tell(machines[owner].company, series.regime, judgement.decision, left)
         standings[i].onset, standings[i].values = open_since(series.regime), series.seen
         standings[i].regime = series.regime.active
         for slot in range(SLOTS):

@@ -32,7 +32,7 @@ class Company(NamedTuple):
 
     Args:
         accepts: Whether most of the incidents that began with its own have ended in another regime.
-        settles: Whether that has been so for a few windows only, for whichever incidents.
+        settles: Whether the machine has changed so lately, whichever metrics did.
         left: How many values ago the machine left the regime that it is back in; -1: it is back in none.
         since: When the change began that the machine is back from; -1: there is none.
     """

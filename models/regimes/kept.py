@@ -91,8 +91,10 @@ def slot_left(config: RegimesConfig, regime: Record, seen: float, ago: float) ->
         ago: How many values ago.
     """
     best, least = -1, float(config.patience)
+    if ago < 0:
+        return best
     for slot in range(SLOTS):
         miss = abs(left_ago(regime, slot, seen) - ago)
-        if ago >= 0 and slot != regime.active and regime.used[slot] >= 0 and miss < least:
+        if slot != regime.active and regime.used[slot] >= 0 and miss < least:
             best, least = slot, miss
     return best

@@ -119,9 +119,10 @@ def decide(
     is_open = regime.weight > 0
     usual = abs(told.off) < config.trigger * told.scale
     young = is_young(config, regime, found.seen)
-    if usual and (young or company.settles):  # the experts have yet to learn it: what the reference expects is no news
+    foreseen = usual and (young or company.settles)
+    if foreseen:  # the experts have yet to learn it: what the reference expects is no news
         found = Found(found.place, 0.0, found.seen, found.time, found.valid, found.outside)
-    explained = usual and ((is_open and regime.serious) or young or company.settles)
+    explained = foreseen or (usual and is_open and regime.serious)
     notable = abs(told.off) >= min(config.start, config.jump) * told.scale and found.seen >= detector.learning
     former = _NONE if young else slot_left(config, regime, found.seen, company.left)
     if found.valid and (notable or is_open or former >= 0):
@@ -192,8 +193,8 @@ def _weigh_incident(
     level = is_level(config, incident, told)
     few = challenger.number * config.recall_most < config.recall
     joins = company.accepts and was and is_open and alive and level and not few
-    enough = 0.0 if joins else config.recall
-    recalled = is_open and incident.abrupt and alive and fits and back[best] >= enough and back[best] > 0
+    likely = back[best] > 0 if joins else back[best] >= config.recall
+    recalled = is_open and incident.abrupt and alive and fits and likely
     if former >= 0 and not recalled and alive and gains[former] > 0:
         best, recalled = former, True
     recall = float(regime.shift[best])

@@ -7,7 +7,7 @@ from models.arrays import Array, Flags, Ints
 from models.checks import STEP
 from models.config import DetectorConfig
 from models.detector import Detector, Owners
-from models.records import record_of
+from models.records import Record, record_of
 from models.regimes import company
 from models.regimes.company import begin, count, listen
 from models.verdicts import Kind
@@ -50,12 +50,13 @@ def _accepted(kinds: Ints) -> Array:
     return np.where(said.any(axis=0), said.argmax(axis=0) + 1, np.inf)
 
 
-CLEAR, SLIGHT = 8.0, 2.9
-"""Shifts in standard deviations: one accepted by itself, and one below the three that a level of its own must have."""
+CLEAR, WEAK, SLIGHT = 8.0, 3.9, 2.9
+"""Shifts in standard deviations: one accepted by itself, one that stays undecided for longer, and one below the three
+that a level of its own must have."""
 
 
 def test_once_most_of_a_machines_metrics_have_a_new_normal_the_others_have_it_in_the_next_window() -> None:
-    shifts = [[CLEAR, CLEAR, CLEAR, SLIGHT + 1, SLIGHT + 1]]
+    shifts = [[CLEAR, CLEAR, CLEAR, WEAK, WEAK]]
     alone, together = (_judged(shifts, known) for known in (False, True))
     decided = np.sort(_accepted(alone[0]))[2]
     assert np.all(_accepted(together[0])[:3] == _accepted(alone[0])[:3]), "what is clear needs no others"
@@ -64,7 +65,7 @@ def test_once_most_of_a_machines_metrics_have_a_new_normal_the_others_have_it_in
 
 
 def test_a_minority_decides_nothing_for_the_others() -> None:
-    shifts = [[CLEAR, *[SLIGHT + 1] * 4]]
+    shifts = [[CLEAR, *[WEAK] * 4]]
     alone, together = (_judged(shifts, known) for known in (False, True))
     first = int(_accepted(alone[0])[0])
     np.testing.assert_array_equal(together[0][: first + 1], alone[0][: first + 1])
@@ -88,7 +89,8 @@ def test_metrics_that_hardly_show_it_are_back_in_a_known_regime_with_the_others(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_the_metrics_within_a_window_is_irrelevant(seed: int) -> None:
-    shifts = [[CLEAR, CLEAR, CLEAR, SLIGHT + 1, 4.0], [0.0] * METRICS, [CLEAR, CLEAR, CLEAR, SLIGHT + 1, 4.0]]
+    shifted = [CLEAR, CLEAR, CLEAR, WEAK, 4.0]
+    shifts = [shifted, [0.0] * METRICS, shifted]
     order = np.random.default_rng(seed).permutation(METRICS)
     for one, other in zip(_judged(shifts, True), _judged(shifts, True, order), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -107,39 +109,37 @@ def test_a_machine_of_one_metric_is_judged_as_if_it_were_alone() -> None:
         np.testing.assert_array_equal(with_owner.arrays()[name], column)
 
 
-def test_an_incident_that_began_after_the_machine_had_changed_is_asked_by_itself() -> None:
+def _machine(opened: int, *left: float) -> Record:
+    """A machine at time 30 of whose incidents, begun at 10, some ended in another regime at 20.
+
+    Args:
+        opened: How many incidents began.
+        left: For each that ended, how many values before its series had left that regime; -1: the regime is a new one.
+    """
     machine = record_of(company.new_state(1))
     begin(machine, 10)
-    for _ in range(4):
+    for _ in range(opened):
         count(machine, False, True, 10, False, -1.0)
     begin(machine, 20)
-    for _ in range(2):
-        count(machine, True, False, 10, True, -1.0)  # two of four have a new normal
+    for ago in left:
+        count(machine, True, False, 10, True, ago)
     begin(machine, 30)
+    return machine
+
+
+def test_an_incident_that_began_after_the_machine_had_changed_is_asked_by_itself() -> None:
+    machine = _machine(4, -1.0, -1.0)
     assert listen(machine, 10, PATIENCE).accepts
     assert not listen(machine, 25, PATIENCE).accepts
     assert not listen(machine, -1, PATIENCE).accepts
 
 
 def test_one_metric_alone_never_decides() -> None:
-    machine = record_of(company.new_state(1))
-    begin(machine, 10)
-    count(machine, False, True, 10, False, -1.0)
-    begin(machine, 20)
-    count(machine, True, False, 10, True, -1.0)
-    begin(machine, 30)
-    assert not listen(machine, 10, PATIENCE).settles
+    assert not listen(_machine(1, -1.0), 10, PATIENCE).settles
 
 
 def test_a_known_regime_is_looked_for_where_most_have_come_back_to_one_and_not_for_ever() -> None:
-    machine = record_of(company.new_state(1))
-    begin(machine, 10)
-    for _ in range(3):
-        count(machine, False, True, 10, False, -1.0)
-    begin(machine, 20)
-    for ago in (90.0, 92.0):
-        count(machine, True, False, 10, True, ago)
-    begin(machine, 30)
+    machine = _machine(3, 90.0, 92.0)
     assert listen(machine, -1, PATIENCE).left == 93.0  # a window later
     assert listen(machine, -1, PATIENCE).since == 10
     for window in range(4, 300):
