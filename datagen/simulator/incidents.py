@@ -74,7 +74,7 @@ class InjectedIncident:
     def moves(self, topology: Topology) -> list[Placement]:
         """The VMs that run on another host from its start on."""
         if self.type == "migration":
-            return [topology.placement(self.entity, self.others[0], self.start)]
+            return [topology.placement(self.entity, self.others[0], self.start, self.on(topology))]
         if self.type == "vms_added":
             return [topology.placement(vm, self.entity, self.start) for vm in self.others]
         return []

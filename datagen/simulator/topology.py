@@ -44,9 +44,10 @@ class Topology:
         homes = self.home.tolist()
         return [self.placement(vm + self.hosts, host, time) for vm, host in enumerate(homes) if host >= 0]
 
-    def placement(self, vm: int, host: int, time: int) -> Placement:
-        """That a VM runs on a host from an event time on."""
-        return Placement(entity=self.names[vm], parent=self.names[host], time=time)
+    def placement(self, vm: int, host: int, time: int, before: int | None = None) -> Placement:
+        """That a VM runs on a host from an event time on, and on which host it ran before."""
+        moved_from = None if before is None else self.names[before]
+        return Placement(entity=self.names[vm], parent=self.names[host], moved_from=moved_from, time=time)
 
     def vms_of(self, host: int) -> NDArray[np.int64]:
         """Indices of the VMs that are on a host at the start."""

@@ -300,6 +300,17 @@ def kinds(
 
 
 @app.command()
+def incidents(
+    entities: Annotated[int, typer.Option(min=10, help="Number of machines; a fifth of them are hosts.")] = 25,
+    weeks: Annotated[int, typer.Option(min=2, help="Weeks of event time.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 1,
+    out: Report = None,
+) -> None:
+    """Measure on a simulated site how many incidents hold exactly one event, with and without a topology."""
+    _run("incidents", out, entities, weeks, seed)
+
+
+@app.command()
 def ablation(
     data: Data,
     out: Out,

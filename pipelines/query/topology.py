@@ -46,7 +46,8 @@ def place(settings: Settings, parents: Mapping[str, str | None], now: int) -> li
     made = []
     for name, parent in fresh.items():
         when = max(now, known[name].time + 1) if name in known else now
-        made.append(checked(Placement, {"entity": name, "parent": parent, "time": when}, settings, now))
+        content = {"entity": name, "parent": parent, "moved_from": before.get(name), "time": when}
+        made.append(checked(Placement, content, settings, now))
     if made:
         write(settings, *made)
     return made

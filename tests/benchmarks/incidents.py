@@ -43,7 +43,7 @@ def run(entities: int = 25, weeks: int = 3, seed: int = 1) -> dict[str, Any]:
     figures: dict[str, Any] = {"machines": config.size, "news": rows.height, "episodes": len(known)}
     for name, places in (("with topology", parents), ("without topology", {})):
         began = time.perf_counter()
-        made = [each for each in incidents(known, Site("default", places, {}, {}), settings, now) if each.notable]
+        made = [each for each in incidents(known, Site("default", places, [], {}, {}), settings, now) if each.notable]
         took = time.perf_counter() - began
         figures[name] = _figures(made, truths, parents) | {"episodes grouped a second": round(len(known) / took)}
     return figures
@@ -89,13 +89,7 @@ def _short(at: pl.Expr) -> pl.Expr:
 
 
 def _figures(made: list[Found], truths: list[GroundTruth], parents: dict[str, str]) -> dict[str, Any]:
-    spans: dict[str, list[tuple[GroundTruth, int, int]]] = {}
-    for truth in truths:
-        start, end = (kinds.START + (at - kinds.START) // FASTER for at in (truth.start, truth.end))
-        near = {truth.entity, parents.get(truth.entity, truth.entity)}  # what a VM does is seen on its host
-        for entity in near:
-            spans.setdefault(entity, []).append((truth, start, end + GRACE))
-    held = [_events(found.episodes, spans) for found in made]
+    held = [_events(found.episodes, truths, parents) for found in made]
     events = {event for some in held for event in some}
     hosts = [found for found, some in zip(made, held, strict=True) if any(e.startswith("outage-host") for e in some)]
     first = [f.incident.candidates[0].entity.startswith("host") for f in hosts]
@@ -111,14 +105,25 @@ def _figures(made: list[Found], truths: list[GroundTruth], parents: dict[str, st
     }
 
 
-def _events(some: tuple[Episode, ...], spans: dict[str, list[tuple[GroundTruth, int, int]]]) -> set[str]:
-    """The injected events during which episodes began, or that began during one of them."""
-    return {
-        truth.incident
-        for episode in some
-        for truth, start, end in spans.get(episode.entity, ())
-        if start - GRACE <= episode.since <= end
-    }
+def _events(some: tuple[Episode, ...], truths: list[GroundTruth], parents: dict[str, str]) -> set[str]:
+    """The injected events during which episodes began.
+
+    What a VM does is seen on its host, which cannot tell the events of two VMs apart: an episode of a host is one of a
+    VM's event only if the incident has no event of a VM by the VM's own episodes.
+    """
+    hosts = set(parents.values())
+    own = {(t.incident, t.entity) for t in truths if t.entity not in hosts or t.incident.startswith("outage-host")}
+    seen = {(name, parents[entity]) for name, entity in own if entity in parents} - own
+    spans: dict[str, tuple[int, int]] = {}
+    for truth in truths:
+        start, end = (kinds.START + (at - kinds.START) // FASTER for at in (truth.start, truth.end))
+        spans[truth.incident] = start - GRACE, end + GRACE
+
+    def during(places: set[tuple[str, str]]) -> set[str]:
+        began = [(name, *spans[name], entity) for name, entity in places]
+        return {n for n, a, b, entity in began for e in some if e.entity == entity and a <= e.since <= b}
+
+    return during(own) or during(seen)
 
 
 def _share(flags: list[bool]) -> float:

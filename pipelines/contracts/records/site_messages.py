@@ -21,6 +21,12 @@ class Placement(Record):
         max_length=512,
         description="the machine, switch or service that it depends on, such as its host; absent: it has no place",
     )
+    moved_from: Keyword | None = Field(
+        None,
+        min_length=1,
+        max_length=512,
+        description="what it ran on until then; what changes on either of the two then is one incident",
+    )
     time: Date = Field(alias="@timestamp", description="event time from which on it holds")
 
     @property

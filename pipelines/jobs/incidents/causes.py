@@ -21,7 +21,8 @@ def candidates(group: Sequence[Burst], parents: Mapping[str, str], rules: Rules)
     the factor e for each `Rules.together` after it), its highest score (as a share of 100), and 1 more than twice the
     number of the incident's machines that depend on it. Its share is its weight, as a share of all machines' weights. A
     machine on which two or more others depend began no later than the first of these, if that was within `Rules.quiet`
-    before: what is alike on its VMs comes from it, even if one of them had a novelty of its own a moment earlier.
+    and `Rules.reopen` before, as long as a machine's novelties are one incident: what is alike on its VMs comes from
+    it, even if one of them had a novelty of its own a moment earlier.
     """
     first: dict[str, Burst] = {}
     for burst in sorted(group, key=lambda b: (b.onset, b.entity)):
@@ -33,7 +34,7 @@ def candidates(group: Sequence[Burst], parents: Mapping[str, str], rules: Rules)
         for above in _above(entity, parents):
             if above in children:
                 children[above] += 1
-                if first[above].onset - rules.quiet <= own.onset:
+                if first[above].onset - rules.quiet - rules.reopen <= own.onset:
                     began[above] = min(began[above], own.onset)
     began = {entity: onset if children[entity] > 1 else first[entity].onset for entity, onset in began.items()}
     scores = _scores(group)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from math import log
 
-from pipelines.contracts.records import Acknowledgement, Incident
+from pipelines.contracts.records import Acknowledgement, Incident, Placement
 from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, IncidentStatus, LogChange
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.records.severity import severity_of
-from pipelines.jobs.incidents.bursts import Burst, Rules, grouped
+from pipelines.jobs.incidents.bursts import Burst, Rules
 from pipelines.jobs.incidents.causes import candidates
 from pipelines.jobs.incidents.episode import LOGS, Episode
+from pipelines.jobs.incidents.links import grouped, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
 
 MACHINES, METRICS = 100, 50
@@ -38,12 +39,14 @@ class Site:
     Attributes:
         name: Its name.
         parents: For machines with a place in the topology: what each depends on.
+        moves: The placements of machines that ran on another machine before.
         acknowledgements: The last acknowledgement of each incident, by its id.
         new_lines: For each machine the windows in which its log had lines that are new to it, though no novelty.
     """
 
     name: str
     parents: Mapping[str, str]
+    moves: Sequence[Placement]
     acknowledgements: Mapping[str, Acknowledgement]
     new_lines: Mapping[str, Sequence[Episode]]
 
@@ -76,7 +79,7 @@ def incidents(episodes: Iterable[Episode], site: Site, rules: Rules, now: int) -
         rules: The settings.
         now: The watermark, epoch milliseconds.
     """
-    found = [_incident(group, site, rules, now) for group in grouped(episodes, site.parents, rules, now)]
+    found = [_incident(group, site, rules, now) for group in grouped(episodes, site.parents, site.moves, rules, now)]
     return sorted(found, key=lambda f: (f.incident.opened, f.incident.id))
 
 
@@ -115,6 +118,7 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
     changes += [end + rules.quiet] if over and end is not None else []
     machines, causes = _machines(episodes), candidates(group, site.parents, rules)
     changed = log_changes(episodes, site.new_lines, rules)
+    moved = [move for move in site.moves if any(with_move(burst, move, rules) for burst in group)]
     lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
     incident = Incident(
         id=episode_id(site.name, first),
@@ -127,7 +131,7 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
         start=min(e.since for e in episodes),
         end=end if over else None,
         updated=max(changes),
-        message=_message(machines, single, episodes, causes[0].entity) + _in_the_log(changed),
+        message=_message(machines, single, episodes, causes[0].entity) + _moved(moved) + _in_the_log(changed),
         machine_count=len(machines),
         series_count=len(single),
         open_series=0 if over else len(lasting),
@@ -210,6 +214,15 @@ def _message(
     others = [machine.entity for machine in machines if machine.entity != cause]
     named = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
     return f"{cause} and {named}: {len(series)} series {verb}; it probably began at {cause}"
+
+
+def _moved(moves: Sequence[Placement]) -> str:
+    """The part of a message that names the machine that moved then; empty if none did."""
+    if not moves:
+        return ""
+    first = min(moves, key=lambda move: (move.time, move.entity))
+    more = f", and {len(moves) - 1} more moved" if len(moves) > 1 else ""
+    return f"; {first.entity} moved from {first.moved_from} to {first.parent}{more}"
 
 
 def _in_the_log(changes: Sequence[LogChange]) -> str:

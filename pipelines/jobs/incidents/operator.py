@@ -77,7 +77,10 @@ class _Grouping(Processor):
         old = joined(old, parts(rows.filter(ends <= now - self.kept)))
         rows = rows.filter(ends > now - self.kept)
         told = joined(old, parts(rows.filter(ends <= now)))
-        site = Site(self.site, known.parents(), known.acknowledgements(), new_lines(told))
+        placed = known.placements()
+        parents = {each.entity: each.parent for each in placed if each.parent}
+        moves = [each for each in placed if each.moved_from]
+        site = Site(self.site, parents, moves, known.acknowledgements(), new_lines(told))
         found = incidents(episodes(told), site, self.rules, now)
         changed = _changes(found, written, now)
         over = [each for each in found if each.over is not None and each.over + self.kept < now]

@@ -49,10 +49,10 @@ class Known:
         self.texts = {name: own for name, own in self.texts.items() if own}
         return self.texts != before
 
-    def parents(self) -> dict[str, str]:
-        """What each machine with a place depends on."""
+    def placements(self) -> list[Placement]:
+        """The place of each machine that has one, in the order of their names."""
         placed = [Placement.from_json(text) for text in self.texts.get("placement", {}).values()]
-        return {p.entity: p.parent for p in sorted(placed, key=lambda p: p.entity) if p.parent}
+        return sorted((each for each in placed if each.parent), key=lambda each: each.entity)
 
     def acknowledgements(self) -> dict[str, Acknowledgement]:
         """The last acknowledgement of each incident."""

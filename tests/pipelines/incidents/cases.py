@@ -69,9 +69,9 @@ class Feed:
         table = [dict(zip(KAFKA.names, row, strict=True)) for row in rows]
         self.run.kafka([pa.Table.from_pylist(table, KAFKA)])
 
-    def place(self, entity: str, parent: str) -> None:
-        """An operator says on which machine another runs."""
-        text = Placement(entity=entity, parent=parent, time=T0).to_json()
+    def place(self, entity: str, parent: str, moved_from: str | None = None, at: int = 0) -> None:
+        """An operator says on which machine another runs, from ``at`` milliseconds after `T0` on."""
+        text = Placement(entity=entity, parent=parent, moved_from=moved_from, time=T0 + at).to_json()
         self._take([self._row(text, topics.TOPOLOGY, 0)])
 
     def acknowledge(self, incident: str, at: int, **more: Any) -> None:

@@ -43,6 +43,86 @@ def test_a_host_is_named_first_though_one_of_its_vms_had_a_novelty_of_its_own_be
     assert only.candidates[0].reason.startswith("it began 180 s after the first")
 
 
+def test_a_host_is_named_first_though_one_of_its_vms_had_a_novelty_of_its_own_nine_minutes_before() -> None:
+    """The boundary: a novelty that the incident still holds, as quiet and reopen are five minutes each."""
+    feed = Feed()
+    for vm in "abc":
+        feed.place(vm, "host")
+    rows = outage(["a", "b", "c", "host"], 10 * MINUTE, 15 * MINUTE)
+    feed.send([*episode("b", "cpu", MINUTE, 2 * MINUTE), *rows], 15 * MINUTE)
+    (only,) = feed.standing
+    assert only.candidates[0].entity == "host"
+
+
+def test_two_vms_of_a_host_that_change_in_different_ways_at_one_time_are_two_incidents() -> None:
+    """The host, which began with the first of them, shows what that one does."""
+    feed = Feed()
+    feed.place("a", "host"), feed.place("b", "host")
+    shift = [row for metric in ("cpu", "http.requests", "net") for row in episode("a", metric, 0, MINUTE)]
+    seen = [row for metric in ("cpu", "load") for row in episode("host", metric, 0, MINUTE)]
+    release = [row for metric in ("http.latency", "mem") for row in episode("b", metric, STEP, MINUTE)]
+    feed.send([*shift, *seen, *release], 2 * MINUTE)
+    assert [[m.entity for m in each.machines] for each in feed.standing] == [["a", "host"], ["b"]]
+
+
+def test_a_host_that_began_before_its_vms_is_one_incident_with_all_of_them_whatever_they_show() -> None:
+    feed = Feed()
+    feed.place("a", "host"), feed.place("b", "host")
+    rows = [*episode("host", "disk.await", 0, MINUTE), *episode("a", "cpu", STEP, MINUTE)]
+    feed.send([*rows, *episode("b", "http.latency", 2 * STEP, MINUTE)], 2 * MINUTE)
+    (only,) = feed.standing
+    assert [m.entity for m in only.machines] == ["host", "a", "b"]
+
+
+@pytest.mark.parametrize(("count", "incidents"), [(2, 2), (3, 1)])
+def test_three_vms_of_a_host_are_no_coincidence_whatever_they_show(count: int, incidents: int) -> None:
+    feed = Feed()
+    rows = episode("host", "load", 0, MINUTE)
+    for n in range(count):
+        feed.place(f"vm-{n}", "host")
+        rows += episode(f"vm-{n}", f"m{n}", 0, MINUTE)
+    feed.send(rows, 2 * MINUTE)
+    assert len(feed.standing) == incidents
+
+
+def test_a_host_that_shows_what_another_of_its_vms_does_begins_a_new_incident() -> None:
+    """The host would be in both: it was quiet for two minutes, and two VMs changed in turn."""
+    feed = Feed()
+    feed.place("a", "host"), feed.place("b", "host")
+    for name, at in (("a", 0), ("b", 5 * MINUTE)):
+        rows = [row for machine in (name, "host") for row in episode(machine, "cpu", at, at + 3 * MINUTE)]
+        feed.send(rows, at + 4 * MINUTE)
+    assert [[m.entity for m in each.machines] for each in feed.standing] == [["a", "host"], ["b", "host"]]
+
+
+def test_a_host_that_is_novel_without_a_break_is_one_incident_with_each_of_its_vms() -> None:
+    feed = Feed()
+    feed.place("a", "host"), feed.place("b", "host")
+    feed.send([*episode("a", "cpu", 0, 3 * MINUTE), *episode("host", "cpu", 0, 9 * MINUTE)], 4 * MINUTE)
+    later = [row for machine in ("b", "host") for row in episode(machine, "net", 5 * MINUTE, 8 * MINUTE)]
+    feed.send(later, 9 * MINUTE)
+    (only,) = feed.standing
+    assert only.machine_count == 3
+
+
+def test_a_vm_that_moves_joins_the_host_that_it_left_and_the_one_that_it_went_to() -> None:
+    """An outage on a third host at the same time shows the same on that host, but is another incident."""
+    feed = Feed()
+    feed.place("vm-a", "host-a"), feed.place("vm-m", "host-c", "host-b", at=0)
+    rows = [*outage(["vm-a"], 0, 2 * MINUTE), *outage(["host-a", "host-b", "host-c"], 0, 2 * MINUTE, metrics=5)]
+    feed.send(rows, 3 * MINUTE)
+    assert [[m.entity for m in each.machines] for each in feed.standing] == [["host-a", "vm-a"], ["host-b", "host-c"]]
+    assert feed.standing[1].message.endswith("; vm-m moved from host-b to host-c")
+
+
+def test_a_move_at_another_time_explains_nothing() -> None:
+    """`incidents.related` is three minutes."""
+    feed = Feed()
+    feed.place("vm-m", "host-c", "host-b", at=-4 * MINUTE)
+    feed.send([*episode("host-b", "cpu", 0, MINUTE), *episode("host-c", "cpu", 0, MINUTE)], 2 * MINUTE)
+    assert len(feed.standing) == 2 and "moved" not in feed.standing[0].message
+
+
 def test_without_topology_the_machine_that_began_first_is_the_first_candidate() -> None:
     feed = Feed()
     feed.send([*outage(["b", "c"], 0, 5 * MINUTE), *outage(["a"], 3 * STEP, 5 * MINUTE)], 5 * MINUTE)
