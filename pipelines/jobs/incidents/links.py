@@ -10,7 +10,8 @@
    of the move.
 4. *Other machines*, if they begin within `Rules.together` and show the same. Two of them are linked if they have two
    metrics or more in common, and if no topology sets them apart (at most one of them has a place in it, or both have
-   the same root). `MANY` or more with different roots are always linked, if the rules above make as many groups of them.
+   the same root). `MANY` or more with different roots are always linked, if the rules above make as many groups of
+   them.
 
 Two bursts show the same if they have at least half of all metrics that either shows in common. Everything here is a
 pure function of the episodes: neither their order nor when they arrived matters.
