@@ -108,8 +108,29 @@ def shares(names: Sequence[str], series: int, warm: int, counted: int, seed: int
     return {name: Shares.of(part, counted) for name, part in zip(names, parts, strict=True)}
 
 
-def joined_shares(machines: int, metrics: int, warm: int, counted: int, seed: int) -> Shares:
-    """The same of the joined verdicts on machines whose metrics are normal and correlated."""
+MACHINES: dict[str, Callable[[Array, Array], Array]] = {
+    "joined, independent normal": lambda noise, _alike: 50 + 5 * noise,
+    "joined, correlated normal": lambda noise, alike: 50 + 5 * noise @ alike,
+    "joined, independent lognormal": lambda noise, _alike: np.exp(3 + 0.6 * noise),
+    "joined, correlated lognormal": lambda noise, alike: np.exp(3 + 0.3 * noise @ alike),
+}
+"""Values of the metrics of machines, of standard normal noise and of how the metrics go together."""
+
+_WIDTHS = (2, 5)
+"""Metrics of the machines of each kind."""
+
+
+def joined_shares(name: str, machines: int, metrics: int, warm: int, counted: int, seed: int) -> Shares:
+    """The same of the joined verdicts on machines of one kind.
+
+    Args:
+        name: Of `MACHINES`.
+        machines: Number of machines.
+        metrics: Metrics of each.
+        warm: Windows that do not count.
+        counted: Windows that do.
+        seed: Of the values, and of how the metrics go together.
+    """
     rng, config, width = np.random.default_rng(seed), DetectorConfig(), 8
     alike = rng.normal(0, 1, (metrics, metrics))
     detector, model, joined = Detector(config), Multivariate(MultivariateConfig(), width), Joined(config)
@@ -118,7 +139,7 @@ def joined_shares(machines: int, metrics: int, warm: int, counted: int, seed: in
     there, window = np.ones(len(rows), np.bool_), np.full((machines, width), np.nan)
     seen = np.zeros((len(LEVELS) + 1, machines))
     for step in range(warm + counted):
-        window[:, :metrics] = 50 + 5 * rng.normal(0, 1, (machines, metrics)) @ alike
+        window[:, :metrics] = MACHINES[name](rng.normal(0, 1, (machines, metrics)), alike)
         time = np.full(machines, step * STEP)
         single = detector.step(state, rows, time[owner], window[:, :metrics].reshape(-1))
         whole = model.step(own, np.arange(machines), time, window)
@@ -136,13 +157,13 @@ def joined_shares(machines: int, metrics: int, warm: int, counted: int, seed: in
 def run(series: int, windows: int, warm: int, seed: int) -> dict[str, Any]:
     """Judges each family by itself, prints a table of shares over what they should be; returns the figures."""
     figures: dict[str, Any] = {"series": series, "windows": windows, "warm": warm, "seed": seed}
+    machines = max(series // 4, 1)
+    seen = {name: shares([name], series, warm, windows, seed)[name] for name in FAMILIES}
+    for name in MACHINES:
+        for width in _WIDTHS:
+            seen[f"{name}, {width} metrics"] = joined_shares(name, machines, width, warm, windows, seed)
     lines = []
-    for name in (*FAMILIES, "joined"):
-        one = (
-            joined_shares(max(series // 4, 1), 4, warm, windows, seed)
-            if name == "joined"
-            else shares([name], series, warm, windows, seed)[name]
-        )
+    for name, one in seen.items():
         figures[name] = [share / level for share, level in zip(one.below, LEVELS, strict=True)]
         lines.append([name, *figures[name], one.alarms * MONTH])
     columns = ["family", *(f"{level:g}" for level in LEVELS), "alarms a month"]
