@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,6 +41,15 @@ def refusal_of(error: Exception, format_name: str) -> tuple[str, str]:
     if isinstance(error, RefusedError):
         return error.code, str(error)
     return FIELD_INVALID, f"not a {format_name} message: {type(error).__name__} {error}"
+
+
+def columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    """The columns of one or more rows; faster than ``zip(*rows)``, which makes an iterator for each row.
+
+    >>> columns([(1, "a"), (2, "b")])
+    [[1, 2], ['a', 'b']]
+    """
+    return [list(map(itemgetter(at), rows)) for at in range(len(rows[0]))]
 
 
 def gather(

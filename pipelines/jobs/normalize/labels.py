@@ -71,7 +71,7 @@ class LabelRule:
         """
         for name in self.machine:
             if value := labels.get(name):
-                return _divided(value)[0]
+                return machine_and_port(value)[0]
         return ""
 
 
@@ -83,11 +83,11 @@ def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -
     rest = {name: value for name, value in labels if value}
     label = next((name for name in rule.machine if name in rest), None)
     machine = rest.pop(label) if label else ""
-    machine, port = _divided(machine)
+    machine, port = machine_and_port(machine)
     if port:
         rest.setdefault("port", port)
     for name in [each for each in rule.machine if each in rest]:
-        again, port = _divided(rest[name])
+        again, port = machine_and_port(rest[name])
         if again == machine and (not port or rest.setdefault("port", port) == port):
             del rest[name]
     inside = []
@@ -101,7 +101,7 @@ def _applied(rule: LabelRule, labels: tuple[tuple[str, str], ...], fold: bool) -
 _remembered = remembered(_CACHED, lambda rule, labels, fold: characters(labels))(_applied)
 
 
-def _divided(value: str) -> tuple[str, str]:
+def machine_and_port(value: str) -> tuple[str, str]:
     """The machine and the port of a label that names a machine; an empty port if it has none."""
     if type(value) is str and ":" not in value:
         return value, ""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from pipelines.contracts.records import Log
-from pipelines.jobs.normalize.by_message import WRONG, gather, json_of, refusal_of
+from pipelines.jobs.normalize.by_message import WRONG, columns, gather, json_of, refusal_of
 from pipelines.jobs.normalize.refusals import MACHINE_UNKNOWN, MESSAGE_EMPTY, NO_MACHINE, RefusedError
 from pipelines.jobs.normalize.samples import LONGEST
 
@@ -66,16 +66,18 @@ def collect(messages: int, lines_of: Callable[[int], Iterable[Line]], format_nam
         *(messages, lines_of, lambda row, error: refusal_of(error, format_name), _are_fine),
         lambda row, line: _checked(line),
     )
-    told = np.union1d(index, np.array([row for row, _, _ in refused], np.int32))
-    empty = np.setdiff1d(np.arange(messages, dtype=np.int32), told).tolist()
-    return Decoded(_table(found, index), sorted([*refused, *((row, MESSAGE_EMPTY, _NO_LINE) for row in empty)]))
+    empty = np.ones(messages, np.bool_)
+    empty[index] = False
+    empty[[row for row, _, _ in refused]] = False
+    refused += [(row, MESSAGE_EMPTY, _NO_LINE) for row in np.flatnonzero(empty).tolist()]
+    return Decoded(_table(found, index), sorted(refused))
 
 
 def _are_fine(lines: list[Line]) -> bool:
     """Whether `_checked` would take each line as it is; told by the column."""
     if not lines:
         return True
-    times, entities, programs, _, texts = zip(*lines, strict=True)
+    times, entities, programs, _, texts = columns(lines)
     if any(set(map(type, column)) != {str} for column in (entities, programs, texts)):
         return False
     try:
@@ -126,9 +128,8 @@ def _table(found: list[Line], index: npt.NDArray[np.int32]) -> pa.Table:
     schema = Log.arrow_schema().append(pa.field(ROW, pa.int32()))
     if not found:
         return schema.empty_table()
-    columns = [*zip(*found, strict=True), index]
     arrays = []
-    for column, field in zip(columns, schema, strict=True):
+    for column, field in zip([*columns(found), index], schema, strict=True):
         encoded = pa.types.is_dictionary(field.type)
         array = pa.array(column, pa.string()).dictionary_encode() if encoded else pa.array(column, field.type)
         arrays.append(array.cast(field.type))

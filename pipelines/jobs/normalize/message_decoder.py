@@ -14,7 +14,7 @@ import pyarrow as pa
 from engine.spec.decoder import ROW, Decoded, Decoder, Messages
 from engine.spec.time_bounds import other_unit
 from pipelines.contracts.records import Telemetry
-from pipelines.jobs.normalize.by_message import gather, json_of, refusal_of
+from pipelines.jobs.normalize.by_message import columns, gather, json_of, refusal_of
 from pipelines.jobs.normalize.samples import LONGEST
 
 Sample = tuple[int | None, str, str, float, str]
@@ -61,7 +61,7 @@ def _are_fine(rows: list[Sample]) -> bool:
     """Whether all samples have a time, and `_checked` would take each as it is; told by the column."""
     if not rows:
         return True
-    times, entities, metrics, values, _ = zip(*rows, strict=True)
+    times, entities, metrics, values, _ = columns(rows)
     if set(map(type, times)) != {int} or set(map(type, entities)) != {str}:
         return False
     return (
@@ -107,7 +107,7 @@ def _table(rows: list[Sample], index: npt.NDArray[np.int32]) -> pa.Table:
     schema = Telemetry.arrow_schema().append(pa.field(ROW, pa.int32()))
     if not rows:
         return schema.empty_table()
-    time, entity, metric, value, kind = zip(*rows, strict=True)
+    time, entity, metric, value, kind = columns(rows)
     arrays = [pa.array(time, pa.int64()), *(pa.array(c, pa.string()).dictionary_encode() for c in (entity, metric))]
     arrays += [pa.array(value, pa.float64()), pa.array(kind, pa.string()).dictionary_encode()]
     return pa.Table.from_arrays([*arrays, pa.array(index)], schema=schema)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pipelines.jobs.normalize.instants import moment
-from pipelines.jobs.normalize.labels import LABELS, LabelRule
+from pipelines.jobs.normalize.labels import LABELS, LabelRule, machine_and_port
 from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
 from pipelines.jobs.normalize.measurement import severity_of
+from pipelines.jobs.normalize.nested_fields import Alternatives, Wanted, first, flat, nested
 
 _TIMES = ("@timestamp", "timestamp", "date", "time", "ts")
 _TEXTS = ("message", "log", "msg", "MESSAGE", "event.original")
@@ -18,7 +19,7 @@ _LEVELS = (
     *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "level", "PRIORITY"),
     *("syslog.severity.code",),
 )
-_PROGRAMS = [
+_PROGRAMS = (
     "process.name",
     "log.syslog.appname",
     "appname",
@@ -34,9 +35,8 @@ _PROGRAMS = [
     "file",
     "tag",
     "source_type",
-]
+)
 _MACHINES = ("kubernetes.host", "_HOSTNAME", "kubernetes.node.name", "kubernetes.pod_node_name")
-_DEEPEST = 5
 
 
 @dataclass(frozen=True)
@@ -55,65 +55,51 @@ class ShippedLogsDecoder(LineDecoder):
     labels: LabelRule = LABELS
 
     @cached_property
-    def _wanted(self) -> _Wanted:
+    def _wanted(self) -> Wanted:
         """The fields that may hold text, time, program, level and machine."""
-        wanted = _Wanted()
-        for name in (*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_MACHINES):
-            wanted.add(name.split("."), name)
-        return wanted
+        return Wanted.of((*_TEXTS, *_TIMES, *_PROGRAMS, *_LEVELS, *self.labels.machine, *_MACHINES))
+
+    @cached_property
+    def _nested(self) -> _Places:
+        return _Places.of(nested, self.labels)
+
+    @cached_property
+    def _flat(self) -> _Places:
+        return _Places.of(flat, self.labels)
 
     def lines(self, message: Any, arrived: int) -> Iterator[Line]:
         for each in message if isinstance(message, list) else [message]:
             if not isinstance(each, dict):
                 raise TypeError("an object, or a list of objects, is accepted")
-            flat: dict[str, Any] = {}
-            _flatten(each, self._wanted, flat)
-            text = _first(flat, _TEXTS)
+            if self._wanted.each_part_is_an_object(each):
+                fields, places = each, self._nested
+            else:
+                fields, places = self._wanted.flat(each), self._flat
+            text = first(fields, places.texts)
             if isinstance(text, str) and (text := text.strip()):
-                given = _first(flat, _TIMES)
+                given = first(fields, places.times)
                 time = arrived if given is None else moment(given)
-                machine = self.labels.machine_of({name: value for name, value in flat.items() if type(value) is str})
-                machine = machine or _first(flat, _MACHINES) or ""
-                program, level = _first(flat, _PROGRAMS) or "", _first(flat, _LEVELS)
+                machine, _ = machine_and_port(first(fields, places.labels, text=True) or "")
+                machine = machine or first(fields, places.machines) or ""
+                program, level = first(fields, places.programs) or "", first(fields, places.levels)
                 yield time, machine, str(program), severity_of(_number(level)), text
 
 
-@dataclass
-class _Wanted:
-    """What is wanted of a value: itself by a name, if it is no object; if it is one, fields inside of it."""
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where each part of a line is looked up in an object."""
 
-    name: str = ""
-    inside: dict[str, _Wanted] = field(default_factory=dict)
+    texts: Alternatives
+    times: Alternatives
+    labels: Alternatives
+    machines: Alternatives
+    programs: Alternatives
+    levels: Alternatives
 
-    def add(self, parts: Sequence[str], name: str, depth: int = 0) -> None:
-        """Adds a field by its parts, of which the names of several objects, one in another, may consist."""
-        for end in range(1, len(parts) + 1):
-            part = self.inside.setdefault(".".join(parts[:end]), _Wanted())
-            if end == len(parts):
-                part.name = name
-            elif depth < _DEEPEST:
-                part.add(parts[end:], name, depth + 1)
-
-
-def _flatten(fields: Mapping[str, Any], wanted: _Wanted, flat: dict[str, Any]) -> None:
-    """Adds those fields of a tree of objects to ``flat`` that are wanted, by their dotted names."""
-    inside = wanted.inside
-    for name, value in fields.items():
-        part = inside.get(name)
-        if part is not None:
-            if type(value) is dict:
-                if not part.inside.keys().isdisjoint(value):
-                    _flatten(value, part, flat)
-            elif part.name:
-                flat[part.name] = value
-
-
-def _first(flat: Mapping[str, Any], names: Iterable[str]) -> Any:
-    for name in names:
-        value = flat.get(name)
-        if value is not None and value != "":
-            return value
-    return None
+    @classmethod
+    def of(cls, places: Callable[[Iterable[str]], Alternatives], labels: LabelRule) -> _Places:
+        """The places of all parts, made of their names by a function."""
+        return cls(*map(places, (_TEXTS, _TIMES, labels.machine, _MACHINES, _PROGRAMS, _LEVELS)))
 
 
 def _number(level: Any) -> Any:
