@@ -13,6 +13,7 @@ from deploy.artifacts import store_jars
 from engine.kafka.admin import ensure_topics
 from engine.spark import hadoop_path
 from engine.spec.errors import NewnormalError
+from tests.chaos.cluster import standalone
 from tests.integration import checkpoint_scenario
 from tests.integration.conftest import Pipeline
 from tests.integration.own_jobs import examples, feed, hour_ago, read, some_words
@@ -47,6 +48,12 @@ def reached(store: Store, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_job_goes_on_over_kill_9_and_from_a_savepoint_in_other_shards(pipeline: Pipeline, tmp_path: Path) -> None:
     checkpoint_scenario.goes_on(pipeline, f"s3a://{BUCKET}", tmp_path)
+
+
+def test_on_a_cluster_the_executors_keep_their_state_there_too(pipeline: Pipeline, tmp_path: Path) -> None:
+    with standalone(tmp_path / "cluster") as machines:
+        pipeline.environment["NEWNORMAL_SPARK__MASTER"] = machines.url
+        checkpoint_scenario.goes_on(pipeline, f"s3a://{BUCKET}/cluster", tmp_path)
 
 
 def test_keys_among_the_settings_log_in_and_are_in_no_command_line(
