@@ -53,6 +53,7 @@ _STOP_SECONDS = 4.0
 _CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
 _BARE = "hadoop-bare-naked-local-fs"
+_LOCAL_FILES = "spark.hadoop.fs.file.impl"
 
 
 class StartingSpark:
@@ -206,7 +207,7 @@ def _configuration(
     }
     if any(_BARE in jar.name for jar in jars):
         # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
-        conf["spark.hadoop.fs.file.impl"] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
+        conf[_LOCAL_FILES] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
     return conf
 
 
@@ -224,7 +225,10 @@ def on_command_line(conf: Mapping[str, str]) -> dict[str, str]:
     {'spark.driver.memory': '1g'}
     """
     secret = re.compile(TUNED["spark.redaction.regex"])
-    return {n: value for n, value in conf.items() if not n.startswith("spark.hadoop.") and not secret.search(n)}
+    shown = {name: value for name, value in conf.items() if not name.startswith("spark.hadoop.")}
+    if _LOCAL_FILES in conf:  # before there is a session, the JVM already looks for jars, and keeps what it did so with
+        shown[_LOCAL_FILES] = conf[_LOCAL_FILES]
+    return {name: value for name, value in shown.items() if not secret.search(name)}
 
 
 def is_submitted() -> bool:
