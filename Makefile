@@ -53,8 +53,9 @@ test-servers: setup ## The tests that need Kafka, Elasticsearch or Spark
 test-slow: setup ## Servers killed and hung under a pipeline, and the benchmarks in short
 	$(ONE_THREAD) $(BIN)/python -m pytest -m "slow and not long" $(ARGS)
 
-test-long: setup ## What takes too long for CI: two versions at once, an outage, the demo in a browser, a real Telegraf, recorded data
+test-long: setup ## What takes too long for CI: two versions at once, an outage, the demo in a browser, a real Telegraf, checkpoints on HDFS and S3, recorded data
 	$(BIN)/python -m tests.agents.telegraf || true
+	$(BIN)/python -m tests.s3 || true
 	$(ONE_THREAD) $(BIN)/python -m pytest -m long $(ARGS)
 
 test-stack: setup ## Build the image, start the compose stack on a Docker engine, disturb it, count what is wrong (STACK_FAULTS=12 ARGS="...")

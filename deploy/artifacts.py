@@ -1,8 +1,8 @@
-"""The JVM side of Newnormal: Spark's Kafka connector, a Kafka broker, an Elasticsearch node.
+"""The JVM side of Newnormal: Spark's Kafka connector, a Kafka broker, an Elasticsearch node, Hadoop's connector for S3.
 
 Versions are pinned here, and the bytes of each file in ``deploy.checksums``: another version needs another line there.
 Each set is downloaded once into the user's cache; after that nothing here needs a network or starts Ivy.
-``python -m deploy.artifacts`` downloads all.
+``python -m deploy.artifacts`` downloads what all installations need, with ``s3a`` after it the connector for S3 too.
 """
 
 from __future__ import annotations
@@ -69,7 +69,28 @@ ELASTICSEARCH = ArtifactSet(
     106_900_000,
     (Artifact("org.elasticsearch.distribution.integ-test-zip", "elasticsearch", "8.19.21", type="zip"),),
 )
+_SDK = "software.amazon.awssdk"
+_SDK_MODULES = """
+    annotations apache-client arns auth aws-core aws-query-protocol aws-xml-protocol checksums checksums-spi
+    crt-core endpoints-spi http-auth http-auth-aws http-auth-aws-eventstream http-auth-spi http-client-spi
+    identity-spi json-utils metrics-spi netty-nio-client profiles protocol-core regions retries retries-spi s3
+    s3-transfer-manager sdk-core sts third-party-jackson-core utils utils-lite
+"""
+S3A = ArtifactSet(
+    "s3a",
+    "3.5.0",
+    12_900_000,
+    (
+        Artifact("org.apache.hadoop", "hadoop-aws", "3.5.0"),  # of the Hadoop that PySpark brings
+        # the modules of Amazon's SDK that it uses, instead of the bundle of all, which has 686 MB
+        *(Artifact(_SDK, name, "2.36.2") for name in _SDK_MODULES.split()),
+        Artifact("software.amazon.eventstream", "eventstream", "1.0.1"),
+        Artifact("org.reactivestreams", "reactive-streams", "1.0.4"),
+        Artifact("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1"),
+    ),
+)
 ALL = (SPARK, KAFKA, ELASTICSEARCH)
+_STORES = {S3A.name: S3A}
 
 
 def spark_jars() -> list[Path]:
@@ -80,6 +101,12 @@ def spark_jars() -> list[Path]:
             not the pinned ones; the same for the functions below.
     """
     return sorted(ensure(SPARK).glob("*.jar"))
+
+
+def store_jars(place: str | Path) -> list[Path]:
+    """The jars with which Hadoop reaches a place: those for S3 if it is an address ``s3a://``, otherwise none."""
+    wanted = _STORES.get(str(place).partition("://")[0])
+    return sorted(ensure(wanted).glob("*.jar")) if wanted else []
 
 
 def kafka_classpath() -> str:
@@ -148,9 +175,9 @@ def _unzip(archive: Path, target: Path) -> None:
 
 
 def main() -> None:
-    """Downloads every set that is not here yet."""
+    """Downloads every set that is not here yet, and the connectors of the stores that the command line names."""
     try:
-        for wanted in ALL:
+        for wanted in (*ALL, *(_STORES[name] for name in sys.argv[1:])):
             print(ensure(wanted))
     except NewnormalError as error:
         sys.exit(str(error))

@@ -11,7 +11,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -22,10 +22,11 @@ from typing import Any, TypeVar
 from engine.spec.errors import NewnormalError
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
-_HADOOP, _JARS = "spark.hadoop.", "spark.jars."
+_HADOOP, _JARS = "spark.hadoop.", "spark.jars"
 T = TypeVar("T")
 
 _options: dict[str, str] = {}
+_connectors: list[Callable[[str], Sequence[Path]]] = []
 
 
 def is_address(path: str | Path) -> bool:
@@ -41,10 +42,15 @@ def configure(options: Mapping[str, str]) -> None:
     """Takes over those settings of Spark that matter here.
 
     Args:
-        options: All settings: ``spark.hadoop.*``, e.g. the keys of an object store, and ``spark.jars.*``, which say
+        options: All settings: ``spark.hadoop.*``, e.g. the endpoint of an object store, and ``spark.jars.*``, which say
             where its connector is from.
     """
     _options.update({name: value for name, value in options.items() if name.startswith((_HADOOP, _JARS))})
+
+
+def connect(jars: Callable[[str], Sequence[Path]]) -> None:
+    """Says which jars Hadoop needs to reach an address; it is asked when a process without Spark reaches for one."""
+    _connectors[:] = [jars]
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -211,8 +217,8 @@ class HadoopPath(PosixPath):
         self._call(lambda store, path: store.copyFromLocalFile(_java_path(local), path))
 
     def __reduce__(self) -> Any:
-        """For other processes, which need the settings for Hadoop too."""
-        return _unpacked, (str(self), dict(_options))
+        """For other processes, which need the settings for Hadoop and Spark's jars too."""
+        return _unpacked, (str(self), {**_options, **_sent()})
 
     def _status(self) -> Any:
         return self._call(lambda store, path: store.getFileStatus(path))
@@ -229,30 +235,54 @@ class HadoopPath(PosixPath):
 
         try:
             path = _java_path(str(self))
-            return ask(path.getFileSystem(_configuration()), path)
+            return ask(path.getFileSystem(_configuration(str(self))), path)
         except Py4JJavaError as error:
             raise _translated(error.java_exception, str(self)) from error
 
 
-def _hadoop() -> Any:
+def _hadoop(address: str) -> Any:
     from engine.spark.java_process import java  # noqa: PLC0415  see the module's docstring
 
-    jars = {name: value for name, value in _options.items() if name.startswith(_JARS)}
-    return java(jars).org.apache.hadoop
+    return java(lambda: _jars(address)).org.apache.hadoop
+
+
+def _jars(address: str) -> dict[str, str]:
+    """The settings of Spark that name the jars for an address."""
+    told = {name: value for name, value in _options.items() if name.startswith(_JARS)}
+    jars = [_here(jar) for jar in told.get(_JARS, "").split(",") if jar]
+    jars = jars or [str(jar) for connector in _connectors for jar in connector(address)]
+    return {**told, _JARS: ",".join(jars)} if jars else told
+
+
+def _sent() -> dict[str, str]:
+    """The jars that Spark, if it runs here, sends to all its executors."""
+    from pyspark import SparkContext  # noqa: PLC0415  see the module's docstring
+
+    context = SparkContext._active_spark_context
+    jars = context.getConf().get(_JARS, "") if context else ""
+    return {_JARS: jars} if jars else {}
+
+
+def _here(jar: str) -> str:
+    """The path of a jar that Spark has sent: that of the driver, or in an executor's folder on another machine."""
+    from pyspark import SparkFiles  # noqa: PLC0415  see the module's docstring
+
+    path = jar.removeprefix("file:")
+    return path if Path(path).exists() else SparkFiles.get(Path(path).name)
 
 
 def _java_path(address: str) -> Any:
-    return _hadoop().fs.Path(address)
+    return _hadoop(address).fs.Path(address)
 
 
-def _configuration() -> Any:
-    return _configured(_hadoop()._gateway_client, tuple(_options.items()))
+def _configuration(address: str) -> Any:
+    return _configured(_hadoop(address)._gateway_client, tuple(_options.items()))
 
 
 @lru_cache(maxsize=1)
 def _configured(_java: Any, options: tuple[tuple[str, str], ...]) -> Any:
     """Hadoop's configuration, made once for each Java and options, as it reads files of its own."""
-    made = _hadoop().conf.Configuration()
+    made = _hadoop("").conf.Configuration()
     for name, value in options:
         if name.startswith(_HADOOP):
             made.set(name.removeprefix(_HADOOP), value)

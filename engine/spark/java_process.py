@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -22,13 +22,13 @@ def announce(starting: threading.Thread) -> None:
     _starting[:] = [starting]
 
 
-def java(options: Mapping[str, str]) -> Any:
+def java(options: Callable[[], Mapping[str, str]]) -> Any:
     """Java's packages, as Py4J shows them; the first call may start a JVM, which takes a second or two.
 
     A small JVM ends with this process. It is used until Spark has one, and by processes that never start Spark.
 
     Args:
-        options: Settings of Spark with which a small JVM is started.
+        options: Gives the settings of Spark with which a small JVM is started.
     """
     for thread in _starting:
         thread.join()
@@ -39,7 +39,7 @@ def java(options: Mapping[str, str]) -> Any:
         if _small and _small[0][0] != os.getpid():
             _small.clear()  # a forked process has no connection of its own
         if not _small:
-            conf = SparkConf(loadDefaults=False).setAll(list({**options, "spark.driver.memory": _HEAP}.items()))
+            conf = SparkConf(loadDefaults=False).setAll(list({**options(), "spark.driver.memory": _HEAP}.items()))
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             _small.append((os.getpid(), launch_gateway(conf, quiet)))  # type: ignore[no-untyped-call]
         return _small[0][1].jvm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -52,6 +53,7 @@ _STOP_SECONDS = 4.0
 _CLOSE_SECONDS = 1.0
 _JVM_ENDS_SECONDS = 3.0
 _BARE = "hadoop-bare-naked-local-fs"
+_LOCAL_FILES = "spark.hadoop.fs.file.impl"
 
 
 class StartingSpark:
@@ -66,6 +68,9 @@ class StartingSpark:
         java_options: Options of the JVM for its classes; ``None``: it uses the archive of classes, if there is one.
         cluster: The cluster on which the tasks run; ``None``: they run in this JVM. If ``spark-submit`` has started the
             JVM, it has said so itself, and what it was given overrides what is here.
+        store_jars: Jars with which Hadoop reaches the store of the checkpoints, if that is no folder and not HDFS.
+        options: Further settings of a Spark in this process, e.g. ``spark.hadoop.*`` for that store; a cluster has its
+            own.
     """
 
     def __init__(
@@ -77,6 +82,8 @@ class StartingSpark:
         log: Path | None = None,
         java_options: Sequence[str] | None = None,
         cluster: Cluster | None = None,
+        store_jars: Sequence[Path] = (),
+        options: Mapping[str, str] | None = None,
     ) -> None:
         if java_home:
             os.environ["JAVA_HOME"] = str(java_home)
@@ -87,10 +94,14 @@ class StartingSpark:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("ARROW_NUM_THREADS", "1")
         work_dir.mkdir(parents=True, exist_ok=True)
-        options = class_archive.reading() if java_options is None else java_options
-        self._conf, self._log = _configuration(jars, work_dir, driver_memory, options), log
+        for_classes = class_archive.reading() if java_options is None else java_options
+        self._conf, self._log = _configuration(jars, work_dir, driver_memory, for_classes), log
         if cluster:
-            self._conf = _without_local(self._conf) | cluster.configuration(jars)
+            self._conf = _without_local(self._conf) | cluster.configuration([*jars, *store_jars])
+        else:
+            if store_jars:  # not on the class path, of which the archive of classes depends
+                self._conf["spark.jars"] = ",".join(map(str, store_jars))
+            self._conf |= options or {}
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._launch, daemon=True, name="spark-jvm")
         self._thread.start()
@@ -146,7 +157,7 @@ class StartingSpark:
         if SparkContext._gateway is not None:
             return  # this process has a JVM
         try:
-            conf = SparkConf(loadDefaults=False).setAll(list(self._conf.items()))
+            conf = SparkConf(loadDefaults=False).setAll(list(on_command_line(self._conf).items()))
             with ExitStack() as files:
                 output: dict[str, Any] = {}
                 if self._log is not None:
@@ -196,7 +207,7 @@ def _configuration(
     }
     if any(_BARE in jar.name for jar in jars):
         # Hadoop's own local file system forks a chmod or readlink for each checkpoint file
-        conf["spark.hadoop.fs.file.impl"] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
+        conf[_LOCAL_FILES] = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
     return conf
 
 
@@ -205,6 +216,19 @@ def _without_local(conf: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value for name, value in conf.items() if name not in ("spark.driver.host", "spark.driver.bindAddress")
     }
+
+
+def on_command_line(conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings with which a JVM is started, which all users of the machine can read; the session has the others.
+
+    >>> on_command_line({"spark.driver.memory": "1g", "spark.hadoop.fs.s3a.secret.key": "x", "spark.my.password": "y"})
+    {'spark.driver.memory': '1g'}
+    """
+    secret = re.compile(TUNED["spark.redaction.regex"])
+    shown = {name: value for name, value in conf.items() if not name.startswith("spark.hadoop.")}
+    if _LOCAL_FILES in conf:  # before there is a session, the JVM already looks for jars, and keeps what it did so with
+        shown[_LOCAL_FILES] = conf[_LOCAL_FILES]
+    return {name: value for name, value in shown.items() if not secret.search(name)}
 
 
 def is_submitted() -> bool:

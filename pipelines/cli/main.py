@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 from importlib import metadata
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
+from engine.spark import hadoop_path
 from pipelines.cli import (
     acls,
     bench,
@@ -123,8 +125,15 @@ app.command()(docs.docs)
 def main() -> NoReturn:
     """Entry point of the console script."""
     log_output.configure()
+    hadoop_path.connect(_store_jars)
     signal.signal(signal.SIGTERM, _terminate)
     sys.exit(guarded(app))
+
+
+def _store_jars(place: str) -> list[Path]:
+    from deploy.artifacts import store_jars  # noqa: PLC0415  few commands need it
+
+    return store_jars(place)
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:

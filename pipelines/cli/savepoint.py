@@ -286,11 +286,10 @@ def _restore(plan: Plan, settings: Settings) -> None:
 @contextmanager
 def _spark(settings: Settings) -> Iterator[SparkSession]:
     """A small Spark of this process, which reads the state."""
-    from deploy.java import java_home  # noqa: PLC0415  Spark: only for these commands
-    from engine.spark.session import end, spark_session  # noqa: PLC0415  Spark: only for these commands
+    from engine.spark.session import end  # noqa: PLC0415  Spark: only for these commands
+    from pipelines.runtime.starting import start_reader  # noqa: PLC0415  Spark: only for these commands
 
-    work, log = settings.state / "spark-savepoints", settings.state / "logs" / "spark-savepoints.log"
-    spark = spark_session((), java_home(), 2, work, settings.engine.driver_memory, log=log)
+    spark = start_reader(settings).session(2)
     try:
         yield spark
     finally:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deploy.artifacts import spark_jars
+from deploy.artifacts import spark_jars, store_jars
 from deploy.java import java_home
 from engine.spark.cluster import Cluster
 from engine.spark.session import StartingSpark, is_submitted
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
+
+_OF_STORE = ("spark.hadoop.", "spark.jars.")
+"""How the names of those settings of Spark begin that say how a store is reached."""
 
 
 def start_spark(settings: Settings) -> StartingSpark:
@@ -23,7 +26,20 @@ def start_spark(settings: Settings) -> StartingSpark:
         NewnormalError: If there is no Java that fits, or Spark's connector cannot be had; ``CLUSTER_UNREACHABLE``.
     """
     log, work, memory = settings.state / "logs" / "spark.log", settings.state / "spark", settings.engine.driver_memory
-    return StartingSpark(spark_jars(), java_home(), work, memory, log, cluster=cluster(settings))
+    return StartingSpark(
+        spark_jars(), java_home(), work, memory, log, cluster=cluster(settings),
+        store_jars=store_jars(settings.folder("checkpoints")), options=settings.spark.options,
+    )  # fmt: skip
+
+
+def start_reader(settings: Settings) -> StartingSpark:
+    """Starts the JVM of a small Spark of this process, which reads states and no topics, also if there is a cluster."""
+    log, work = settings.state / "logs" / "spark-savepoints.log", settings.state / "spark-savepoints"
+    of_store = {name: value for name, value in settings.spark.options.items() if name.startswith(_OF_STORE)}
+    return StartingSpark(
+        (), java_home(), work, settings.engine.driver_memory, log,
+        store_jars=store_jars(settings.folder("checkpoints")), options=of_store,
+    )  # fmt: skip
 
 
 def cluster(settings: Settings) -> Cluster | None:

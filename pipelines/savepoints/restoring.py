@@ -16,7 +16,7 @@ from engine.spark.checkpoint_layout import STATE_FORMAT
 from engine.spark.checkpoint_lock import taken
 from engine.spark.checkpoint_offsets import last_committed
 from engine.spark.checkpoint_state import shard_states
-from engine.spark.hadoop_path import delete, made_here
+from engine.spark.hadoop_path import HadoopPath, delete, made_here
 from engine.spec.errors import NewnormalError
 from engine.state import initial
 from pipelines.contracts.settings import Settings
@@ -94,12 +94,27 @@ def restore(plan: Plan, spark: SparkSession) -> None:
     with taken(plan.checkpoints, plan.jobs):
         made = {job: _made(plan, job, spark) for job in plan.jobs}
         for job, folder in made.items():
-            old = plan.checkpoints / f"{job}.replaced"
-            delete(old)
-            if (plan.checkpoints / job).exists():
-                (plan.checkpoints / job).rename(old)
-            folder.rename(plan.checkpoints / job)
-            delete(old)
+            _replace(plan.checkpoints / job, folder)
+
+
+def _replace(checkpoint: Path, made: Path) -> None:
+    """Puts what was made in the place of a checkpoint."""
+    if isinstance(checkpoint, HadoopPath):
+        # An object store renames a folder file by file. `metadata` goes first and comes last: a job that has written
+        # does not start without it, so a restoration that was interrupted has to be repeated.
+        (checkpoint / "metadata").unlink(missing_ok=True)
+        delete(checkpoint)
+        last = made.parent / f"{made.name}.metadata"
+        (made / "metadata").replace(last)
+        made.rename(checkpoint)
+        last.rename(checkpoint / "metadata")
+        return
+    old = checkpoint.parent / f"{checkpoint.name}.replaced"
+    delete(old)
+    if checkpoint.exists():
+        checkpoint.rename(old)
+    made.rename(checkpoint)
+    delete(old)
 
 
 def _made(plan: Plan, job: str, spark: SparkSession) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy import artifacts, checksums, ivy
+from engine.spark.hadoop_path import HadoopPath
 from engine.spec.errors import NewnormalError
 
 
@@ -90,7 +91,7 @@ def test_a_file_that_is_missing_or_that_nobody_pinned_is_refused(tmp_path: Path)
 
 
 def test_every_artifact_that_is_named_is_pinned() -> None:
-    for some in artifacts.ALL:
+    for some in (*artifacts.ALL, artifacts.S3A):
         pinned = checksums.pinned(some.directory.name)
         assert {f"{a.name}-{a.version}.{a.type}" for a in some.artifacts} <= pinned.keys()
         assert all(re.fullmatch("[0-9a-f]{128}", digest) for digest in pinned.values())
@@ -100,6 +101,17 @@ def test_an_artifact_that_is_no_jar_names_its_type() -> None:
     xml = ivy.Artifact("org.example", "thing", "1", type="zip").xml()
     assert '<artifact name="thing" type="zip" ext="zip"/>' in xml
     assert 'transitive="false"' in xml
+
+
+def test_the_connector_of_a_store_is_fetched_for_its_addresses_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(artifacts, "retrieve", lambda *_: pytest.fail("Ivy was started"))
+    assert artifacts.store_jars("/state") == artifacts.store_jars("hdfs://name-node:8020/state") == []
+    artifacts.S3A.directory.mkdir(parents=True)
+    (artifacts.S3A.directory / "hadoop-aws.jar").touch()
+    assert [jar.name for jar in artifacts.store_jars(HadoopPath("s3a://bucket/state"))] == ["hadoop-aws.jar"]
 
 
 @pytest.mark.servers

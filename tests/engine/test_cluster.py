@@ -69,6 +69,13 @@ def test_the_users_options_override_ours_but_tasks_never_run_twice_at_once() -> 
         load(**{"spark.options": {"spark.speculation": True}})
 
 
+def test_without_a_cluster_the_options_are_those_of_hadoop_by_which_the_checkpoints_are_reached() -> None:
+    endpoint = {"spark.hadoop.fs.s3a.endpoint": "http://127.0.0.1:9000"}
+    assert load(**{"spark.options": endpoint}).spark.options == endpoint
+    with pytest.raises(NewnormalError, match=r"spark\.options = \['spark\.cores\.max'\], which is for a cluster"):
+        load(**{"spark.options": endpoint | {"spark.cores.max": "2"}})
+
+
 def test_an_archive_of_packages_that_is_not_there_is_named(tmp_path: Path) -> None:
     settings = load(**{"spark.master": "yarn", "spark.packages": str(tmp_path / "absent.tar.gz")})
     with pytest.raises(NewnormalError, match=r"FILE_UNUSABLE: there is no file .*absent\.tar\.gz"):

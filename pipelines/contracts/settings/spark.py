@@ -90,7 +90,9 @@ class SparkSettings(BaseModel):
         "", description="Python interpreter on the machines of the cluster; empty: the path of the one that runs this"
     )
     options: Options = Field(
-        {}, description="further settings of Spark on a cluster, e.g. `spark.executor.memory`, by name"
+        {},
+        description="further settings of Spark on a cluster, e.g. `spark.executor.memory`, by name; those of "
+        "Hadoop (`spark.hadoop.*`) also without one",
     )
 
     @property
@@ -103,7 +105,8 @@ def contradictions(spark: SparkSettings) -> dict[str, tuple[str, str]]:
     """What contradicts another setting of the section: for each setting what is wrong, and what is accepted."""
     if spark.master:
         return {}
-    given = {"spark.packages": spark.packages, "spark.python": spark.python, "spark.options": sorted(spark.options)}
+    of_cluster = sorted(name for name in spark.options if not name.startswith("spark.hadoop."))
+    given = {"spark.packages": spark.packages, "spark.python": spark.python, "spark.options": of_cluster}
     return {
         name: (f"{name} = {value!r}, which is for a cluster, but spark.master is empty", "spark.master beside it")
         for name, value in given.items()
