@@ -8,10 +8,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pyspark import SparkContext
 
 from deploy.artifacts import store_jars
 from engine.kafka.admin import ensure_topics
-from engine.spark import hadoop_path
+from engine.spark import hadoop_path, java_process
 from engine.spec.errors import NewnormalError
 from tests.chaos.cluster import standalone
 from tests.integration import checkpoint_scenario
@@ -44,6 +45,8 @@ def reached(store: Store, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -
     pipeline.environment["NEWNORMAL_SPARK__OPTIONS"] = json.dumps(store.options)
     hadoop_path.configure(store.options)
     hadoop_path.connect(store_jars)
+    monkeypatch.setattr(java_process, "_small", [])  # one that another test has started lacks the connector
+    monkeypatch.setattr(SparkContext, "_gateway", None)
 
 
 def test_a_job_goes_on_over_kill_9_and_from_a_savepoint_in_other_shards(pipeline: Pipeline, tmp_path: Path) -> None:
