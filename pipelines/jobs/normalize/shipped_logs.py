@@ -19,7 +19,7 @@ _LEVELS = (
     *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "level", "PRIORITY"),
     *("syslog.severity.code",),
 )
-_PROGRAMS = (
+_PROGRAMS = [
     "process.name",
     "log.syslog.appname",
     "appname",
@@ -35,7 +35,7 @@ _PROGRAMS = (
     "file",
     "tag",
     "source_type",
-)
+]
 _MACHINES = ("kubernetes.host", "_HOSTNAME", "kubernetes.node.name", "kubernetes.pod_node_name")
 
 
