@@ -102,7 +102,7 @@ def run(
             queries = Queries(spark, own, warm_up)
             say(f"writing {made.records:,} windows of {keys:,} series")
             write_columnar(queries.bootstrap, queries.topic(topics.FEATURES), own.kafka.partitions, made, Features)
-            for name in (topics.DEADLETTER, topics.NOVELTIES_LATE):
+            for name in (topics.DEADLETTER, topics.NOVELTIES_LATE, topics.STATE, topics.NEWS):
                 queries.topic(name)
             said = [queries.topic(name) for name in (topics.RULES, topics.LABELS)]
             rates, verdicts = {}, {}
