@@ -34,7 +34,7 @@ def settle(bootstrap: str, topic: str, seconds: float = 60.0) -> None:
 def json_rows(bootstrap: str, topic: str) -> pl.DataFrame:
     """The records of a topic of JSON messages."""
     settle(bootstrap, topic)
-    return pl.read_ndjson(b"\n".join(values(bootstrap, topic)))
+    return pl.read_ndjson(b"\n".join(values(bootstrap, topic)), infer_schema_length=None)
 
 
 def columnar_rows(bootstrap: str, topic: str, record: type[Record]) -> pl.DataFrame:
