@@ -1,17 +1,14 @@
 """A real server of the S3 protocol: Versity's gateway, built from its Go module, with its objects in a folder.
 
-``python -m tests.s3`` builds it once; the program stays in the user's cache. Go checks the bytes of all modules against
-its public database of checksums.
+``python -m tests.s3`` builds it once; the program stays in the user's cache.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from deploy.java import cache_dir
-from engine.locks import locked
+from tests import go_program
 
 VERSION = "1.8.0"
 BUCKET = "newnormal-test"
 _PACKAGE = f"github.com/versity/versitygw/cmd/versitygw@v{VERSION}"
 _BUILD_SECONDS = 600
-"""For how long Go may work. What it has compiled by then stays in its own cache, so another call goes on there."""
+"""For how long Go may work."""
 _START_SECONDS = 30
 
 
@@ -98,24 +95,8 @@ def built() -> Path:
 
 
 def build() -> Path:
-    """The path of the program, after building it if it is not there yet; safe in several processes at once.
-
-    Raises:
-        OSError: There is no Go.
-        subprocess.SubprocessError: Go could not fetch or compile the module, and has said why; or it took too long.
-    """
-    target = program()
-    with locked(target.parent / ".lock"):
-        if not target.exists():
-            go = shutil.which("go", path=f"{os.environ.get('PATH', '')}:/usr/local/go/bin")
-            if go is None:
-                raise FileNotFoundError("no Go is installed")
-            with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-                command = [go, "install", "-trimpath", "-ldflags=-s -w", _PACKAGE]
-                environment = os.environ | {"GOBIN": folder, "CGO_ENABLED": "0"}
-                subprocess.run(command, env=environment, check=True, timeout=_BUILD_SECONDS)
-                Path(folder, "versitygw").rename(target)
-    return target
+    """The path of the program, after building it if need be; raises as `tests.go_program.build`."""
+    return go_program.build(program(), _PACKAGE, ["-ldflags=-s -w"], _BUILD_SECONDS)
 
 
 def main() -> None:

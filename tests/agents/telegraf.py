@@ -1,23 +1,19 @@
 """Builds Telegraf, of which Debian has no package, from its Go module, with only the plugins that the tests need.
 
-``python -m tests.agents.telegraf`` does so once; the program stays in the user's cache. Go checks the bytes of all
-modules against its public database of checksums.
+``python -m tests.agents.telegraf`` does so once; the program stays in the user's cache.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from deploy.java import cache_dir
-from engine.locks import locked
+from tests import go_program
 
 VERSION = "1.37.2"
 PLUGINS = (
@@ -27,7 +23,7 @@ PLUGINS = (
 _MODULE = "github.com/influxdata/telegraf"
 _TAGS = ",".join(("custom", *PLUGINS))
 _SECONDS = 300
-"""For how long Go may work. What it has compiled by then stays in its own cache, so another call goes on there."""
+"""For how long Go may work."""
 
 
 def program() -> Path:
@@ -46,27 +42,9 @@ def built() -> Path:
 
 
 def build() -> Path:
-    """The path of the program, after building it if it is not there yet; safe in several processes at once.
-
-    Raises:
-        OSError: There is no Go.
-        subprocess.SubprocessError: Go could not fetch or compile the module, and has said why; or it took too long.
-    """
-    target = program()
-    with locked(target.parent / ".lock"):
-        if not target.exists():
-            go = shutil.which("go", path=f"{os.environ.get('PATH', '')}:/usr/local/go/bin")
-            if go is None:
-                raise FileNotFoundError("no Go is installed")
-            with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-                version = f"-ldflags=-s -w -X {_MODULE}/internal.Version={VERSION}"
-                package = f"{_MODULE}/cmd/telegraf@v{VERSION}"
-                subprocess.run(
-                    [go, "install", "-trimpath", version, "-tags", _TAGS, package],
-                    env=os.environ | {"GOBIN": folder, "CGO_ENABLED": "0"}, check=True, timeout=_SECONDS,
-                )  # fmt: skip
-                Path(folder, "telegraf").rename(target)
-    return target
+    """The path of the program, after building it if need be; raises as `tests.go_program.build`."""
+    version = f"-ldflags=-s -w -X {_MODULE}/internal.Version={VERSION}"
+    return go_program.build(program(), f"{_MODULE}/cmd/telegraf@v{VERSION}", [version, "-tags", _TAGS], _SECONDS)
 
 
 def main() -> None:
