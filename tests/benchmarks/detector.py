@@ -102,7 +102,8 @@ def run(
             queries = Queries(spark, own, warm_up)
             say(f"writing {made.records:,} windows of {keys:,} series")
             write_columnar(queries.bootstrap, queries.topic(topics.FEATURES), own.kafka.partitions, made, Features)
-            for name in (topics.DEADLETTER, topics.NOVELTIES_LATE, topics.STATE, topics.NEWS):
+            (link,) = [link for link in jobs.CHAIN if link.build is jobs.detector]
+            for name in (topics.DEADLETTER, *link.outputs):  # a message to a topic that does not exist waits for ever
                 queries.topic(name)
             said = [queries.topic(name) for name in (topics.RULES, topics.LABELS)]
             rates, verdicts = {}, {}
