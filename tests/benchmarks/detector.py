@@ -31,7 +31,7 @@ _BATCH = 400_000
 _END = 1_000_000
 _OUTLIERS = 0.001
 _EMIT = ("all", "context", "novel")
-"""What the job writes: a verdict for each window, those around incidents, or only what is not normal."""
+"""What the job writes: a verdict for each window, those around incidents, or only news and ends of incidents."""
 
 NUMBERS = ["record_score", "probability", "typical", "lower", "upper"]
 
@@ -128,7 +128,7 @@ def _compared(verdicts: pl.DataFrame, wanted: pl.DataFrame, emit: str, end: int)
     """Of the job's verdicts and the models'; behind the end of the load all machines are absent."""
     by = ["entity", "metric", "window_end"]
     theirs = verdicts.rename({"host.name": "entity", "@timestamp": "window_end"}).filter(pl.col("window_end") <= end)
-    news = wanted.filter(~pl.col("kind").is_in(QUIET_KINDS))
+    news = wanted.filter(~pl.col("kind").is_in(QUIET_KINDS) | pl.col("incident_state").eq_missing("closed"))
     if emit == "novel":
         wanted = news
     elif emit == "context":  # which of the ordinary ones are written: tests/pipelines/detect/test_surroundings.py
@@ -148,6 +148,6 @@ def _alone(made: FeatureLoad, settings: DetectorSettings) -> tuple[float, pl.Dat
         began = time.perf_counter()
         found, state = detection.process(frame, state)
         seconds.append(time.perf_counter() - began)
-        verdicts.append(found.select("entity", "metric", "window_end", "kind", *NUMBERS))
+        verdicts.append(found.select("entity", "metric", "window_end", "kind", "incident_state", *NUMBERS))
     warm = seconds[len(seconds) // 4 :]
     return made.keys * len(warm) / sum(warm), pl.concat(verdicts)

@@ -101,12 +101,15 @@ def test_the_extractor_with_10_000_series(keys: int, records_a_second: int, samp
     assert close(variable, measured, 1.6)
 
 
-@pytest.mark.parametrize(("records_a_second", "windows"), [(139_581, 60_000), (150_459, 600_000)])
+@pytest.mark.parametrize(("records_a_second", "windows"), [(343_840, 60_000), (251_860, 600_000)])
 def test_windows_from_json_in_one_job(records_a_second: int, windows: int) -> None:
-    """Of bench engine: decoding of JSON and windows, 4 million records on two cores."""
+    """Of bench engine: decoding of JSON and windows, 4 million records on two cores.
+
+    The plan is of two jobs, so it is above what one needs, which neither writes nor reads `telemetry`.
+    """
     planned = plan(Load(events=4e6, series=windows, window_ms=1_000, emit="novel"), KNOWN)
     busy = planned["normalizer"].cores + planned["extractor"].cores - 2 * fixed_cores()
-    assert close(busy, 4e6 / records_a_second * 2, 1.5)
+    assert 1 <= busy / (4e6 / records_a_second * 2) <= 1.6
 
 
 def test_the_verdicts_of_two_hours_of_twelve_machines() -> None:
