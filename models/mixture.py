@@ -6,22 +6,30 @@ import math
 from typing import NamedTuple
 
 from models.arrays import LARGEST
-from models.families.student_t import StudentT, around, cdf, deviation, log_density, square
+from models.families.student_t import StudentT, cdf, deviation, expand, log_density, pace, reach, square, steepness
 from models.kernels import kernel, within
-from models.normal import LOG_HALF, log_beyond, z_beyond
+from models.normal import beyond, hazard, log_beyond
 
 EXPERTS = 3
 LEAST_WEIGHT = 1e-6
 """No expert's weight falls below about this, so that each can come back."""
 
 _LOG_LEAST_WEIGHT = math.log(LEAST_WEIGHT)
-_LOG_EXPERTS = math.log(EXPERTS)
 _LN2 = math.log(2.0)
 
 _STEP = 1.0
 """A single value moves the balance between two experts by at most this log likelihood ratio: no outlier decides."""
 
 _REMOTE = 1e-280
+
+_NEAR = 0.02
+"""Standard deviations from which on a step of Newton's method is the last: it leaves an error of about its square."""
+
+_ROUNDS = 60
+"""Of such steps, or of bisection, at most: enough for parts whose scales differ by any factor."""
+
+_LEAST_OUT = 1e-9
+"""Standard deviations: where nearly all mass lies beyond a value, nothing is divided by less."""
 
 Three = tuple[float, float, float]
 
@@ -76,7 +84,10 @@ def reweigh(log_weights: Three, densities: Three, forget: float) -> Three:
     b = (1 - forget) * log_weights[1] + max(densities[1] - best, -_STEP)
     c = (1 - forget) * log_weights[2] + max(densities[2] - best, -_STEP)
     total = _log_sum(a, b, c)
-    a, b, c = max(a - total, _LOG_LEAST_WEIGHT), max(b - total, _LOG_LEAST_WEIGHT), max(c - total, _LOG_LEAST_WEIGHT)
+    a, b, c = a - total, b - total, c - total
+    if min(a, b, c) >= _LOG_LEAST_WEIGHT:
+        return a, b, c
+    a, b, c = max(a, _LOG_LEAST_WEIGHT), max(b, _LOG_LEAST_WEIGHT), max(c, _LOG_LEAST_WEIGHT)
     total = _log_sum(a, b, c)
     return a - total, b - total, c - total
 
@@ -94,7 +105,7 @@ def surprise(mixture: Mixture, value: float) -> float:
     below = above = 0.0
     for k in range(EXPERTS):
         away = deviation(mixture.parts[k], value)
-        far = math.exp(log_beyond(square(mixture.parts[k], away)))
+        far = beyond(square(mixture.parts[k], away))
         near = 1.0 - far
         below += mixture.weights[k] * (far if away < 0 else near)
         above += mixture.weights[k] * (near if away < 0 else far)
@@ -133,59 +144,54 @@ def log_mass(mixture: Mixture, value: float, width: float) -> float:
 
 
 @kernel
-def end(mixture: Mixture, z: float, side: float) -> float:
-    """The value above (``side`` 1.0) or below (-1.0) which lies the mass that a standard normal has beyond z > 0.
-
-    A root by secants, measured outwards, between bounds that are close in the tails: a mixture of k parts of weights w
-    has the mass p beyond a value no further out than the outermost of the parts' ends of mass p / (k w), no further in
-    than the outermost of those of p / w, and nowhere outside of those of p.
+def ends(mixture: Mixture, z: float) -> tuple[float, float]:
+    """The values below and above which lies the mass that a standard normal has beyond z > 0.
 
     >>> one = (StudentT(0.0, 1.0, 50.0, 0.0), StudentT(10.0, 1.0, 50.0, 0.0))
     >>> two = mixture_of(one[0], one[1], one[0], (math.log(0.25), math.log(0.5), math.log(0.25)))
-    >>> round(mass_up_to(two, 5.0), 6), round(end(two, 3.29, -1.0), 1), round(end(two, 3.29, 1.0), 1)
-    (0.5, -3.3, 13.3)
+    >>> round(mass_up_to(two, 5.0), 6), [round(value, 1) for value in ends(two, 3.29)]
+    (0.5, [-3.3, 13.3])
     """
-    wanted = log_beyond(z * z)
-    inside = outside = furthest = -LARGEST
-    nearest = LARGEST
+    a, b, c = mixture.parts
+    reaches = reach(a, z), reach(b, z), reach(c, z)
+    aim = math.sqrt(-2 * log_beyond(z * z))
+    return _end(mixture, reaches, aim, -1.0), _end(mixture, reaches, aim, 1.0)
+
+
+@kernel
+def _end(mixture: Mixture, reaches: Three, aim: float, side: float) -> float:
+    """One of the ends: a root by Newton's method, measured outwards, between the ends of the parts."""
+    low, high, place = LARGEST, -LARGEST, 0.0
     for k in range(EXPERTS):
-        part, own = mixture.parts[k], wanted - mixture.log_weights[k]
-        if own < LOG_HALF:  # of a part with a mass of less than that in all nothing follows
-            inside = max(inside, _outwards(part, z_beyond(own), side))
-        if own - _LOG_EXPERTS < 0:
-            outside = max(outside, _outwards(part, z_beyond(own - _LOG_EXPERTS), side))
-        alone = _outwards(part, z, side)
-        nearest, furthest = min(nearest, alone), max(furthest, alone)
-    low = max(inside, nearest)
-    high = max(low, min(outside, furthest))
-    aim = math.sqrt(-2 * wanted)
-    miss_low, miss_high = _miss(mixture, low, side, aim), _miss(mixture, high, side, aim)
-    middle = _secant(low, high, miss_low, miss_high)
-    miss = _miss(mixture, middle, side, aim)
-    if miss < 0:
-        low, miss_low = middle, miss
-    else:
-        high, miss_high = middle, miss
-    return side * _secant(low, high, miss_low, miss_high)
+        part = mixture.parts[k]
+        alone = within(side * expand(part, part.location + side * reaches[k]), -LARGEST, LARGEST)
+        low, high = min(low, alone), max(high, alone)
+        place += mixture.weights[k] * alone
+    place = within(place, low, high)
+    for _ in range(_ROUNDS):
+        miss, slope = _miss(mixture, place, side, aim)
+        if miss < 0:
+            low = place
+        else:
+            high = place
+        better = place - miss / max(slope, _REMOTE)
+        if abs(miss) < _NEAR:
+            return side * within(better, low, high)
+        place = better if low < better < high else 0.5 * (low + high)
+    return side * place
 
 
 @kernel
-def _outwards(part: StudentT, z: float, side: float) -> float:
-    return within(side * around(part, z, side), -LARGEST, LARGEST)
-
-
-@kernel
-def _miss(mixture: Mixture, outwards: float, side: float, aim: float) -> float:
-    """By how much a value lies too far out, in about standard deviations."""
-    mass = 0.0
+def _miss(mixture: Mixture, outwards: float, side: float, aim: float) -> tuple[float, float]:
+    """By how much a value lies too far out, in about standard deviations, and how fast that grows."""
+    mass, density = 0.0, 0.0
     for k in range(EXPERTS):
-        away = side * deviation(mixture.parts[k], side * outwards)
-        far = math.exp(log_beyond(square(mixture.parts[k], away)))
-        mass += mixture.weights[k] * (1.0 - far if away < 0 else far)
-    return math.sqrt(-2 * math.log(within(mass, 1e-300, 1.0))) - aim
-
-
-@kernel
-def _secant(low: float, high: float, miss_low: float, miss_high: float) -> float:
-    share = within(-miss_low / max(miss_high - miss_low, 1e-12), 0.0, 1.0)
-    return low * (1 - share) + high * share
+        part, weight = mixture.parts[k], mixture.weights[k]
+        away = side * deviation(part, side * outwards)
+        squared = square(part, away)
+        far = beyond(squared)
+        mass += weight * (1.0 - far if away < 0 else far)
+        density += weight * far * hazard(squared) * pace(part, away, squared) * steepness(part, outwards)
+    mass = within(mass, 1e-300, 1.0)
+    out = math.sqrt(-2 * math.log(mass))
+    return out - aim, density / (mass * max(out, _LEAST_OUT))

@@ -32,7 +32,7 @@ from models.families.suited import NAMES, Foreseen, foresee, learn_families
 from models.feedback import learn_feedback, worth_of
 from models.kernels import kernel, within
 from models.kinds import Judged, Told, tell
-from models.mixture import Mixture, densities, end, mixture_of, reweigh, surprise
+from models.mixture import Mixture, densities, ends, mixture_of, reweigh, surprise
 from models.past import Lived, learn_past, lived_through
 from models.peers import peers_prior
 from models.records import Record, Table, record_type
@@ -206,7 +206,7 @@ def _band(constants: Record, series: Record, given: Record, step: Step, mixture:
     """Surprise of the value and the band, by the family of the series."""
     if series.family.family != _MIXTURE:
         return foresee(series.family, step.value, given.samples, constants.edge)
-    lower, upper = end(mixture, constants.edge, -1.0), end(mixture, constants.edge, 1.0)
+    lower, upper = ends(mixture, constants.edge)
     if lived.low >= 0:
         lower = max(lower, 0.0)
     middle = 0.0
