@@ -8,8 +8,10 @@ from typing import Any
 from engine.formats.instants import instant
 from pipelines.jobs.normalize.measurement import epoch_ms
 
-_of_text = lru_cache(1 << 12)(instant)
-"""Lines that come together often have the same time."""
+
+@lru_cache(1 << 12)  # lines that come together often have the same time
+def _of_text(text: str) -> int:
+    return epoch_ms(int(text)) if text.isascii() and text.isdigit() else instant(text)
 
 
 def moment(given: Any) -> int:
@@ -20,6 +22,8 @@ def moment(given: Any) -> int:
 
     >>> moment("2026-11-21T00:27:00.0139Z"), moment(1795220820.5), moment(1795220820013000000)
     (1795220820013, 1795220820500, 1795220820013)
+    >>> moment("1795220820013000")  # journald writes microseconds as text
+    1795220820013
     """
     if isinstance(given, str):
         return _of_text(given)

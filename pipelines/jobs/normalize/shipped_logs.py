@@ -13,7 +13,10 @@ from pipelines.jobs.normalize.line_decoder import Line, LineDecoder
 from pipelines.jobs.normalize.measurement import severity_of
 from pipelines.jobs.normalize.nested_fields import Alternatives, Wanted, first, flat, nested
 
-_TIMES = ("@timestamp", "timestamp", "date", "time", "ts")
+_TIMES = (
+    *("@timestamp", "timestamp", "date", "time", "ts"),
+    *("_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP"),  # of journald
+)
 _TEXTS = ("message", "log", "msg", "MESSAGE", "event.original")
 _LEVELS = (
     *("log.syslog.severity.code", "log.syslog.severity.name", "log.level", "severity", "level", "PRIORITY"),

@@ -16,7 +16,7 @@ from engine.spec.record import Record
 from engine.spec.source import Source
 from engine.spec.time_bounds import TimeBounds
 from pipelines.contracts.records import Log
-from pipelines.jobs.normalize.formats import Format, Rules, guess
+from pipelines.jobs.normalize.formats import FORMATS, Format, Rules, guess
 from pipelines.jobs.normalize.refusals import FORMAT_UNKNOWN
 
 
@@ -72,9 +72,10 @@ def fates(
     for each in {each.name: each for each in forms if each}.values():
         mine = [at for at, other in enumerate(forms) if other is not None and other.name == each.name]
         _decode(each, [values[at] for at in mine], [made[at] for at in mine], rules, bounds, arrived)
+    unknown = f"looks like none of {', '.join(each.name for each in FORMATS)}; --format names one of them"
     for fate in made:
         if not fate.format:
-            fate.refused.append((FORMAT_UNKNOWN, "looks like no format that is known; --format names one"))
+            fate.refused.append((FORMAT_UNKNOWN, unknown))
     yield from made
 
 

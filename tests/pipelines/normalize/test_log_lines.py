@@ -126,16 +126,18 @@ def test_filebeat_fluent_bit_and_vector_are_log_lines() -> None:
         "kubernetes": {"host": "n1", "container_name": "web"},
     }
     journald = {"date": 1795220820.013, "MESSAGE": "no", "PRIORITY": "3", "hostname": "a", "SYSLOG_IDENTIFIER": "su"}
+    exported = {  # by `journalctl -o json`
+        "__REALTIME_TIMESTAMP": "1795220820013000", "MESSAGE": "no", "_HOSTNAME": "a", "SYSLOG_IDENTIFIER": "su",
+        "PRIORITY": "3",
+    }  # fmt: skip
     vector = {"appname": "su", "host": "a", "message": "no", "severity": "err", "timestamp": "2026-11-21T00:27:00.013Z"}
-    found = log_lines(
-        "shipped-logs", *(json.dumps(each).encode() for each in (filebeat, elastic_agent, fluent, journald, vector))
-    )
+    shippers = (filebeat, elastic_agent, fluent, journald, exported, vector)
+    found = log_lines("shipped-logs", *(json.dumps(each).encode() for each in shippers))
     assert found == [
         (T0, "a", "sshd", 4, "no"),
         (T0, "a", "-", 2, "x"),
         (T0, "n1", "web", 6, "no"),
-        (T0, "a", "su", 3, "no"),
-        (T0, "a", "su", 3, "no"),
+        *[(T0, "a", "su", 3, "no")] * 3,
     ]
     assert refusals("shipped-logs", b'{"message":"no"}', b'{"host":"a","message":" "}', b"{") == [
         *((0, "MACHINE_UNKNOWN"), (1, "MESSAGE_EMPTY"), (2, "JSON_MALFORMED")),
