@@ -104,7 +104,7 @@ class StandaloneCluster:
             "SPARK_HOME": str(home),
         }
         program = str(home / "bin" / "spark-class")
-        with (self.folder / f"{name}.log").open("ab") as log:
+        with (self.folder / f"{name}.log").open("wb") as log:  # what an earlier cluster said there may not be read
             started = subprocess.Popen([program, *command], env=environment, cwd=self.folder, stdout=log, stderr=log)
         self.started[name] = started
         return started
