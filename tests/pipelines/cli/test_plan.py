@@ -16,6 +16,11 @@ LINE = ("plan", "--events", "1e6", "--series", "1e6", "--window", "10s", "--rete
 
 def test_the_plan_says_what_each_part_needs_what_limits_it_and_what_to_set(run: Run) -> None:
     code, shown, _ = run(*LINE)
+    tree = json.loads(run(*LINE, "--json")[1])
+    partitions, shards = tree["partitions"], tree["shards"]
+    # one shard is one task on one core, of which 60 % are used; the smallest power of two that suffices
+    busiest = max(need["cores"] for need in tree["needs"] if need["name"] in ("extractor", "detector"))
+    assert shards / 2 < busiest / 0.6 <= shards
     assert code == 0
     for word in (
         "normalizer",
@@ -24,12 +29,14 @@ def test_the_plan_says_what_each_part_needs_what_limits_it_and_what_to_set(run: 
         "sink",
         "elasticsearch",
         "checkpoints",
-        "32 partitions",
-        "16 shards",
+        f"{partitions} partitions",
+        f"{shards} shards",
     ):
         assert word in shown
     block = shown[shown.index("[kafka]") : shown.index("Coefficients: ")]
-    assert tomllib.loads(block)["kafka"] == {"partitions": 32, "replication": 1, "retention": "7d"}
+    settings = tomllib.loads(block)
+    assert settings["kafka"] == {"partitions": partitions, "replication": 1, "retention": "7d"}
+    assert settings["engine"]["shards"] == shards
 
 
 def test_json_has_the_whole_plan_and_the_cost_only_with_prices(run: Run) -> None:
