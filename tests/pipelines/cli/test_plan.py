@@ -19,7 +19,7 @@ def test_the_plan_says_what_each_part_needs_what_limits_it_and_what_to_set(run: 
     tree = json.loads(run(*LINE, "--json")[1])
     partitions, shards = tree["partitions"], tree["shards"]
     # one shard is one task on one core, of which 60 % are used; the smallest power of two that suffices
-    busiest = max(need["cores"] for need in tree["needs"] if need["name"] in ("extractor", "detector"))
+    busiest = max(need["cores"] for need in tree["needs"] if need["part"] in ("extractor", "detector"))
     assert shards / 2 < busiest / 0.6 <= shards
     assert code == 0
     for word in (
