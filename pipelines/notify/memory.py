@@ -18,6 +18,7 @@ from pipelines.notify.news import Said, silent
 from pipelines.query.view.database import Database
 
 _INCIDENT, _OFFSET, _SAID, _BEGAN, _SENT, _READ = b"i\0", b"o\0", b"s\0", b"b\0", b"t\0", b"r\0"
+_TRIED = b"a\0"
 _KEPT_MS = 30 * 86_400_000
 """An incident that is over is forgotten so long after its last message was read, milliseconds."""
 
@@ -67,12 +68,15 @@ class Memory:
         self._lock = threading.Lock()
         rows = [Known.of(value) for _, value in self._database.scan(_INCIDENT)]
         self._incidents = {(each.topic, each.incident.id): each for each in rows}
-        self._said = {
-            name: {key[len(_said(name)) :].decode(): Said.of(value) for key, value in self._database.scan(_said(name))}
-            for name in channels
-        }
+        names = list(channels)
+        self._said = {name: self._stored(_said(name)) for name in names}
+        self._tried = {name: self._stored(_tried(name)) for name in names}
         sent = {name: self._database.get(_SENT + name.encode()) for name in self._said}
         self._sent: dict[str, list[int]] = {name: orjson.loads(value) if value else [] for name, value in sent.items()}
+
+    def _stored(self, prefix: bytes) -> dict[str, Said]:
+        """What is stored of each incident below a prefix."""
+        return {key[len(prefix) :].decode(): Said.of(value) for key, value in self._database.scan(prefix)}
 
     def offsets(self, topic: str) -> dict[int, int]:
         """The offset of the next message to read of each partition of a topic that was read before."""
@@ -134,10 +138,29 @@ class Memory:
         with self._lock:
             return dict(self._said[channel])
 
+    def tried(self, channel: str) -> dict[str, Said]:
+        """What a channel may have been told since: messages that were sent, of which it is not known if they arrived."""
+        with self._lock:
+            return dict(self._tried[channel])
+
     def sent(self, channel: str) -> list[int]:
         """When a channel got its last messages, epoch milliseconds."""
         with self._lock:
             return list(self._sent[channel])
+
+    def begin_to_say(self, channel: str, said: Mapping[str, Said]) -> None:
+        """Stores what a channel is told by a message before it is sent; arguments as of `say`."""
+        with self._lock:
+            self._database.write([(_tried(channel) + name.encode(), each.stored()) for name, each in said.items()])
+            self._tried[channel].update(said)
+
+    def not_said(self, channel: str, incidents: Iterable[str]) -> None:
+        """Stores that a channel has refused a message on these incidents."""
+        with self._lock:
+            names = list(incidents)
+            self._database.write([], [_tried(channel) + name.encode() for name in names])
+            for name in names:
+                self._tried[channel].pop(name, None)
 
     def say(self, channel: str, said: Mapping[str, Said], now: int, most: int) -> None:
         """Stores that a channel was told of incidents, by id, in one message.
@@ -151,8 +174,11 @@ class Memory:
         with self._lock:
             sent = [*self._sent[channel], now][-most:]
             puts = [(_said(channel) + name.encode(), each.stored()) for name, each in said.items()]
-            self._database.write([*puts, (_SENT + channel.encode(), orjson.dumps(sent))])
+            tried = [_tried(channel) + name.encode() for name in said]
+            self._database.write([*puts, (_SENT + channel.encode(), orjson.dumps(sent))], tried)
             self._said[channel].update(said)
+            for name in said:
+                self._tried[channel].pop(name, None)
             self._sent[channel] = sent
 
     def forget(self, now: int) -> None:
@@ -164,11 +190,11 @@ class Memory:
             }
             names = {name for _, name in over} - {name for (_, name), old in over.items() if not old}
             rows = [key for key in over if key[1] in names]
-            keys = [_said(channel) + name.encode() for channel in self._said for name in names]
+            keys = [of(channel) + name.encode() for channel in self._said for name in names for of in (_said, _tried)]
             self._database.write([], [*keys, *(_row(*key) for key in rows)])
             for key in rows:
                 del self._incidents[key]
-            for said in self._said.values():
+            for said in (*self._said.values(), *self._tried.values()):
                 for name in names:
                     said.pop(name, None)
 
@@ -184,3 +210,7 @@ def _row(topic: str, incident: str) -> bytes:
 
 def _said(channel: str) -> bytes:
     return _SAID + channel.encode() + b"\0"
+
+
+def _tried(channel: str) -> bytes:
+    return _TRIED + channel.encode() + b"\0"

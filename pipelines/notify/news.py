@@ -75,16 +75,20 @@ class News:
         return Said(self.state, severity, self.incident.reopenings, self.number)
 
 
-def news(incident: Incident, said: Said | None, least: Severity) -> News | None:
+def news(incident: Incident, said: Said | None, least: Severity, tried: Said | None = None) -> News | None:
     """What is new about an incident for a channel; ``None``: nothing.
 
     Args:
         incident: The incident as it is now.
         said: What the channel was told last of it; ``None``: nothing.
         least: The severity from which on the channel is told of incidents. Of one that it knows it also hears the end.
+        tried: What the channel may have been told since, as it is not known whether the message arrived. Of an incident
+            that it may know it hears the end, too.
     """
     over, known = incident.status in _OVER, said is not None and said.state not in ("resolved", "silent")
     if over:
+        if not known and tried is not None and tried.state != "resolved":
+            return News(incident, "resolved", tried)
         missed = said is None and incident.status == "resolved" and _rank(incident.severity) >= _rank(least)
         return News(incident, "resolved", said) if known or missed else None
     if not known or said is None:

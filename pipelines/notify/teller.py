@@ -38,8 +38,8 @@ log = structlog.get_logger()
 class Teller(threading.Thread):
     """Tells one channel.
 
-    A message is sent, then stored as said: if the process is killed between the two, the message is sent again with
-    the same deduplication id.
+    A message is stored as tried, sent, then stored as said: if the process is killed in between, the message is sent
+    again with the same deduplication id; or, if the incident is over by then, the channel is told of that.
 
     Args:
         name: Name of the channel.
@@ -89,12 +89,12 @@ class Teller(threading.Thread):
         self._ended.set()
 
     def _tell(self, topic: str, version: str) -> None:
-        said = self._memory.said(self._channel)
+        said, tried = self._memory.said(self._channel), self._memory.tried(self._channel)
         least = self._settings.channels[self._channel].severity
         there, elsewhere = self._memory.incidents(topic)
         now = _now()
-        gone = [_gone(each, version, now) for each in elsewhere if each.id in said]
-        due = [found for each in [*there, *gone] if (found := news(each, said.get(each.id), least))]
+        gone = [_gone(each, version, now) for each in elsewhere if each.id in said or each.id in tried]
+        due = [found for each in [*there, *gone] if (found := news(each, said.get(each.id), least, tried.get(each.id)))]
         limited = self._sender.limited
         todo = Plan(tuple(due))
         if limited:
@@ -113,17 +113,19 @@ class Teller(threading.Thread):
             self._repeated = time.monotonic()
 
     def _send(self, message: Message) -> None:
-        given_up = False
+        given_up, said = False, {each.incident.id: each.said() for each in message.news}
+        self._memory.begin_to_say(self._channel, said)
         try:
             self._sender.send(message)
         except SendError as error:
+            if error.code == "NOTIFY_REFUSED":
+                self._memory.not_said(self._channel, said)
             self._wrong[message.id] = self._wrong.get(message.id, 0) + error.hopeless
             if self._wrong[message.id] < _TRIES:
                 raise
             log.error("a message is given up", channel=self._channel, id=message.id, reason=error.what)
             given_up = True
         self._wrong.pop(message.id, None)
-        said = {each.incident.id: each.said() for each in message.news}
         self._memory.say(self._channel, said, _now(), self._settings.rate)
         self._tally.told(list(said), given_up)
         if not given_up:

@@ -120,6 +120,40 @@ def test_a_process_that_ends_between_answer_and_storing_sends_the_message_again_
     memory.close()
 
 
+@pytest.mark.parametrize("end", ["resolved", "merged"])
+@pytest.mark.parametrize("again", [False, True])
+def test_what_began_in_a_message_of_which_nothing_was_stored_is_ended_if_it_is_over_at_the_next_start(
+    receiver: HttpReceiver, tmp_path: Path, end: str, again: bool
+) -> None:
+    answered, number = threading.Event(), 3 if again else 1
+
+    def when_told(asked: int) -> tuple[int, dict[str, str], str]:
+        if asked == number:
+            answered.wait(10)
+        return 200, {}, ""
+
+    receiver.answers = when_told
+    memory = Memory(tmp_path, ["hook"])
+    read(memory, V1, incident())
+    with telling(memory, settings(receiver)):
+        if again:
+            settled(receiver, 1)
+            read(memory, V1, incident(status="resolved", revision=1))
+            settled(receiver, 2)
+            read(memory, V1, incident(status="reopened", revision=2, reopenings=1))
+        until(lambda: receiver.asked == number)
+        memory.close()  # from now on nothing can be stored, as after kill -9
+        answered.set()
+    memory = Memory(tmp_path, ["hook"])
+    read(memory, V1, incident(status=end, revision=3, reopenings=int(again)))
+    with telling(memory, settings(receiver)):
+        assert [each.split(":")[2] for each in settled(receiver, number + 1)][-2:] == [
+            "reopened" if again else "opened",
+            "resolved",
+        ]
+    memory.close()
+
+
 def test_the_rate_also_counts_the_messages_before_a_restart(receiver: HttpReceiver, tmp_path: Path) -> None:
     once = {"notify.rate": 1, "notify.per": "1h"}
     for number in range(2):
