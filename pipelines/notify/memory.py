@@ -139,7 +139,7 @@ class Memory:
             return dict(self._said[channel])
 
     def tried(self, channel: str) -> dict[str, Said]:
-        """What a channel may have been told since: messages that were sent, of which it is not known if they arrived."""
+        """What a channel may have been told since, by messages of which it is not known whether they arrived."""
         with self._lock:
             return dict(self._tried[channel])
 
