@@ -114,12 +114,13 @@ class Teller(threading.Thread):
 
     def _send(self, message: Message) -> None:
         given_up, said = False, {each.incident.id: each.said() for each in message.news}
+        new = said.keys() - self._memory.tried(self._channel).keys()
         self._memory.begin_to_say(self._channel, said)
         try:
             self._sender.send(message)
         except SendError as error:
             if error.code == "NOTIFY_REFUSED":
-                self._memory.not_said(self._channel, said)
+                self._memory.not_said(self._channel, new)  # of the others an earlier message may have arrived
             self._wrong[message.id] = self._wrong.get(message.id, 0) + error.hopeless
             if self._wrong[message.id] < _TRIES:
                 raise
