@@ -17,8 +17,8 @@ from pipelines.contracts.records import Incident
 from pipelines.notify.news import Said, silent
 from pipelines.query.view.database import Database
 
-_INCIDENT, _OFFSET, _SAID, _BEGAN, _SENT, _READ = b"i\0", b"o\0", b"s\0", b"b\0", b"t\0", b"r\0"
-_TRIED = b"a\0"
+_INCIDENT, _OFFSET, _SAID, _TRIED = b"i\0", b"o\0", b"s\0", b"a\0"
+_BEGAN, _SENT, _READ = b"b\0", b"t\0", b"r\0"
 _KEPT_MS = 30 * 86_400_000
 """An incident that is over is forgotten so long after its last message was read, milliseconds."""
 

@@ -64,6 +64,19 @@ def settled(receiver: HttpReceiver, count: int) -> list[str]:
     return ids(receiver)
 
 
+def held_back(receiver: HttpReceiver, number: int) -> threading.Event:
+    """The receiver answers its request of this number, from 1, when the event is set."""
+    answered = threading.Event()
+
+    def when_told(asked: int) -> tuple[int, dict[str, str], str]:
+        if asked == number:
+            answered.wait(10)
+        return 200, {}, ""
+
+    receiver.answers = when_told
+    return answered
+
+
 def test_what_is_open_at_first_is_told_and_what_was_over_is_not_and_a_restart_repeats_nothing(
     receiver: HttpReceiver, tmp_path: Path
 ) -> None:
@@ -101,13 +114,7 @@ def test_a_message_is_sent_again_until_it_is_taken_and_always_with_the_same_id(
 def test_a_process_that_ends_between_answer_and_storing_sends_the_message_again_with_the_same_id(
     receiver: HttpReceiver, tmp_path: Path
 ) -> None:
-    answered = threading.Event()
-
-    def when_told(_: int) -> tuple[int, dict[str, str], str]:
-        answered.wait(10)
-        return 200, {}, ""
-
-    receiver.answers = when_told
+    answered = held_back(receiver, 1)
     memory = Memory(tmp_path, ["hook"])
     read(memory, V1, incident())
     with telling(memory, settings(receiver)):
@@ -125,14 +132,8 @@ def test_a_process_that_ends_between_answer_and_storing_sends_the_message_again_
 def test_what_began_in_a_message_of_which_nothing_was_stored_is_ended_if_it_is_over_at_the_next_start(
     receiver: HttpReceiver, tmp_path: Path, end: str, again: bool
 ) -> None:
-    answered, number = threading.Event(), 3 if again else 1
-
-    def when_told(asked: int) -> tuple[int, dict[str, str], str]:
-        if asked == number:
-            answered.wait(10)
-        return 200, {}, ""
-
-    receiver.answers = when_told
+    number = 3 if again else 1
+    answered = held_back(receiver, number)
     memory = Memory(tmp_path, ["hook"])
     read(memory, V1, incident())
     with telling(memory, settings(receiver)):
