@@ -67,8 +67,13 @@ class TailCalibration:
     most: float = 3.0
 
     @cached_property
-    def _cut(self) -> float:
-        """The mean of exponential excesses so cut, in their mean."""
+    def nats(self) -> float:
+        """-ln of the share above the adaptive quantile."""
+        return -math.log(self.tail)
+
+    @cached_property
+    def kept(self) -> float:
+        """The mean of exponential excesses that are cut at ``most``, in their mean."""
         return 1 - math.exp(-self.most)
 
     def new_state(self, n: int) -> Columns:
@@ -89,7 +94,7 @@ class TailCalibration:
         """
         edge, shape, rate = state["edge"], state["shape"], state["rate"]
         excess = np.maximum(statistic - edge, 0.0)
-        inside = np.minimum(statistic / edge, 1.0) * -np.log(self.tail)
+        inside = np.minimum(statistic / edge, 1.0) * self.nats
         return inside + shape * np.log1p(excess / rate), _Memo(statistic, edge, shape, rate)
 
     @cached_property
@@ -106,7 +111,7 @@ class TailCalibration:
         above = memo.statistic > memo.edge
         pace = np.maximum(self.forget, 1 / (100 + count)) * mean_excess / self.tail
         edge = np.maximum(memo.edge + pace * (above - self.tail), self.least * self.edge)
-        excess = np.minimum(memo.statistic - memo.edge, self.most * mean_excess) / self._cut
+        excess = np.minimum(memo.statistic - memo.edge, self.most * mean_excess) / self.kept
         forget = np.maximum(self.forget, self.early / (50 + count))
         keep, prior = 1 - forget, forget * self.strength
         shape = keep * memo.shape + prior + above
@@ -127,12 +132,12 @@ def tail_evidence(config: TailCalibration, tail: Record, statistic: float) -> fl
         statistic: At least 0.
     """
     if statistic <= tail.edge:
-        return statistic / tail.edge * -math.log(config.tail)
-    return -math.log(config.tail) + tail.shape * math.log1p((statistic - tail.edge) / tail.rate)
+        return statistic / tail.edge * config.nats
+    return config.nats + tail.shape * math.log1p((statistic - tail.edge) / tail.rate)
 
 
 @kernel
-def tail_rarity(config: TailCalibration, spread: float, tail: Record, statistic: float) -> float:
+def tail_rarity(config: TailCalibration, tail: Record, statistic: float) -> float:
     """-ln of the chance of a statistic at least so high, as often as it says so; `tail_evidence` is more careful.
 
     As a gamma mixture of exponentials whose rate is as uncertain as the mean excess learned really is: of faded
@@ -141,7 +146,6 @@ def tail_rarity(config: TailCalibration, spread: float, tail: Record, statistic:
 
     Args:
         config: The constants.
-        spread: Sampling variance of the mean excess, see `TailCalibration.spread`.
         tail: The columns of this calibration.
         statistic: At least 0.
 
@@ -151,13 +155,13 @@ def tail_rarity(config: TailCalibration, spread: float, tail: Record, statistic:
     >>> config = TailCalibration(edge=3.912, scale=1.0)
     >>> given, tail = constants(all=config).all, record_of(config.new_state(1))
     >>> tail.shape, tail.rate = 25.0, 25.0  # after twenty excesses with the mean 1
-    >>> round(tail_evidence(given, tail, 10.0), 3), round(tail_rarity(given, config.spread, tail, 10.0), 3)
+    >>> round(tail_evidence(given, tail, 10.0), 3), round(tail_rarity(given, tail, 10.0), 3)
     (9.361, 9.583)
     """
     if statistic <= tail.edge:
-        return statistic / tail.edge * -math.log(config.tail)
-    known = tail.shape * tail.shape / (spread * max(tail.shape - config.strength, 1e-9))
-    return -math.log(config.tail) + known * math.log1p((statistic - tail.edge) / (tail.rate / tail.shape * known))
+        return statistic / tail.edge * config.nats
+    known = tail.shape * tail.shape / (config.spread * max(tail.shape - config.strength, 1e-9))
+    return config.nats + known * math.log1p((statistic - tail.edge) / (tail.rate / tail.shape * known))
 
 
 @kernel
@@ -169,7 +173,7 @@ def learn_tail(config: TailCalibration, tail: Record, statistic: float) -> None:
     pace = max(config.forget, 1 / (100 + tail.count)) * mean_excess / config.tail
     forget = max(config.forget, config.early / (50 + tail.count))
     keep, prior = 1 - forget, forget * config.strength
-    excess = min(statistic - tail.edge, config.most * mean_excess) / (1 - math.exp(-config.most))
+    excess = min(statistic - tail.edge, config.most * mean_excess) / config.kept
     tail.edge = max(tail.edge + pace * ((1.0 if above else 0.0) - config.tail), config.least * config.edge)
     tail.shape = keep * tail.shape + prior + (1.0 if above else 0.0)
     tail.rate = keep * tail.rate + prior * config.scale + (excess if above else 0.0)

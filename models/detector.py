@@ -100,7 +100,6 @@ class Detector:
             config=config,
             regimes=regimes or RegimesConfig(),
             calibration=self.calibration,
-            spread=self.calibration.spread,
             window=self.window,
             frozen=self.frozen,
             bar=self.frozen.bar,

@@ -102,9 +102,10 @@ if "NUMBA_CACHE_LOCATOR_CLASSES" not in os.environ:
 def kernel(formula: _Function) -> _Function:
     """Compiles a function of scalars and records when it is first called; its results are those of Python's floats.
 
-    Division by zero gives an infinity or NaN, as in NumPy. No rounding is traded for speed.
+    Division by zero gives an infinity or NaN, as in NumPy. No rounding is traded for speed. A kernel becomes part of
+    those that call it, so that what they compute alike is computed once, and tuples of floats stay in registers.
     """
-    compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(formula)
+    compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True, forceinline=True)(formula)
     return compiled
 
 

@@ -27,12 +27,11 @@ from models.experts.log_level import learn_log_level, predict_log_level, unit_so
 from models.experts.wall_clock import is_weekend
 from models.explanation import CONTEXT, EXPERTS, shown, write_context, write_experts
 from models.families.choice import Family
-from models.families.student_t import expand
 from models.families.suited import NAMES, Foreseen, foresee, learn_families
 from models.feedback import learn_feedback, worth_of
 from models.kernels import kernel, within
 from models.kinds import Judged, Told, tell
-from models.mixture import Mixture, densities, ends, mixture_of, reweigh, surprise
+from models.mixture import Mixture, densities, ends, middle, mixture_of, reweigh, surprise
 from models.past import Lived, learn_past, lived_through
 from models.peers import peers_prior
 from models.records import Record, Table, record_type
@@ -209,10 +208,7 @@ def _band(constants: Record, series: Record, given: Record, step: Step, mixture:
     lower, upper = ends(mixture, constants.edge)
     if lived.low >= 0:
         lower = max(lower, 0.0)
-    middle = 0.0
-    for k in range(len(EXPERTS)):
-        middle += mixture.weights[k] * expand(mixture.parts[k], mixture.parts[k].location)
-    return Foreseen(surprise(mixture, step.value), lower, within(middle, lower, upper), upper)
+    return Foreseen(surprise(mixture, step.value), lower, within(middle(mixture), lower, upper), upper)
 
 
 @kernel
@@ -272,8 +268,8 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     verdict.state_score = state_score(constants.regimes, verdict.state)
     verdict.probability = math.exp(
         -combine_two(
-            tail_rarity(constants.calibration, constants.spread, series.point, surprised) * trust,
-            tail_rarity(constants.calibration, constants.spread, series.window, lasting) * trust,
+            tail_rarity(constants.calibration, series.point, surprised) * trust,
+            tail_rarity(constants.calibration, series.window, lasting) * trust,
         )
     )
     known = valid or seen > 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,8 @@ def record_of(columns: Columns) -> Record:
 def constants(**groups: Any) -> Record:
     """Constants as a record that kernels can read: numbers as floats, dataclasses as records; texts are left out.
 
+    What a dataclass derives of its fields once (`functools.cached_property`) is among its constants.
+
     >>> from dataclasses import dataclass
     >>> @dataclass
     ... class Pace:
@@ -167,10 +170,15 @@ def _tree(groups: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     values: dict[str, Any] = {}
     for name, value in groups.items():
         if is_dataclass(value):
-            tree[name], values[name] = _tree({f.name: getattr(value, f.name) for f in fields(value)})
+            tree[name], values[name] = _tree({each: getattr(value, each) for each in _names(value)})
         elif isinstance(value, int | float):
             tree[name], values[name] = (np.dtype(np.float64), ()), float(value)
     return tree, values
+
+
+def _names(value: Any) -> list[str]:
+    derived = [name for name, what in vars(type(value)).items() if isinstance(what, cached_property)]
+    return [*(field.name for field in fields(value)), *derived]
 
 
 def _fill(record: Any, values: Mapping[str, Any]) -> None:

@@ -28,7 +28,6 @@ def _symbol(name: str, arguments: int, typed: str | None = None) -> Callable[...
     return external
 
 
-log_ndtr = _symbol("log_ndtr", 1, "__pyx_fuse_1log_ndtr")
 ndtr = _symbol("ndtr", 1, "__pyx_fuse_1ndtr")
 ndtri = _symbol("ndtri", 1)
 gammaln = _symbol("gammaln", 1)

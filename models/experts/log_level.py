@@ -12,6 +12,7 @@ from models.experts.base import Lesson, Step
 from models.experts.level import shorten, vague
 from models.families.normal_inverse_gamma import Known, Prior, learn, predictive
 from models.families.student_t import StudentT
+from models.hyperbolic import asinh
 from models.kernels import kernel
 from models.records import Record
 
@@ -51,7 +52,7 @@ def unit_so_far(log_level: Record, value: float) -> float:
 
 @kernel
 def _known(log_level: Record, value: float, unit: float) -> Known:
-    mean = log_level.mean if log_level.count > 0 else math.asinh(value / unit)
+    mean = log_level.mean if log_level.count > 0 else asinh(value / unit)
     return Known(log_level.count, mean, log_level.squares)
 
 
@@ -59,7 +60,7 @@ def _known(log_level: Record, value: float, unit: float) -> Known:
 def _on_axis(prior: Prior, unit: float) -> Prior:
     """A prior of the raw level on the logarithm-like axis; its variances by the slope at its mean."""
     slope = 1 / math.hypot(prior.mean, unit)
-    return Prior(math.asinh(prior.mean / unit), prior.strength, prior.shape, prior.variance * slope * slope)
+    return Prior(asinh(prior.mean / unit), prior.strength, prior.shape, prior.variance * slope * slope)
 
 
 @kernel
@@ -77,7 +78,7 @@ def learn_log_level(config: DetectorConfig, log_level: Record, value: float, les
     """Adds a value; arguments as of `learn_level`."""
     own = unit_so_far(log_level, value)
     unit = own or 1.0
-    after = learn(_known(log_level, value, unit), math.asinh(lesson.value / unit), lesson.weight, config.forget)
+    after = learn(_known(log_level, value, unit), asinh(lesson.value / unit), lesson.weight, config.forget)
     log_level.count, log_level.mean, log_level.squares = after
     log_level.unit = own
 

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 from models.arrays import LARGEST
+from models.hyperbolic import asinh, sinh
 from models.kernels import kernel, within
 from models.normal import beyond
-from models.special import gammaln
 
 _LOG_2PI = math.log(2 * math.pi)
 _LARGE = 8.0
@@ -47,13 +47,13 @@ class StudentT(NamedTuple):
 @kernel
 def compress(t: StudentT, value: float) -> float:
     """The place of a value on the axis."""
-    return math.asinh(value / t.unit) if t.unit > 0 else value
+    return asinh(value / t.unit) if t.unit > 0 else value
 
 
 @kernel
 def expand(t: StudentT, place: float) -> float:
     """Inverse of `compress`, never beyond 1e149 units or so."""
-    return t.unit * math.sinh(within(place, -_LARGEST_PLACE, _LARGEST_PLACE)) if t.unit > 0 else place
+    return t.unit * sinh(within(place, -_LARGEST_PLACE, _LARGEST_PLACE)) if t.unit > 0 else place
 
 
 @kernel
@@ -76,23 +76,24 @@ def square(t: StudentT, deviation: float) -> float:
 
 
 @kernel
-def pace(t: StudentT, deviation: float, square: float) -> float:
-    """How fast z of the standard normal grows with a `deviation` of either sign; ``square``: z².
-
-    >>> t = StudentT(0.0, 1.0, 10.0, 0.0)
-    >>> near, far = math.sqrt(square(t, 1.999)), math.sqrt(square(t, 2.001))
-    >>> round(pace(t, 2.0, square(t, 2.0)), 3) == round((far - near) / 0.002, 3)
-    True
-    """
-    if square == 0:
-        return math.sqrt(stretch(t) / t.dof)
-    return stretch(t) * abs(deviation) / ((t.dof + deviation * deviation) * math.sqrt(square))
+def width(t: StudentT, value: float) -> float:
+    """What a `deviation` of one scale is at a value, in units of the value."""
+    return t.scale * (math.sqrt(value * value + t.unit * t.unit) if t.unit > 0 else 1.0)
 
 
 @kernel
-def steepness(t: StudentT, value: float) -> float:
-    """How fast the `deviation` grows with the value."""
-    return 1 / (t.scale * (math.hypot(value, t.unit) if t.unit > 0 else 1.0))
+def pace(t: StudentT, value: float, deviation: float, square: float) -> float:
+    """How fast z of the standard normal grows with a value of this `deviation`, of either sign; ``square``: z².
+
+    >>> t = StudentT(0.0, 0.5, 10.0, 0.0)
+    >>> near, far = (math.sqrt(square(t, deviation(t, value))) for value in (0.999, 1.001))
+    >>> round(pace(t, 1.0, 2.0, square(t, 2.0)), 3) == round((far - near) / 0.002, 3)
+    True
+    """
+    wide = width(t, value)
+    if square == 0:
+        return math.sqrt(stretch(t) / t.dof) / wide
+    return stretch(t) * abs(deviation) / ((t.dof + deviation * deviation) * math.sqrt(square)) / wide
 
 
 @kernel
@@ -102,7 +103,7 @@ def reach(t: StudentT, z: float) -> float:
     >>> round(reach(StudentT(0.0, 1.0, 10.0, 0.0), 3.0902), 2)  # the 99.9th percentile; exact: 4.144
     4.15
     """
-    return t.scale * math.sqrt(t.dof * math.expm1(min(z * z / stretch(t), 300.0)))
+    return t.scale * math.sqrt(t.dof * (math.exp(min(z * z / stretch(t), 300.0)) - 1))
 
 
 @kernel
@@ -115,24 +116,28 @@ def log_density(t: StudentT, value: float) -> float:
     """
     half = 0.5 * t.dof
     away = deviation(t, value)
-    return _log_norm(half) - (half + 0.5) * math.log1p(away * away / t.dof) + math.log(steepness(t, value))
+    return _log_norm(half) - (half + 0.5) * math.log(1 + away * away / t.dof) - math.log(width(t, value))
 
 
 @kernel
 def _log_norm(half: float) -> float:
     """Logarithm of the density of a standard Student-t at 0, of half of its degrees of freedom.
 
-    ln Γ(x + 1/2) − ln Γ(x) − ln(2πx) / 2, from x = 8 on by the series of the difference [Tricomi & Erdélyi 1951].
+    ln Γ(x + 1/2) − ln Γ(x) − ln(2πx) / 2, from x = 8 on by the series of the difference [Tricomi & Erdélyi 1951], below
+    it by Γ(x + 1) = x Γ(x) from there.
 
     >>> exact = [math.lgamma(x + 0.5) - math.lgamma(x) - 0.5 * math.log(2 * math.pi * x) for x in (0.5, 8.0, 99.0)]
     >>> max(abs(_log_norm(x) - wanted) for x, wanted in zip((0.5, 8.0, 99.0), exact)) < 1e-10
     True
     """
-    if half < _LARGE:
-        return gammaln(half + 0.5) - gammaln(half) - 0.5 * (_LOG_2PI + math.log(half))
-    one = 1 / half
+    ratio, x = 1.0, half
+    while x < _LARGE:
+        ratio *= x / (x + 0.5)
+        x += 1
+    one = 1 / x
     two = one * one
-    return one * (-1 / 8 + two * (1 / 192 + two * (-1 / 640 + two * (17 / 14336)))) - 0.5 * _LOG_2PI
+    below = math.log(ratio * math.sqrt(x / half)) if half < _LARGE else 0.0
+    return below + one * (-1 / 8 + two * (1 / 192 + two * (-1 / 640 + two * (17 / 14336)))) - 0.5 * _LOG_2PI
 
 
 @kernel

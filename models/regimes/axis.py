@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from models.hyperbolic import asinh, sinh
 from models.kernels import kernel
 
 
@@ -17,7 +18,7 @@ def place(value: float, unit: float) -> float:
     >>> round(place(1.0, 1.0), 3), round(place(1000.0, 1.0), 3)
     (0.881, 7.601)
     """
-    return math.asinh(value / (unit or 1.0))
+    return asinh(value / (unit or 1.0))
 
 
 @kernel
@@ -27,7 +28,7 @@ def value(place: float, unit: float) -> float:
     >>> round(value(place(1000.0, 1.0), 1.0), 6)
     1000.0
     """
-    return math.sinh(place) * (unit or 1.0)
+    return sinh(place) * (unit or 1.0)
 
 
 @kernel
@@ -37,4 +38,5 @@ def finest(resolution: float, value: float, unit: float) -> float:
     >>> finest(0.1, 0.0, 1.0), round(finest(0.1, 100.0, 1.0), 4)
     (0.1, 0.001)
     """
-    return resolution / math.hypot(value, unit or 1.0)
+    unit = unit or 1.0
+    return resolution / math.sqrt(value * value + unit * unit)

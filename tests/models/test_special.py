@@ -10,7 +10,6 @@ from models import special
 from models.kernels import kernel
 
 PLACES = {
-    "log_ndtr": [(-40.0,), (-1.5,), (0.0,), (8.0,)],
     "ndtr": [(-3.0,), (0.5,)],
     "ndtri": [(1e-9,), (0.5,), (0.97,)],
     "gammaln": [(0.3,), (5.0,), (1e6,)],
@@ -18,11 +17,6 @@ PLACES = {
     "betainc": [(0.5, 7.0, 0.1), (300.0, 2e4, 0.01)],
     "betaincinv": [(0.5, 7.0, 0.1), (300.0, 2e4, 0.01)],
 }
-
-
-@kernel
-def _log_ndtr(x: float) -> float:
-    return special.log_ndtr(x)
 
 
 @kernel
