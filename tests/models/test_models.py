@@ -64,6 +64,15 @@ def test_the_ends_of_the_band_have_the_stated_mass_outside() -> None:
     assert miss.max() < 0.02, "in standard deviations"
 
 
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_part_with_a_tail_over_many_magnitudes_does_not_carry_an_end_off(side: float) -> None:
+    """Its own end is 5e14: a search that comes from there meets a tail that hardly changes with the value."""
+    far, near = StudentT(-4.58 * side, 0.106, 21.2, 0.0), StudentT(1.74 * side, 0.936, 89.0, 0.0)
+    mixture = mixture_of(far, StudentT(1.12 * side, 1.54, 2.01, 0.121), near, (-1.8916, -0.2211, -3.0466))
+    masses = [mass_up_to(mixture, value) for value in ends(mixture, 3.0)]
+    np.testing.assert_allclose(ndtri(masses), [-3.0, 3.0], atol=0.02)
+
+
 def test_on_gaussian_noise_the_band_holds_nearly_all_and_alarms_are_as_rare_as_they_say() -> None:
     values = np.random.default_rng(0).normal(100, 10, 3000)
     verdicts = _run(values)[200:]
