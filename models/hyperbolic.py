@@ -1,4 +1,4 @@
-"""The hyperbolic sine and its inverse by what a compiler shares between their callers, at half of the cost of C's."""
+"""The hyperbolic sine and its inverse by exponential and logarithm: callers that ask for the same share one result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def sinh(x: float) -> float:
     >>> [round(sinh(x) / math.sinh(x), 12) for x in (-300.0, -3.0, 0.1, 1.0)]
     [1.0, 1.0, 1.0, 1.0]
     """
-    size = math.exp(abs(x))
-    return math.copysign(0.5 * (size - 1 / size), x)
+    power = math.exp(abs(x))
+    return math.copysign(0.5 * (power - 1 / power), x)
 
 
 @kernel
