@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from models.kernels import kernel
 from models.records import Record
 
-KEPT: dict[str, type[np.floating[Any]]] = {
-    **{f"{name}.{column}": np.float64 for name in ("level", "log_level") for column in ("mean", "squares")},
-    **{f"{name}.count": np.float32 for name in ("level", "log_level")},
-    **{f"{name}.log_weight": np.float32 for name in ("level", "log_level", "hour")},
-    **{f"record.{end}": np.float64 for end in ("low", "high")},
-}
-"""What is again as it was before an outage once that is over, and how it is kept meanwhile."""
+KEPT = (
+    *(f"{name}.{column}" for name in ("level", "log_level") for column in ("count", "mean", "squares")),
+    *(f"{name}.log_weight" for name in ("level", "log_level", "hour")),
+    *(f"record.{end}" for end in ("low", "high")),
+)
+"""The columns that are again as they were before an outage once that is over."""
 
 
 @kernel

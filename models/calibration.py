@@ -78,12 +78,8 @@ class TailCalibration:
 
     def new_state(self, n: int) -> Columns:
         """The columns for n series without history."""
-        return {
-            "edge": np.full(n, self.edge),
-            "shape": np.full(n, self.strength),
-            "rate": np.full(n, self.strength * self.scale),
-            "count": np.zeros(n),
-        }
+        begin = {"edge": self.edge, "shape": self.strength, "rate": self.strength * self.scale, "count": 0.0}
+        return {name: np.full(n, value, np.float32) for name, value in begin.items()}
 
     def evidence(self, state: Rows, statistic: Array) -> tuple[Array, _Memo]:
         """-ln of the chance of a statistic at least so high, at least 0; and what `learn` wants back.
@@ -92,7 +88,7 @@ class TailCalibration:
             state: The columns of this calibration.
             statistic: At least 0, shape (n,).
         """
-        edge, shape, rate = state["edge"], state["shape"], state["rate"]
+        edge, shape, rate = (state[name].astype(np.float64) for name in ("edge", "shape", "rate"))
         excess = np.maximum(statistic - edge, 0.0)
         inside = np.minimum(statistic / edge, 1.0) * self.nats
         return inside + shape * np.log1p(excess / rate), _Memo(statistic, edge, shape, rate)
@@ -106,7 +102,7 @@ class TailCalibration:
 
     def learn(self, state: Rows, memo: _Memo, valid: Flags) -> None:
         """Adds the statistic to the history where it is valid."""
-        count = state["count"] + 1
+        count = state["count"].astype(np.float64) + 1
         mean_excess = memo.rate / memo.shape
         above = memo.statistic > memo.edge
         pace = np.maximum(self.forget, 1 / (100 + count)) * mean_excess / self.tail
@@ -131,9 +127,10 @@ def tail_evidence(config: TailCalibration, tail: Record, statistic: float) -> fl
         tail: The columns of this calibration.
         statistic: At least 0.
     """
-    if statistic <= tail.edge:
-        return statistic / tail.edge * config.nats
-    return config.nats + tail.shape * math.log1p((statistic - tail.edge) / tail.rate)
+    edge, shape, rate = float(tail.edge), float(tail.shape), float(tail.rate)
+    if statistic <= edge:
+        return statistic / edge * config.nats
+    return config.nats + shape * math.log1p((statistic - edge) / rate)
 
 
 @kernel
@@ -158,22 +155,24 @@ def tail_rarity(config: TailCalibration, tail: Record, statistic: float) -> floa
     >>> round(tail_evidence(given, tail, 10.0), 3), round(tail_rarity(given, tail, 10.0), 3)
     (9.361, 9.583)
     """
-    if statistic <= tail.edge:
-        return statistic / tail.edge * config.nats
-    known = tail.shape * tail.shape / (config.spread * max(tail.shape - config.strength, 1e-9))
-    return config.nats + known * math.log1p((statistic - tail.edge) / (tail.rate / tail.shape * known))
+    edge, shape, rate = float(tail.edge), float(tail.shape), float(tail.rate)
+    if statistic <= edge:
+        return statistic / edge * config.nats
+    known = shape * shape / (config.spread * max(shape - config.strength, 1e-9))
+    return config.nats + known * math.log1p((statistic - edge) / (rate / shape * known))
 
 
 @kernel
 def learn_tail(config: TailCalibration, tail: Record, statistic: float) -> None:
     """Adds the statistic to the history, as `TailCalibration.learn` of one series."""
-    tail.count += 1
-    mean_excess = tail.rate / tail.shape
-    above = statistic > tail.edge
-    pace = max(config.forget, 1 / (100 + tail.count)) * mean_excess / config.tail
-    forget = max(config.forget, config.early / (50 + tail.count))
+    edge, shape, rate, count = float(tail.edge), float(tail.shape), float(tail.rate), tail.count + 1.0
+    mean_excess = rate / shape
+    above = statistic > edge
+    pace = max(config.forget, 1 / (100 + count)) * mean_excess / config.tail
+    forget = max(config.forget, config.early / (50 + count))
     keep, prior = 1 - forget, forget * config.strength
-    excess = min(statistic - tail.edge, config.most * mean_excess) / config.kept
-    tail.edge = max(tail.edge + pace * ((1.0 if above else 0.0) - config.tail), config.least * config.edge)
-    tail.shape = keep * tail.shape + prior + (1.0 if above else 0.0)
-    tail.rate = keep * tail.rate + prior * config.scale + (excess if above else 0.0)
+    excess = min(statistic - edge, config.most * mean_excess) / config.kept
+    tail.count = count
+    tail.edge = max(edge + pace * ((1.0 if above else 0.0) - config.tail), config.least * config.edge)
+    tail.shape = keep * shape + prior + (1.0 if above else 0.0)
+    tail.rate = keep * rate + prior * config.scale + (excess if above else 0.0)

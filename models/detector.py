@@ -126,7 +126,7 @@ class Detector:
         columns: Columns = {"seen": np.zeros(n), "time": np.zeros(n, np.int64)}
         for name, module in zip(EXPERTS, (level, log_level, hour_of_day), strict=True):
             columns |= prefixed(f"{name}.", module.new_state(n))
-            columns[f"{name}.log_weight"] = np.full(n, -np.log(len(EXPERTS)))
+            columns[f"{name}.log_weight"] = np.full(n, -np.log(len(EXPERTS)), np.float32)
         columns |= prefixed("point.", self.calibration.new_state(n))
         columns |= prefixed("window.", self.window.new_state(n) | self.calibration.new_state(n))
         columns |= prefixed("change.", change.new_state(n))
@@ -139,7 +139,7 @@ class Detector:
         columns |= prefixed("past.", past.new_state(n)) | prefixed("days.", days.new_state(n))
         columns |= prefixed("family.", suited.new_state(n))
         columns |= prefixed("peers.", self.newcomers.new_state(n))
-        columns |= {f"before.{name}": columns[name].astype(kind) for name, kind in KEPT.items()}
+        columns |= {f"before.{name}": columns[name].copy() for name in KEPT}
         columns["before.level.count"][:] = -1.0
         return columns | prefixed("repeats.", self.repeats.new_state(n))
 

@@ -194,7 +194,7 @@ def _step_of(series: Record, given: Record) -> tuple[Step, Range]:
 def _mixture(series: Record, step: Step) -> Mixture:
     peers = peers_prior(series.peers, step.seen)
     level = predict_level(series.level, step, peers)
-    weights = (series.level.log_weight, series.log_level.log_weight, series.hour.log_weight)
+    weights = (float(series.level.log_weight), float(series.log_level.log_weight), float(series.hour.log_weight))
     return mixture_of(
         level, predict_log_level(series.log_level, step, peers), predict_hour(series.hour, step, level), weights
     )
@@ -230,7 +230,7 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
 
     surprised = compressed(band.surprise)
     point = tail_evidence(constants.calibration, series.point, surprised)
-    mean_point = window_mean(constants.window, series.window.mean, point)
+    mean_point = window_mean(constants.window, float(series.window.mean), point)
     lasting = compressed(window_surprise(constants.window, mean_point))
     size = abs(series.level.mean) if seen > 0 else abs(present)
     leap = jump(series.change, present - band.typical, size, seen, step.resolution)

@@ -36,7 +36,8 @@ class Jump(NamedTuple):
 
 def new_state(n: int) -> Columns:
     """The columns for n series of which nothing is known."""
-    return {name: np.zeros(n) for name in ("before", "cross", "power", "count", "squares")}
+    sums: Columns = {name: np.zeros(n) for name in ("before", "cross", "power", "squares")}
+    return sums | {"count": np.zeros(n, np.float32)}
 
 
 @kernel

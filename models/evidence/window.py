@@ -27,7 +27,7 @@ class WindowMean:
 
     def new_state(self, n: int) -> Columns:
         """The column for n series of which nothing is known."""
-        return {"mean": np.ones(n)}
+        return {"mean": np.ones(n, np.float32)}
 
 
 @kernel

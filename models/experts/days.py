@@ -19,7 +19,7 @@ _BINS = 48
 def new_state(n: int) -> Columns:
     """The columns for n series of which nothing is known."""
     columns: Columns = {name: np.zeros(n, np.int64) for name in ("today", "once", "twice")}
-    return columns | {name: np.full(n, NEVER, np.int64) for name in ("quarter", "visit")}
+    return columns | {name: np.full(n, NEVER, np.int32) for name in ("quarter", "visit")}
 
 
 @kernel

@@ -29,6 +29,9 @@ REFERENCE_GAP = 300_000.0
 
 POOL_SHAPE = 2.0
 
+_MOST = float(np.finfo(np.float32).max)
+"""Squares are kept in 32 bits; deviations beyond 1e19 are taken for smaller than they are."""
+
 _DAY, _HOUR = 86_400_000, 3_600_000.0
 
 
@@ -48,9 +51,9 @@ class Hours(NamedTuple):
 
 def new_state(n: int) -> Columns:
     """The columns for n series of which nothing is known."""
-    bins: Columns = {"count": np.zeros((n, BINS), np.float32)}
-    bins |= {name: np.zeros((n, BINS)) for name in ("mean", "squares")}
-    return bins | {"pool_count": np.zeros(n), "pool_squares": np.zeros(n)}
+    bins: Columns = {name: np.zeros((n, BINS), np.float32) for name in ("count", "squares")}
+    pool: Columns = {"pool_count": np.zeros(n, np.float32), "pool_squares": np.zeros(n)}
+    return bins | {"mean": np.zeros((n, BINS))} | pool
 
 
 @kernel
@@ -129,7 +132,8 @@ def _learn_bin(hour: Record, index: int, share: float, forget: float, lesson: Le
     gain = weight / max(count, 1e-12)
     hour.count[index] = count
     hour.mean[index] += gain * (lesson.value - hour.mean[index])
-    hour.squares[index] = hour.squares[index] * (1 - forget * share) + faded * gain * (error * error)
+    squares = hour.squares[index] * (1 - forget * share) + faded * gain * (error * error)
+    hour.squares[index] = min(squares, _MOST)
 
 
 def shift_hour(state: Rows, offset: Array, few: float) -> None:

@@ -21,7 +21,7 @@ SHAPE = 0.5
 
 def new_state(n: int) -> Columns:
     """The columns for n series of which nothing is known."""
-    return {"count": np.zeros(n), "mean": np.zeros(n), "squares": np.zeros(n)}
+    return {"count": np.zeros(n, np.float32), "mean": np.zeros(n), "squares": np.zeros(n)}
 
 
 @kernel
@@ -40,7 +40,7 @@ def vague(mean: float, size: float, seen: float) -> Prior:
 @kernel
 def known_level(level: Record, value: float) -> Known:
     """What is known of a level; before anything is, the value lies at its centre."""
-    return Known(level.count, level.mean if level.count > 0 else value, level.squares)
+    return Known(float(level.count), level.mean if level.count > 0 else value, level.squares)
 
 
 @kernel

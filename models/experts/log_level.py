@@ -29,7 +29,8 @@ def new_state(n: int) -> Columns:
     The unit of the axis is an eighth of the first value that is not 0, so that it makes no difference whether a latency
     is in seconds or in milliseconds.
     """
-    return {"count": np.zeros(n), "mean": np.zeros(n), "squares": np.zeros(n), "unit": np.zeros(n)}
+    small: Columns = {name: np.zeros(n, np.float32) for name in ("count", "squares")}
+    return small | {"mean": np.zeros(n), "unit": np.zeros(n)}
 
 
 @kernel
@@ -53,7 +54,7 @@ def unit_so_far(log_level: Record, value: float) -> float:
 @kernel
 def _known(log_level: Record, value: float, unit: float) -> Known:
     mean = log_level.mean if log_level.count > 0 else asinh(value / unit)
-    return Known(log_level.count, mean, log_level.squares)
+    return Known(float(log_level.count), mean, float(log_level.squares))
 
 
 @kernel

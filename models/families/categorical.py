@@ -35,7 +35,8 @@ def new_state(n: int) -> Columns:
     ``places``: distinct values; ``counts``: faded count of each, 0 of an empty slot; ``strangers``: faded number of
     values that were unseen when they came.
     """
-    return {"places": np.zeros((n, SLOTS)), "counts": np.zeros((n, SLOTS), np.float32), "strangers": np.zeros(n)}
+    counts: Columns = {"counts": np.zeros((n, SLOTS), np.float32), "strangers": np.zeros(n, np.float32)}
+    return counts | {"places": np.zeros((n, SLOTS))}
 
 
 @kernel

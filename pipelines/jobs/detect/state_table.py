@@ -1,7 +1,8 @@
 """Growing tables of state: a row per key, columns as NumPy arrays, stored as Arrow tables.
 
 An Arrow table carries the columns by name. When it is read, a column that it lacks gets the values of a new key, and a
-column that this version does not know is ignored.
+column that this version does not know is ignored. Numbers that an earlier version kept in 64 bits, and this one in 32,
+are brought within what these can hold.
 """
 
 from __future__ import annotations
@@ -139,6 +140,11 @@ class StateTable:
 
         Raises:
             NewnormalError: ``STATE_INVALID`` if a part of the key is missing or a column has another shape.
+
+        >>> table = StateTable(("entity",), lambda n: {"squares": np.zeros(n, np.float32)})
+        >>> table.fill(pa.table({"entity": ["a"], "squares": [1e40]}))
+        >>> table.columns["squares"][:1]
+        array([3.4028235e+38], dtype=float32)
         """
         missing = [name for name in self.names if name not in table.column_names]
         if missing:
@@ -156,7 +162,7 @@ class StateTable:
                 values = _to_numpy(table.column(name))
                 if values.shape[1:] != column.shape[1:]:
                     raise _invalid(f"column {name} has {values.shape[1:]} values a row, not {column.shape[1:]}", [name])
-                column[rows] = values
+                column[rows] = _narrowed(values, column.dtype)
 
     def arrays(self) -> dict[str, Block]:
         """All but the keys themselves as arrays by name, which share the memory of the table."""
@@ -211,6 +217,13 @@ def _to_numpy(column: pa.ChunkedArray) -> np.ndarray:
     size = array.type.list_size if pa.types.is_fixed_size_list(array.type) else None
     values: np.ndarray = (array.flatten() if size else array).to_numpy(zero_copy_only=False)
     return values.reshape(len(array), size) if size else values
+
+
+def _narrowed(values: np.ndarray, kind: np.dtype[np.generic]) -> np.ndarray:
+    if values.dtype != np.float64 or kind != np.float32:
+        return values
+    most = float(np.finfo(np.float32).max)
+    return values.clip(-most, most)
 
 
 def _invalid(what: str, where: Sequence[str]) -> NewnormalError:
