@@ -60,7 +60,8 @@ def _varied(known: datasets.Nab, settings: DetectorSettings, seed: int, count: i
 
 
 def by_file(verdicts: pl.DataFrame, known: datasets.Nab) -> dict[str, np.ndarray]:
-    return {file: verdicts.filter(entity=file)["record_score"].to_numpy() for file in known.windows}
+    parts = verdicts.select("entity", "record_score").partition_by("entity", as_dict=True)
+    return {file: parts[(file,)]["record_score"].to_numpy() for file in known.windows}
 
 
 def scored(known: datasets.Nab, scores: Mapping[str, np.ndarray]) -> dict[str, float]:
@@ -74,13 +75,13 @@ def _reference(path: Path) -> dict[str, np.ndarray]:
 
 
 def _write(known: datasets.Nab, scores: Mapping[str, np.ndarray], out: Path) -> None:
-    for file in known.windows:
-        rows = known.values.filter(entity=file)
-        path = out / file
+    time = pl.from_epoch("time", time_unit="ms").dt.strftime("%Y-%m-%d %H:%M:%S")
+    for (file,), rows in (
+        known.values.select("entity", "value", timestamp=time).partition_by("entity", as_dict=True).items()
+    ):
+        path = out / str(file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        time = pl.from_epoch("time", time_unit="ms").dt.strftime("%Y-%m-%d %H:%M:%S")
-        frame = rows.select(timestamp=time, value="value", anomaly_score=pl.Series(scores[file] / 100))
-        frame.write_csv(path)
+        rows.select("timestamp", "value", anomaly_score=pl.Series(scores[str(file)] / 100)).write_csv(path)
 
 
 def _plot(known: datasets.Nab, verdicts: pl.DataFrame, out: Path) -> None:
@@ -90,7 +91,8 @@ def _plot(known: datasets.Nab, verdicts: pl.DataFrame, out: Path) -> None:
     import matplotlib.pyplot as plt  # noqa: PLC0415  after the backend is chosen
 
     files = [file for file, windows in known.windows.items() if windows][:: max(1, 53 // SHOWN)][:SHOWN]
-    figure, axes = plt.subplots(len(files), 1, figsize=(14, 2.6 * len(files)), layout="constrained")
+    figure, axes = plt.subplots(len(files), 1, figsize=(14, 2.6 * len(files)))
+    figure.subplots_adjust(left=0.05, right=0.96, bottom=0.03, top=0.97, hspace=0.35)
     for axis, file in zip(axes, files, strict=True):
         rows = verdicts.filter(entity=file)
         row = np.arange(rows.height)
