@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.arrays import Array, Columns, Flags, Ints, Rows, prefixed
-from models.calibration import learn_tail, tail_evidence
+from models.calibration import learn_tail, tail_evidence, tail_rarity
 from models.config import DetectorConfig
 from models.course import Course, course_of
 from models.evidence.combine import scored
 from models.evidence.mean import mean_surprise_of
-from models.evidence.point import compressed, nats_calibration
+from models.evidence.point import compressed, nats_calibration, series_calibration
 from models.evidence.repeats import NEVER, Repeats, damp, learn_repeats, unrest
 from models.feedback import Feedback, fade, worth_of
 from models.kernels import kernel
@@ -104,6 +104,9 @@ class Joined:
 
     Evidence channels: ``metrics``, the mean over the metrics of clipped evidence; ``strongest``, the largest of them
     less ln of the number of metrics (Bonferroni); ``together``, what the model of all metrics says, where it is asked.
+    What they say in all makes the score. How often the entity reaches so much is learned, too, and is the verdict's
+    ``probability``: evidence grows for thousands of windows while the model of all metrics learns, so that twice the
+    share of its history counts as tail, and its beginning is forgotten twice as fast as that of a metric.
 
     Args:
         config: The constants, as of the detector.
@@ -119,11 +122,18 @@ class Joined:
     def __init__(self, config: DetectorConfig) -> None:
         self.config = config
         self.calibration = nats_calibration(config.forget)
+        self.whole = series_calibration(
+            config.forget, 2 * config.calibration_tail, config.calibration_strength, 2 * config.calibration_early
+        )
         self.repeats = Repeats(0.75 * config.joined_half, config.joined_rest, config.damping, config.calm)
         self.feedback = Feedback()
         self._layout = Layout(self._columns(0))
         self._constants = constants(
-            config=config, calibration=self.calibration, repeats=self.repeats, feedback=self.feedback
+            config=config,
+            calibration=self.calibration,
+            whole=self.whole,
+            repeats=self.repeats,
+            feedback=self.feedback,
         )
 
     def new_state(self, n: int) -> Columns:
@@ -132,6 +142,7 @@ class Joined:
 
     def _columns(self, n: int) -> Columns:
         columns = prefixed("metrics.", self.calibration.new_state(n)) | prefixed("repeats.", self.repeats.new_state(n))
+        columns |= prefixed("whole.", self.whole.new_state(n))
         said = {name: column for name, column in self.feedback.new_state(n).items() if name != "offset"}
         return columns | prefixed("feedback.", said) | {"seen": np.zeros(n)}
 
@@ -238,9 +249,10 @@ def run(
         seen, valid = entity.seen, metrics > 0
         trust = min(seen / config.learning, 1.0) if valid else 0.0
         verdict.metrics, verdict.strongest, verdict.together = average * trust, strongest * trust, by_model * trust
-        both = _combined(verdict, asked) * worth_of(constants.feedback, entity.feedback)
-        damped = damp(constants.repeats, entity.repeats, both)
-        verdict.record_score, verdict.probability = scored(damped, config.joined_half), math.exp(-damped)
+        combined = _combined(verdict, asked)
+        verdict.probability = math.exp(-tail_rarity(constants.whole, entity.whole, combined))
+        both = combined * worth_of(constants.feedback, entity.feedback)
+        verdict.record_score = scored(damp(constants.repeats, entity.repeats, both), config.joined_half)
         kind = _ANOMALY if verdict.record_score >= config.threshold else _NORMAL
         if seen < config.learning:
             kind = _LEARNING
@@ -269,6 +281,7 @@ def run(
         if valid and given.taught[i]:
             if seen >= config.learning:
                 learn_tail(constants.calibration, entity.metrics, surprise)
+                learn_tail(constants.whole, entity.whole, combined)
             learn_repeats(constants.repeats, entity.repeats, both, time, course, begun)
             fade(constants.feedback, entity.feedback)
             entity.seen = verdict.seen = seen + 1

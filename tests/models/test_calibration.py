@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.benchmarks.calibration import FAMILIES, LEVELS, MONTH, Shares, shares
+from tests.benchmarks.calibration import FAMILIES, LEVELS, MACHINES, MONTH, Shares, joined_shares, shares
 
 SERIES, WARM, COUNTED = 60, 1000, 2500
 """Of each family; windows that are not counted, and that are. `newnormal bench calibration` counts more of them."""
@@ -25,8 +25,21 @@ def _judged() -> dict[str, Shares]:
 @pytest.mark.parametrize("family", JUDGED)
 @pytest.mark.parametrize("level", LEVELS[:2])
 def test_the_share_of_windows_below_a_probability_is_about_that_probability(family: str, level: float) -> None:
+    _is_about(_judged()[family], level)
+
+
+@pytest.mark.parametrize("metrics", [2, 5])
+@pytest.mark.parametrize("machines", MACHINES)
+def test_so_it_is_of_the_joined_verdicts_on_machines(machines: str, metrics: int) -> None:
+    """The evidence of the model of all metrics grows while it learns how they go together: probability must not."""
+    judged = joined_shares(machines, SERIES, metrics, WARM, COUNTED, seed=11)
+    for level in LEVELS[:2]:
+        _is_about(judged, level)
+
+
+def _is_about(judged: Shares, level: float) -> None:
     place = LEVELS.index(level)
-    share, error = _judged()[family].below[place], _judged()[family].errors[place]
+    share, error = judged.below[place], judged.errors[place]
     assert level / 1.5 - 2 * error < share < level * 1.5 + 2 * error
     assert level / 2 < share < level * 2
 
