@@ -1,36 +1,35 @@
-"""Estimates the size of a topic's messages from a few of them."""
+"""Estimates the size of the messages of topics from a few of them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Sequence
 
-from confluent_kafka import Consumer, TopicPartition
+from engine.kafka.content import between
+from engine.kafka.offsets import KafkaOffsets
 
-from engine.address import kafka_options
-
-_SAMPLE = 400
-_SECONDS = 3.0
+_SAMPLE = 100
+"""Messages of each partition."""
 
 
-def mean_size(bootstrap: str, topic: str) -> float:
-    """Mean size of the values of some messages in the middle of each partition, bytes; 0 if there are none.
+def mean_sizes(bootstrap: str, topics: Sequence[str]) -> dict[str, float]:
+    """Mean size of the values of some messages in the middle of each partition, in bytes, by topic.
+
+    A topic without messages is left out.
 
     Args:
         bootstrap: ``host:port`` of a broker.
-        topic: Full name of the topic.
+        topics: Full names of the topics.
+
+    Raises:
+        KafkaException: The broker does not answer.
+        TimeoutError: The answer took too long, or none of the topics exists.
+        NewnormalError: ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
     """
-    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.size", "log_level": 0}
-    reader = Consumer(options | {"enable.auto.commit": False, "isolation.level": "read_committed"})
-    try:
-        places = [TopicPartition(topic, p) for p in reader.list_topics(topic, _SECONDS).topics[topic].partitions]
-        spans = [(place, *reader.get_watermark_offsets(place, _SECONDS)) for place in places]
-        middles = [
-            TopicPartition(topic, place.partition, (low + high) // 2) for place, low, high in spans if high > low
-        ]
-        if not middles:
-            return 0.0
-        reader.assign(middles)
-        sizes = [len(message.value() or b"") for message in reader.consume(_SAMPLE, _SECONDS) if not message.error()]
-        return sum(sizes) / len(sizes) if sizes else 0.0
-    finally:
-        reader.close()
+    offsets = KafkaOffsets(bootstrap, topics)
+    ends = offsets.ends()
+    middles = {place: ((start + ends[place]) // 2, ends[place]) for place, start in offsets.starts().items()}
+    sizes: defaultdict[str, list[int]] = defaultdict(list)
+    for message in between(bootstrap, {place: (at, min(end, at + _SAMPLE)) for place, (at, end) in middles.items()}):
+        sizes[message.topic() or ""].append(len(message.value() or b""))
+    return {topic: sum(some) / len(some) for topic, some in sizes.items()}

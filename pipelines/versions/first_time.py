@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
 
-from engine.address import kafka_options
+from engine.kafka.content import between
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spec.decoder import Messages
+from engine.spec.errors import NewnormalError
 from engine.spec.job import Job
+from engine.spec.source import Source
 
-_SECONDS = 3.0
+_MOST = 50
+"""Messages of a partition that are looked at."""
 
 
 def first_time(bootstrap: str, job: Job, begin: Offsets) -> int | None:
@@ -30,24 +31,24 @@ def first_time(bootstrap: str, job: Job, begin: Offsets) -> int | None:
         Epoch milliseconds; ``None`` if there are no records, or Kafka does not tell in time.
     """
     sources = {topic: source for source in job.inputs if not source.broadcast for topic in source.formats}
-    reader = Consumer({**kafka_options(bootstrap), "group.id": "newnormal.first", "log_level": 0} | _READING)
-    found: list[int] = []
+    offsets, found = KafkaOffsets(bootstrap, sorted(sources)), dict[tuple[str | None, int | None], int]()
     try:
-        first = {**KafkaOffsets(bootstrap, sorted(sources)).starts(), **begin}
-        reader.assign([TopicPartition(topic, p, offset) for (topic, p), offset in first.items()])
-        for message in reader.consume(len(first) * 50, _SECONDS):
-            topic, value = message.topic(), message.value()
-            if message.error() or not value or topic not in sources:
-                continue
-            source, none = sources[topic], np.zeros(1, np.int64)
-            decoded = source.formats[topic].decode(Messages(topic, 0, pa.array([value], pa.binary()), none, none))
-            if decoded.records.num_rows and source.time in decoded.records.column_names:
-                found.append(pc.min(decoded.records.column(source.time)).as_py())
-    except (KafkaException, TimeoutError):
+        ends, first = offsets.ends(), {**offsets.starts(), **begin}
+        spans = {place: (at, min(ends[place], at + _MOST)) for place, at in first.items() if place in ends}
+        for message in between(bootstrap, spans):
+            topic, place = message.topic() or "", (message.topic(), message.partition())
+            if place not in found and (time := _first_of(sources[topic], topic, message.value())) is not None:
+                found[place] = time
+    except (KafkaException, TimeoutError, NewnormalError):
         return None
-    finally:
-        reader.close()
-    return min(found, default=None)
+    return min(found.values(), default=None)
 
 
-_READING: dict[str, Any] = {"enable.auto.commit": False, "isolation.level": "read_committed"}
+def _first_of(source: Source, topic: str, value: bytes | None) -> int | None:
+    """The earliest event time in a message; ``None`` if it has no records."""
+    none = np.zeros(1, np.int64)
+    message = Messages(topic, 0, pa.array([value or b""], pa.binary()), none, none)
+    records = source.formats[topic].decode(message).records
+    if not records.num_rows or source.time not in records.column_names:
+        return None
+    return int(pc.min(records.column(source.time)).as_py())

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from engine.kafka.message_size import mean_size
+from engine.kafka.message_size import mean_sizes
 from engine.kafka.offsets import KafkaOffsets, Offsets
 from engine.spark.checkpoint_offsets import committed_offsets
 from engine.spec.duration import duration_ms, iso
@@ -154,9 +154,8 @@ def _past(driver: Driver, settings: Settings, end: int, job: str) -> bool:
 
 def _large_batches(settings: Settings, program: VersionProgram) -> Settings:
     """The settings with as many messages in a micro-batch as the size of the messages allows."""
-    bootstrap = settings.kafka.bootstrap or ""
     inputs = {settings.reads(topic) for name in program.first for topic in LINKS[name].inputs}
-    size = max((mean_size(bootstrap, topic) for topic in sorted(inputs)), default=0.0)
+    size = max(mean_sizes(settings.kafka.bootstrap or "", sorted(inputs)).values(), default=0.0)
     engine = settings.engine
     most = min(_MOST_MESSAGES, round(_BATCH_BYTES / size)) if size else _MOST_MESSAGES
     larger = engine.model_copy(update={"max_records": max(engine.max_records, most)})
