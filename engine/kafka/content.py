@@ -43,7 +43,7 @@ def content(bootstrap: str, topic: str) -> Iterator[Message]:
     Raises:
         NewnormalError: ``TOPIC_UNKNOWN``, or ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
     """
-    with closing(_reader(bootstrap)) as reader:
+    with closing(bounded_reader(bootstrap, _GROUP)) as reader:
         yield from _read(reader, bootstrap, _whole(reader, bootstrap, topic))
 
 
@@ -57,7 +57,7 @@ def between(bootstrap: str, spans: Spans) -> Iterator[Message]:
     Raises:
         NewnormalError: ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
     """
-    with closing(_reader(bootstrap)) as reader:
+    with closing(bounded_reader(bootstrap, _GROUP)) as reader:
         yield from _read(reader, bootstrap, spans)
 
 
@@ -66,8 +66,17 @@ def values(bootstrap: str, topic: str) -> list[bytes]:
     return [message.value() or b"" for message in content(bootstrap, topic)]
 
 
-def _reader(bootstrap: str) -> Consumer:
-    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": _GROUP, "log_level": 0}
+def bounded_reader(bootstrap: str, group: str) -> Consumer:
+    """A consumer of the committed messages that topics hold now; it commits nothing, and tells the end of a partition.
+
+    It is told of that end at once. By default a broker keeps an answer back for half a second where there is nothing
+    more to read, which is the case after each transaction: its mark has an offset, but is no message.
+
+    Args:
+        bootstrap: ``host:port`` of a broker.
+        group: Name of the consumer's group, which the broker may have to permit.
+    """
+    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": group, "log_level": 0, "fetch.wait.max.ms": 10}
     options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
     return Consumer(options)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from engine.address import kafka_options
 from engine.formats import columnar
-from engine.kafka.content import bounds
+from engine.kafka.content import bounded_reader, bounds
 from engine.spec.duration import NEVER
 from engine.spec.errors import NewnormalError
 
@@ -32,9 +30,7 @@ def watermarks(bootstrap: str, topic: str) -> dict[int, int]:
     Raises:
         NewnormalError: ``KAFKA_READ_FAILED`` if the broker does not answer.
     """
-    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.watermarks", "log_level": 0}
-    options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
-    reader = Consumer(options)
+    reader = bounded_reader(bootstrap, "newnormal.watermarks")
     try:
         found = reader.list_topics(topic, _SECONDS).topics[topic]
         return {partition: _newest(reader, topic, partition) for partition in sorted(found.partitions)}

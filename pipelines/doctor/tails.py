@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
-from engine.address import kafka_options
 from engine.formats.heartbeat import HEARTBEAT
-from engine.kafka.content import bounds
+from engine.kafka.content import bounded_reader, bounds
 
 LAST = 200
 """How many of the last messages of a partition are read: with heartbeats alone, those of eight minutes."""
@@ -54,8 +52,7 @@ def tails(bootstrap: str, topics: Sequence[str], last: int = LAST) -> Tails:
         KafkaException: The broker does not answer.
         TimeoutError: It answers too slowly.
     """
-    options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.doctor", "log_level": 0}
-    reader = Consumer(options | {"enable.auto.commit": False, "enable.partition.eof": True})
+    reader = bounded_reader(bootstrap, "newnormal.doctor")
     try:
         known = reader.list_topics(timeout=_SECONDS).topics
         places = [TopicPartition(name, p) for name in topics if name in known for p in known[name].partitions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,14 +89,16 @@ def view(version: Version, settings: Settings) -> VersionView:
     mine = settings.of(version.names)
     bootstrap = settings.kafka.bootstrap or ""
     running = {job: each.pid for each in processes.found(settings) if each.version == version.name for job in each.jobs}
-    jobs = []
-    for name in version.jobs:
-        if not LINKS[name].wanted(mine):
-            continue
+
+    def seen(name: str) -> JobView:
         checkpoint = mine.folder("checkpoints") / name
         offsets = committed_offsets(checkpoint)
         lag = unread(bootstrap, LINKS[name].reads(mine), offsets)
-        jobs.append(JobView(name, offsets, lag, _bytes(checkpoint), running.get(name)))
+        return JobView(name, offsets, lag, _bytes(checkpoint), running.get(name))
+
+    names = [name for name in version.jobs if LINKS[name].wanted(mine)]
+    with ThreadPoolExecutor(len(names) or 1) as at_once:  # each waits for answers of Kafka most of the time
+        jobs = list(at_once.map(seen, names))
     shown, documents, size = _stored(mine)
     return VersionView(version, shown, documents, size, tuple(jobs))
 

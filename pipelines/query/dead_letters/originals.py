@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from engine.address import kafka_options
-from engine.kafka.content import bounds
+from engine.kafka.content import bounded_reader, bounds
 from engine.spec.errors import NewnormalError
 
 _SECONDS = 15.0
@@ -23,9 +22,7 @@ class Originals:
     """
 
     def __init__(self, bootstrap: str) -> None:
-        options: dict[str, Any] = {**kafka_options(bootstrap), "group.id": "newnormal.letters", "log_level": 0}
-        options |= {"enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed"}
-        self._bootstrap, self._reader = bootstrap, Consumer(options)
+        self._bootstrap, self._reader = bootstrap, bounded_reader(bootstrap, "newnormal.letters")
         self._topics: dict[str, Any] = {}
 
     def __enter__(self) -> Originals:

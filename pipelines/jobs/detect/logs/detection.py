@@ -159,11 +159,11 @@ class LogDetection:
 
     def _effects(self, state: LogState, end: int, window: LogWindow, rules: Sequence[RuleInForce]) -> Effects | None:
         """The effects of the rules on each row of a window; ``None`` if no rule applies."""
-        names = state.machines.keys()
+        if not rules:
+            return None
         machine: Ints = state.entities.columns["machine"].astype(np.int64)[window.rows]
         frame = pl.DataFrame(
-            {"entity": [names[row][0] for row in machine.tolist()], "value": window.total(window.count)},
-            {"entity": pl.String, "value": pl.Float64},
+            {"entity": state.machines.index.keys["entity"][machine], "value": window.total(window.count)}
         )
         spans = {"metric": pl.lit(METRIC), "window_start": pl.lit(end - self.size), "window_end": pl.lit(end)}
         return effects(rules, frame.with_columns(**spans))
@@ -203,8 +203,7 @@ class LogDetection:
             changes &= ~left
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
 
-        names = state.machines.keys()
-        entities = [names[row][0] for row in machine[mine].tolist()]
+        entities = state.machines.index.keys["entity"][machine[mine]]
         frame = self._frame(end, entities, kind, found, (lower, typical, upper), phase, changes)
         of_row = np.argsort(np.concatenate([mine, other])) % max(len(mine), 1)
         named = _influencers(state, window, judged, of_row)
@@ -213,7 +212,7 @@ class LogDetection:
     def _frame(
         self,
         end: int,
-        entities: list[str],
+        entities: pl.Series,
         kind: Array,
         found: _Evidence,
         band: tuple[Array, Array, Array],
@@ -224,7 +223,7 @@ class LogDetection:
 
         Args:
             end: End of the window, epoch milliseconds.
-            entities: Name of each machine.
+            entities: Name of each machine, shape (n,).
             kind: Kind of each machine's verdict.
             found: The evidence of each machine's window.
             band: Lower bound, typical value and upper bound of the number of lines.
@@ -235,7 +234,7 @@ class LogDetection:
         lower, typical, upper = (bound[shown] for bound in band)
         columns = {
             "__m": shown,
-            "entity": [entities[row] for row in shown.tolist()],
+            "entity": entities[shown],
             "kind": kind[shown].tolist(),
             "record_score": found.points[shown],
             "state_score": np.where(phase.step.incident == Course.OPEN.code, found.points, 0.0)[shown],
@@ -319,6 +318,8 @@ class LogDetection:
     def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Adds revisions: for each incident that proves to be a change of state, one of its worst verdict."""
         result = verdicts.drop("_changes", "_unrest", "_unusual")
+        if state.worst.is_empty() and not (verdicts["_unrest"].any() or verdicts["_changes"].any()):
+            return result
         inside = (
             verdicts.drop("_changes", "_unrest").with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
         )
@@ -349,8 +350,7 @@ def _influencers(state: LogState, window: LogWindow, judged: TemplateVerdicts, m
         A row per machine: its number ``__m``, ``influencers`` with their shares, ``template`` and ``example``.
     """
     some = np.flatnonzero(judged.gain >= _LEAST)
-    keys = state.pairs.keys()
-    metrics = [keys[row][1] for row in window.pairs[some].tolist()]
+    metrics = state.pairs.index.keys["metric"][window.pairs[some]].to_list()
     texts = [state.texts.get(metric, (None, None)) for metric in metrics]
     schema = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64, "template": pl.String, "example": pl.String}
     columns = [machine[window.owner[some]], metrics, judged.gain[some], [t for t, _ in texts], [e for _, e in texts]]

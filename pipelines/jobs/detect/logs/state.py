@@ -72,7 +72,8 @@ class LogState:
 
     def tables(self) -> TemplateTables:
         """The tables in the form that the model expects."""
-        self.fleets.rows((view,) for view in VIEWS)
+        if not len(self.fleets):
+            self.fleets.rows((view,) for view in VIEWS)
         parts = (self.fleets, self.entities, self.templates, self.pairs)
         return TemplateTables(*(part.columns for part in parts))
 
@@ -85,23 +86,26 @@ class LogState:
         Returns:
             For each count the row of its pair of machine and metric, shape (n,).
         """
-        known = len(self.pairs), len(self.machines)
-        keys = part.select("entity", "metric").rows()
-        pairs = self.pairs.rows(keys)
-        names = list(dict.fromkeys(entity for entity, _ in keys))
-        self.machines.rows((name,) for name in names)
-        both = [(name, view) for (name,) in self.machines.keys()[known[1] :] for view in VIEWS]
-        rows = self.entities.rows(both)
-        self.entities.columns["fleet"][rows] = np.tile([TEMPLATES, SEVERITIES], len(both) // 2)
-        self.entities.columns["machine"][rows] = np.repeat(np.arange(known[1], len(self.machines)), 2)
-        new = self.pairs.keys()[known[0] :]
-        at = np.arange(known[0], len(self.pairs))
-        owners = self.entities.rows((entity, VIEWS[view_of(metric)]) for entity, metric in new)
-        self.pairs.columns["owner"][at] = owners
-        self.pairs.columns["template"][at] = self.templates.rows((metric,) for _, metric in new)
+        known = len(self.pairs)
+        pairs = self.pairs.rows(part)
+        if len(self.pairs) > known:
+            self._begin(np.arange(known, len(self.pairs)))
         for metric, template, example in part.select("metric", "template", "example").iter_rows():
             self.texts[metric] = template, example
         return pairs
+
+    def _begin(self, pairs: Ints) -> None:
+        """Adds what new pairs are of: machines, their two views, and templates; says of each pair whose it is."""
+        known, keys = len(self.machines), self.pairs.names_of(pairs)
+        self.machines.rows((name,) for name in dict.fromkeys(entity for entity, _ in keys))
+        machines = np.arange(known, len(self.machines))
+        both = [(name, view) for (name,) in self.machines.names_of(machines) for view in VIEWS]
+        rows = self.entities.rows(both)
+        self.entities.columns["fleet"][rows] = np.tile([TEMPLATES, SEVERITIES], len(machines))
+        self.entities.columns["machine"][rows] = np.repeat(machines, 2)
+        owners = self.entities.rows((entity, VIEWS[view_of(metric)]) for entity, metric in keys)
+        self.pairs.columns["owner"][pairs] = owners
+        self.pairs.columns["template"][pairs] = self.templates.rows((metric,) for _, metric in keys)
 
     def has_active(self) -> bool:
         """True if any machine is known and not absent."""
