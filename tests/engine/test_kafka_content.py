@@ -73,3 +73,14 @@ def test_what_is_written_meanwhile_is_not_read(endpoints: Endpoints, topic: str)
 def test_a_topic_that_is_not_there_is_said_to_be_so(endpoints: Endpoints) -> None:
     with pytest.raises(NewnormalError, match="TOPIC_UNKNOWN"):
         values(endpoints.bootstrap, f"nowhere-{time.time_ns()}")
+
+
+def test_the_end_behind_the_mark_of_a_transaction_is_told_at_once(endpoints: Endpoints, topic: str) -> None:
+    """The last offset is that of the mark. A broker keeps an answer back for half a second if not asked otherwise."""
+    transaction(endpoints, topic, [b"1"], lambda p: p.commit_transaction(30))
+    took = []
+    for _ in range(5):
+        began = time.monotonic()
+        assert values(endpoints.bootstrap, topic) == [b"1"]
+        took.append(time.monotonic() - began)
+    assert min(took) < 0.45
