@@ -1,4 +1,4 @@
-"""The `newnormal` command: puts its subcommands together, and is the entry point of the program."""
+"""The `newnormal` command: names its subcommands, and is the entry point of the program."""
 
 from __future__ import annotations
 
@@ -12,50 +12,66 @@ from typing import Annotated, NoReturn
 import typer
 
 from engine.spark import hadoop_path
-from pipelines.cli import (
-    acls,
-    bench,
-    chaos,
-    cluster,
-    compare,
-    console,
-    dashboards,
-    datagen,
-    deadletter,
-    decode,
-    demo,
-    docs,
-    doctor,
-    evaluate,
-    example,
-    explain,
-    gateway,
-    incidents,
-    label,
-    log_output,
-    notify,
-    plan,
-    play,
-    query,
-    replay,
-    retention,
-    rule,
-    run,
-    savepoint,
-    score,
-    services,
-    sql,
-    stack,
-    status,
-    tail,
-    topology,
-    versions,
-    view,
-)
+from pipelines.cli import log_output
 from pipelines.cli.guard import guarded
+from pipelines.cli.lazy import lazy_group
+
+_FUNCTIONS = {
+    "demo": "demo",
+    "run": "run",
+    "replay": "replay",
+    "versions": "versions",
+    "promote": "versions",
+    "retire": "versions",
+    "retention": "retention",
+    "status": "status",
+    "doctor": "doctor",
+    "score": "score",
+    "evaluate": "evaluate",
+    "compare": "compare",
+    "simulate": "datagen",
+    "agent": "datagen",
+    "play": "play",
+    "gateway": "gateway",
+    "tail": "tail",
+    "decode": "decode",
+    "explain-job": "explain",
+    "example": "example",
+    "sql": "sql",
+    "console": "console",
+    "view": "view",
+    "acls": "acls",
+    "plan": "plan",
+    "chaos": "chaos",
+    "docs": "docs",
+}
+"""The module of `pipelines.cli` in which the function of each command is."""
+
+_GROUPS = (
+    "query",
+    "dashboards",
+    "incidents",
+    "notify",
+    "rule",
+    "label",
+    "topology",
+    "savepoint",
+    "deadletter",
+    "services",
+    "stack",
+    "cluster",
+    "bench",
+)
+"""Commands with commands of their own: `app` in the module of that name."""
+
+COMMANDS = {
+    **{name: f"pipelines.cli.{module}:{name.replace('-', '_')}" for name, module in _FUNCTIONS.items()},
+    **{name: f"pipelines.cli.{name}:app" for name in _GROUPS},
+}
 
 app = typer.Typer(
     name="newnormal",
+    cls=lazy_group(COMMANDS),
     help="Streaming novelty detection for machine telemetry: anomalies and new normals, seconds later.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -78,48 +94,6 @@ def newnormal(
 def _version() -> NoReturn:
     typer.echo(f"newnormal {metadata.version('newnormal')}")
     raise typer.Exit
-
-
-app.command()(demo.demo)
-app.command()(run.run)
-app.command()(replay.replay)
-app.command()(versions.versions)
-app.command()(versions.promote)
-app.command()(versions.retire)
-app.command()(retention.retention)
-app.command()(status.status)
-app.command()(doctor.doctor)
-app.command()(score.score)
-app.command()(evaluate.evaluate)
-app.command()(compare.compare)
-app.command()(datagen.simulate)
-app.command()(datagen.agent)
-app.command()(play.play)
-app.command()(gateway.gateway)
-app.command()(tail.tail)
-app.command()(decode.decode)
-app.command()(explain.explain_job)
-app.command()(example.example)
-app.command()(sql.sql)
-app.command()(console.console)
-app.command()(view.view)
-app.add_typer(query.app, name="query")
-app.add_typer(dashboards.app, name="dashboards")
-app.add_typer(incidents.app, name="incidents")
-app.add_typer(notify.app, name="notify")
-app.add_typer(rule.app, name="rule")
-app.add_typer(label.app, name="label")
-app.add_typer(topology.app, name="topology")
-app.add_typer(savepoint.app, name="savepoint")
-app.add_typer(deadletter.app, name="deadletter")
-app.add_typer(services.app, name="services")
-app.add_typer(stack.app, name="stack")
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(bench.app, name="bench")
-app.command()(acls.acls)
-app.command()(plan.plan)
-app.command()(chaos.chaos)
-app.command()(docs.docs)
 
 
 def main() -> NoReturn:

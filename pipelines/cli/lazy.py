@@ -1,0 +1,72 @@
+"""A group of commands each of which is imported when it is asked for: few need all that the others import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+Command = Any
+"""A command as Typer makes it; Typer does not export the type."""
+
+
+class LazyCommands(MutableMapping[str, Command]):
+    """Commands by name, in the order in which `--help` lists them.
+
+    Args:
+        places: Module and attribute of each, joined by a colon: a function, or a `typer.Typer` with commands of its
+            own.
+
+    >>> commands = LazyCommands({"docs": "pipelines.cli.docs:docs"})
+    >>> list(commands), commands.get("dogs"), commands["docs"].name
+    (['docs'], None, 'docs')
+    """
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self._places = dict(places)
+        self._made: dict[str, Command] = {}
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._made:
+            module, attribute = self._places[name].split(":")
+            self._made[name] = _made(name, getattr(import_module(module), attribute))
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Command) -> None:
+        self._places.setdefault(name, "")
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._places[name]
+        self._made.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def lazy_group(places: dict[str, str]) -> type[TyperGroup]:
+    """The class of a group of commands that are made when they are asked for; ``places`` as of `LazyCommands`."""
+
+    class LazyGroup(TyperGroup):
+        def __init__(self, **attributes: Any) -> None:
+            super().__init__(**attributes | {"commands": LazyCommands(places)})
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            return list(self.commands)
+
+    return LazyGroup
+
+
+def _made(name: str, what: Any) -> Command:
+    holder = typer.Typer(rich_markup_mode="rich")
+    if isinstance(what, typer.Typer):
+        holder.add_typer(what, name=name)
+    else:
+        holder.command(name)(what)
+    return typer.main.get_group(holder).commands[name]

@@ -1,0 +1,32 @@
+"""A command imports what it needs, not what others need: an operator who asks for help does not wait for the models."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from pipelines.cli.main import COMMANDS, app
+
+
+def _modules(*arguments: str) -> set[str]:
+    command = [sys.executable, "-X", "importtime", "-m", "pipelines.cli.main", *arguments]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stderr
+    return {line.rsplit("|", 1)[-1].strip() for line in said.splitlines() if line.startswith("import time:")}
+
+
+@pytest.mark.parametrize("command", [["--version"], ["demo", "--help"], ["replay", "--help"], ["services", "--help"]])
+def test_a_command_does_not_import_models_and_jobs_that_it_does_not_use(command: list[str]) -> None:
+    imported = _modules(*command)
+    assert "typer" in imported
+    assert not imported & {"numba", "scipy", "sqlglot", "pipelines.jobs", "pipelines.cli.incidents"}
+
+
+def test_each_command_is_where_it_is_said_to_be_and_has_a_text_for_the_list() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert list(commands) == list(COMMANDS)
+    for name in COMMANDS:
+        assert commands[name].name == name
+        assert commands[name].get_short_help_str()
