@@ -8,6 +8,11 @@ before the fork. Imported objects are frozen, since Spark collects garbage after
 import gc
 import importlib
 import os
+import sys
+
+# Spark puts its own pyspark.zip first, whose sources are compiled anew in each process; the installed package is not.
+sys.path.sort(key=lambda entry: entry.endswith("pyspark.zip"))
+
 
 import numpy  # noqa: F401
 import pandas  # noqa: F401
