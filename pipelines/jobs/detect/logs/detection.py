@@ -52,6 +52,10 @@ _COLUMNS |= {
     "_unusual": pl.Boolean,
     "_unrest": pl.Boolean,
 }
+_OWN = ("_changes", "_unusual", "_unrest")
+"""Columns that the verdicts have here only."""
+
+_NAMED = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64, "template": pl.String, "example": pl.String}
 _COURSES = [course.value or None for course in Course]
 
 
@@ -82,6 +86,27 @@ class _Phase(NamedTuple):
         """Restores the phases that the flagged machines had before the window."""
         for name, column in self.before.items():
             self.own[name] = np.where(left, column, self.own[name])
+
+
+class _Judged(NamedTuple):
+    """The verdicts of a window, not yet as a frame.
+
+    Attributes:
+        end: End of the window, epoch milliseconds.
+        machines: How many machines were judged.
+        columns: `_COLUMNS` and `EVIDENCE` of those that get a verdict, ``__m`` being the number of the machine.
+        named: `_NAMED` of what contributes to the verdicts, ``__m`` as above.
+    """
+
+    end: int
+    machines: int
+    columns: dict[str, Any]
+    named: dict[str, Any]
+
+    @property
+    def calm(self) -> bool:
+        """Whether no machine has an incident, or may be at the beginning of one."""
+        return not (self.columns["_unrest"].any() or self.columns["_changes"].any())
 
 
 class LogDetection:
@@ -123,13 +148,19 @@ class LogDetection:
         """
         rows = features.sort("window_end", "entity", "metric")
         parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
-        pieces = []
+        made: list[pl.DataFrame] = []
+        calm: list[_Judged] = []
         while (end := self._next_end(state, parts)) is not None and end <= until:
-            pieces.append(self._window(parts.pop(end, rows.clear()), state, end, rules))
+            judged = self._window(parts.pop(end, rows.clear()), state, end, rules)
+            if judged.calm and state.worst.is_empty():
+                calm.append(judged)
+            else:
+                made += [self._framed(calm).drop(*_OWN), self._dated_back(state, self._framed([judged]))]
+                calm = []
             state.judged = end
             if end // self.size % EVERY == 0:
                 state.tidy(self.model.faint(state.tables()), end)
-        made = [piece for piece in pieces if piece.height]
+        made = [frame for frame in (*made, self._framed(calm).drop(*_OWN)) if frame.height]
         return pl.concat(made) if made else pl.DataFrame()
 
     def _next_end(self, state: LogState, ends: Collection[int]) -> int | None:
@@ -137,7 +168,7 @@ class LogDetection:
         own = [state.judged + self.size] if state.judged is not None and state.has_active() else []
         return min([*ends, *own], default=None)
 
-    def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> pl.DataFrame:
+    def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> _Judged:
         pairs = state.take(part)
         rows = state.active(pairs)
         place = np.full(len(state.entities), -1)
@@ -176,7 +207,7 @@ class LogDetection:
         judged: TemplateVerdicts,
         young: Flags,
         concerned: Effects | None,
-    ) -> pl.DataFrame:
+    ) -> _Judged:
         """Joins the verdicts on templates and on severities into one verdict per machine.
 
         Args:
@@ -204,25 +235,22 @@ class LogDetection:
         kind = np.where((kind == "normal") & young[mine], "learning", kind)
 
         entities = state.machines.index.keys["entity"][machine[mine]]
-        frame = self._frame(end, entities, kind, found, (lower, typical, upper), phase, changes)
+        columns = self._columns(entities, kind, found, (lower, typical, upper), phase, changes)
         of_row = np.argsort(np.concatenate([mine, other])) % max(len(mine), 1)
-        named = _influencers(state, window, judged, of_row)
-        return self._dated_back(state, frame.join(named, on="__m", how="left").drop("__m").sort("entity"))
+        return _Judged(end, len(mine), columns, _named(state, window, judged, of_row))
 
-    def _frame(
+    def _columns(
         self,
-        end: int,
         entities: pl.Series,
         kind: Array,
         found: _Evidence,
         band: tuple[Array, Array, Array],
         phase: _Phase,
         changes: Flags,
-    ) -> pl.DataFrame:
-        """The verdicts as a frame; a machine without lines gets a row only if its verdict is news.
+    ) -> dict[str, Any]:
+        """The verdicts by columns; a machine without lines gets a row only if its verdict is news.
 
         Args:
-            end: End of the window, epoch milliseconds.
             entities: Name of each machine, shape (n,).
             kind: Kind of each machine's verdict.
             found: The evidence of each machine's window.
@@ -232,7 +260,7 @@ class LogDetection:
         """
         shown = np.flatnonzero((found.lines > 0) | ((kind != "normal") & (kind != "learning")))
         lower, typical, upper = (bound[shown] for bound in band)
-        columns = {
+        return {
             "__m": shown,
             "entity": entities[shown],
             "kind": kind[shown].tolist(),
@@ -248,17 +276,27 @@ class LogDetection:
             "_changes": changes[shown],
             "_unusual": phase.somewhat[shown],
             "_unrest": ((phase.step.began != NEVER) | (phase.step.incident == Course.OPEN.code))[shown],
+            **{name: found.nats[name][shown] for name in EVIDENCE},
         }
-        return pl.DataFrame(columns, _COLUMNS).with_columns(
+
+    def _framed(self, windows: Sequence[_Judged]) -> pl.DataFrame:
+        """The verdicts of windows as a frame, in order of window end and machine, with the columns `_OWN`."""
+        before = np.cumsum([0, *(each.machines for each in windows)])
+        frame = _joined(_COLUMNS | dict.fromkeys(EVIDENCE, pl.Float64), [each.columns for each in windows], before)
+        ends = [np.full(len(each.columns["__m"]), each.end) for each in windows]
+        end = pl.Series(np.concatenate(ends) if ends else [], dtype=pl.Int64)
+        frame = frame.with_columns(
             metric=pl.lit(METRIC),
             metric_kind=pl.lit("count"),
-            window_start=pl.lit(end - self.size, pl.Int64),
-            window_end=pl.lit(end, pl.Int64),
+            window_start=end - self.size,
+            window_end=end,
             since=pl.when(pl.col("since") >= 0).then("since"),
             decided=pl.lit(None, pl.Int64),
-            evidence=pl.DataFrame({name: found.nats[name][shown] for name in EVIDENCE}).to_struct(),
+            evidence=pl.struct(EVIDENCE),
             revision=pl.lit(0, pl.Int64),
         )
+        named = _influencers(_joined(_NAMED, [each.named for each in windows], before))
+        return frame.join(named, on="__m", how="left").drop("__m", *EVIDENCE).sort("window_end", "entity")
 
     def _evidence(
         self, state: LogState, machines: Ints, judged: TemplateVerdicts, mine: Ints, other: Ints
@@ -317,9 +355,7 @@ class LogDetection:
 
     def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Adds revisions: for each incident that proves to be a change of state, one of its worst verdict."""
-        result = verdicts.drop("_changes", "_unrest", "_unusual")
-        if state.worst.is_empty() and not (verdicts["_unrest"].any() or verdicts["_changes"].any()):
-            return result
+        result = verdicts.drop(*_OWN)
         inside = (
             verdicts.drop("_changes", "_unrest").with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
         )
@@ -337,30 +373,44 @@ class LogDetection:
         return result
 
 
-def _influencers(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine: Ints) -> pl.DataFrame:
-    """The templates and severities that contribute most to each verdict, and the text of the strongest template.
+def _joined(schema: dict[str, Any], parts: Sequence[dict[str, Any]], before: Ints) -> pl.DataFrame:
+    """The columns of some windows one after the other; ``before``: machines of the windows before each one."""
+    if not parts:
+        return pl.DataFrame(schema=schema)
+    frames = [pl.DataFrame({**part, "__m": part["__m"] + at}, schema) for part, at in zip(parts, before, strict=False)]
+    return pl.concat(frames)
+
+
+def _named(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine: Ints) -> dict[str, Any]:
+    """The templates and severities that contribute to the verdicts of a window, `_NAMED` by column.
 
     Args:
         state: The state, which holds the texts of templates.
         window: The window's counts.
         judged: The verdicts on templates and severities.
         machine: For each row of the window the number of its machine.
-
-    Returns:
-        A row per machine: its number ``__m``, ``influencers`` with their shares, ``template`` and ``example``.
     """
     some = np.flatnonzero(judged.gain >= _LEAST)
     metrics = state.pairs.index.keys["metric"][window.pairs[some]].to_list()
     texts = [state.texts.get(metric, (None, None)) for metric in metrics]
-    schema = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64, "template": pl.String, "example": pl.String}
     columns = [machine[window.owner[some]], metrics, judged.gain[some], [t for t, _ in texts], [e for _, e in texts]]
-    frame = pl.DataFrame(dict(zip(schema, columns, strict=True)), schema).sort(
-        "__m", "value", "key", descending=[False, True, False]
-    )
+    return dict(zip(_NAMED, columns, strict=True))
+
+
+def _influencers(named: pl.DataFrame) -> pl.DataFrame:
+    """What contributes most to each verdict, and the text of the strongest template.
+
+    Args:
+        named: Columns `_NAMED`.
+
+    Returns:
+        A row per machine and window: its number ``__m``, ``influencers`` with their shares, ``template``, ``example``.
+    """
     share = pl.col("value") / pl.col("value").sum().over("__m")
     known = pl.col("template").is_not_null()
     return (
-        frame.with_columns(value=share)
+        named.sort("__m", "value", "key", descending=[False, True, False])
+        .with_columns(value=share)
         .group_by("__m", maintain_order=True)
         .agg(
             influencers=pl.struct("key", "value").head(INFLUENCERS),
