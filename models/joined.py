@@ -253,9 +253,8 @@ def run(
         verdict.probability = math.exp(-tail_rarity(constants.whole, entity.whole, combined))
         both = combined * worth_of(constants.feedback, entity.feedback)
         verdict.record_score = scored(damp(constants.repeats, entity.repeats, both), config.joined_half)
-        kind = _ANOMALY if verdict.record_score >= config.threshold else _NORMAL
-        if seen < config.learning:
-            kind = _LEARNING
+        loud = verdict.record_score >= config.threshold
+        kind = _LEARNING if seen < config.learning else _ANOMALY if loud else _NORMAL
         told = valid and kind != _LEARNING
         busy = both >= constants.repeats.notable
         course = unrest(constants.repeats, entity.repeats, busy, verdict.record_score if told else 0.0, False)
