@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from engine.kafka.admin import partition_counts
 from engine.kafka.content import between
 from engine.kafka.offsets import KafkaOffsets
 
@@ -15,7 +16,7 @@ _SAMPLE = 100
 def mean_sizes(bootstrap: str, topics: Sequence[str]) -> dict[str, float]:
     """Mean size of the values of some messages in the middle of each partition, in bytes, by topic.
 
-    A topic without messages is left out.
+    A topic without messages, and one that does not exist, is left out.
 
     Args:
         bootstrap: ``host:port`` of a broker.
@@ -23,10 +24,12 @@ def mean_sizes(bootstrap: str, topics: Sequence[str]) -> dict[str, float]:
 
     Raises:
         KafkaException: The broker does not answer.
-        TimeoutError: The answer took too long, or none of the topics exists.
-        NewnormalError: ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
+        TimeoutError: The answer took too long.
+        NewnormalError: ``KAFKA_UNREACHABLE``; ``KAFKA_READ_FAILED`` if the broker reports an error or falls silent.
     """
-    offsets = KafkaOffsets(bootstrap, topics)
+    offsets = KafkaOffsets(bootstrap, sorted(partition_counts(bootstrap, topics)))
+    if not offsets.topics:
+        return {}
     ends = offsets.ends()
     middles = {place: ((start + ends[place]) // 2, ends[place]) for place, start in offsets.starts().items()}
     sizes: defaultdict[str, list[int]] = defaultdict(list)
