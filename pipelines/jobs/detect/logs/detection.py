@@ -25,13 +25,11 @@ from models.templates.tables import LogWindow
 from models.verdicts import Kind
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.jobs.detect.control_messages import RuleInForce
+from pipelines.jobs.detect.logs.frames import EVIDENCE, NAMED, OWN, Judged, framed
 from pipelines.jobs.detect.logs.labels import LogLabels
 from pipelines.jobs.detect.logs.state import METRIC, SEVERITIES, TEMPLATES, LogState
 from pipelines.jobs.detect.rules import Effects, effects
 from pipelines.jobs.detect.worst import revisions, unusual, worst
-
-INFLUENCERS = 5
-"""The most templates and severities that a verdict names."""
 
 EVERY = 360
 """After this many windows, pairs of machine and template whose counts have faded away are removed from the state."""
@@ -40,22 +38,6 @@ _ENDS = ndtri(np.array([0.0005, 0.5, 0.9995]))
 _LEAST = 1.0
 """The least evidence, in nats, with which a verdict names a template."""
 
-EVIDENCE = (*CHANNELS, "severity")
-"""The evidence channels of a verdict on a machine's log."""
-
-_NUMBERS = ("record_score", "state_score", "probability", "actual", "typical", "lower", "upper")
-_COLUMNS = {"__m": pl.Int64, "entity": pl.String, "kind": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
-_COLUMNS |= {
-    "since": pl.Int64,
-    "incident_state": pl.String,
-    "_changes": pl.Boolean,
-    "_unusual": pl.Boolean,
-    "_unrest": pl.Boolean,
-}
-_OWN = ("_changes", "_unusual", "_unrest")
-"""Columns that the verdicts have here only."""
-
-_NAMED = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64, "template": pl.String, "example": pl.String}
 _COURSES = [course.value or None for course in Course]
 
 
@@ -86,27 +68,6 @@ class _Phase(NamedTuple):
         """Restores the phases that the flagged machines had before the window."""
         for name, column in self.before.items():
             self.own[name] = np.where(left, column, self.own[name])
-
-
-class _Judged(NamedTuple):
-    """The verdicts of a window, not yet as a frame.
-
-    Attributes:
-        end: End of the window, epoch milliseconds.
-        machines: How many machines were judged.
-        columns: `_COLUMNS` and `EVIDENCE` of those that get a verdict, ``__m`` being the number of the machine.
-        named: `_NAMED` of what contributes to the verdicts, ``__m`` as above.
-    """
-
-    end: int
-    machines: int
-    columns: dict[str, Any]
-    named: dict[str, Any]
-
-    @property
-    def calm(self) -> bool:
-        """Whether no machine has an incident, or may be at the beginning of one."""
-        return not (self.columns["_unrest"].any() or self.columns["_changes"].any())
 
 
 class LogDetection:
@@ -149,18 +110,18 @@ class LogDetection:
         rows = features.sort("window_end", "entity", "metric")
         parts = {int(end): part for (end,), part in rows.partition_by("window_end", as_dict=True).items()}
         made: list[pl.DataFrame] = []
-        calm: list[_Judged] = []
+        calm: list[Judged] = []
         while (end := self._next_end(state, parts)) is not None and end <= until:
             judged = self._window(parts.pop(end, rows.clear()), state, end, rules)
             if judged.calm and state.worst.is_empty():
                 calm.append(judged)
             else:
-                made += [self._framed(calm).drop(*_OWN), self._dated_back(state, self._framed([judged]))]
+                made += [framed(calm, self.size).drop(*OWN), self._dated_back(state, framed([judged], self.size))]
                 calm = []
             state.judged = end
             if end // self.size % EVERY == 0:
                 state.tidy(self.model.faint(state.tables()), end)
-        made = [frame for frame in (*made, self._framed(calm).drop(*_OWN)) if frame.height]
+        made = [frame for frame in (*made, framed(calm, self.size).drop(*OWN)) if frame.height]
         return pl.concat(made) if made else pl.DataFrame()
 
     def _next_end(self, state: LogState, ends: Collection[int]) -> int | None:
@@ -168,7 +129,7 @@ class LogDetection:
         own = [state.judged + self.size] if state.judged is not None and state.has_active() else []
         return min([*ends, *own], default=None)
 
-    def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> _Judged:
+    def _window(self, part: pl.DataFrame, state: LogState, end: int, rules: Sequence[RuleInForce]) -> Judged:
         pairs = state.take(part)
         rows = state.active(pairs)
         place = np.full(len(state.entities), -1)
@@ -207,7 +168,7 @@ class LogDetection:
         judged: TemplateVerdicts,
         young: Flags,
         concerned: Effects | None,
-    ) -> _Judged:
+    ) -> Judged:
         """Joins the verdicts on templates and on severities into one verdict per machine.
 
         Args:
@@ -237,7 +198,7 @@ class LogDetection:
         entities = state.machines.index.keys["entity"][machine[mine]]
         columns = self._columns(entities, kind, found, (lower, typical, upper), phase, changes)
         of_row = np.argsort(np.concatenate([mine, other])) % max(len(mine), 1)
-        return _Judged(end, len(mine), columns, _named(state, window, judged, of_row))
+        return Judged(end, len(mine), columns, _named(state, window, judged, of_row))
 
     def _columns(
         self,
@@ -278,25 +239,6 @@ class LogDetection:
             "_unrest": ((phase.step.began != NEVER) | (phase.step.incident == Course.OPEN.code))[shown],
             **{name: found.nats[name][shown] for name in EVIDENCE},
         }
-
-    def _framed(self, windows: Sequence[_Judged]) -> pl.DataFrame:
-        """The verdicts of windows as a frame, in order of window end and machine, with the columns `_OWN`."""
-        before = np.cumsum([0, *(each.machines for each in windows)])
-        frame = _joined(_COLUMNS | dict.fromkeys(EVIDENCE, pl.Float64), [each.columns for each in windows], before)
-        ends = [np.full(len(each.columns["__m"]), each.end) for each in windows]
-        end = pl.Series(np.concatenate(ends) if ends else [], dtype=pl.Int64)
-        frame = frame.with_columns(
-            metric=pl.lit(METRIC),
-            metric_kind=pl.lit("count"),
-            window_start=end - self.size,
-            window_end=end,
-            since=pl.when(pl.col("since") >= 0).then("since"),
-            decided=pl.lit(None, pl.Int64),
-            evidence=pl.struct(EVIDENCE),
-            revision=pl.lit(0, pl.Int64),
-        )
-        named = _influencers(_joined(_NAMED, [each.named for each in windows], before))
-        return frame.join(named, on="__m", how="left").drop("__m", *EVIDENCE).sort("window_end", "entity")
 
     def _evidence(
         self, state: LogState, machines: Ints, judged: TemplateVerdicts, mine: Ints, other: Ints
@@ -355,7 +297,7 @@ class LogDetection:
 
     def _dated_back(self, state: LogState, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Adds revisions: for each incident that proves to be a change of state, one of its worst verdict."""
-        result = verdicts.drop(*_OWN)
+        result = verdicts.drop(*OWN)
         inside = (
             verdicts.drop("_changes", "_unrest").with_columns(onset=pl.lit(0, pl.Int64)).filter(verdicts["_unrest"])
         )
@@ -373,16 +315,8 @@ class LogDetection:
         return result
 
 
-def _joined(schema: dict[str, Any], parts: Sequence[dict[str, Any]], before: Ints) -> pl.DataFrame:
-    """The columns of some windows one after the other; ``before``: machines of the windows before each one."""
-    if not parts:
-        return pl.DataFrame(schema=schema)
-    frames = [pl.DataFrame({**part, "__m": part["__m"] + at}, schema) for part, at in zip(parts, before, strict=False)]
-    return pl.concat(frames)
-
-
 def _named(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine: Ints) -> dict[str, Any]:
-    """The templates and severities that contribute to the verdicts of a window, `_NAMED` by column.
+    """The templates and severities that contribute to the verdicts of a window, `NAMED` by column.
 
     Args:
         state: The state, which holds the texts of templates.
@@ -394,27 +328,4 @@ def _named(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine
     metrics = state.pairs.index.keys["metric"][window.pairs[some]].to_list()
     texts = [state.texts.get(metric, (None, None)) for metric in metrics]
     columns = [machine[window.owner[some]], metrics, judged.gain[some], [t for t, _ in texts], [e for _, e in texts]]
-    return dict(zip(_NAMED, columns, strict=True))
-
-
-def _influencers(named: pl.DataFrame) -> pl.DataFrame:
-    """What contributes most to each verdict, and the text of the strongest template.
-
-    Args:
-        named: Columns `_NAMED`.
-
-    Returns:
-        A row per machine and window: its number ``__m``, ``influencers`` with their shares, ``template``, ``example``.
-    """
-    share = pl.col("value") / pl.col("value").sum().over("__m")
-    known = pl.col("template").is_not_null()
-    return (
-        named.sort("__m", "value", "key", descending=[False, True, False])
-        .with_columns(value=share)
-        .group_by("__m", maintain_order=True)
-        .agg(
-            influencers=pl.struct("key", "value").head(INFLUENCERS),
-            template=pl.col("template").filter(known).first(),
-            example=pl.col("example").filter(known).first(),
-        )
-    )
+    return dict(zip(NAMED, columns, strict=True))
