@@ -1,56 +1,62 @@
-"""Judges the machines of a data set on several cores: each process has some of the machines."""
+"""Judges the machines of a data set on several cores: each thread has some of the machines.
+
+Threads, as compiled models and Polars run beside one another in one process: handing values and verdicts from process
+to process takes longer than judging them.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import MutableSequence
-from concurrent.futures import ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from threading import Event
 
 import polars as pl
 
 from pipelines.contracts.settings import DetectorSettings
 from pipelines.evaluation.recorded import Progress, judge
-from pipelines.evaluation.side_process import end_with_parent
 
-_WORTH = 500_000
-"""With fewer values for each process, a further one takes longer to start than it saves."""
+_WORTH = 100_000
+"""With fewer values for each thread, a further one saves nothing."""
 
 _LOOK_SECONDS = 0.2
-
-_done: MutableSequence[int] = []
-"""How many values each process has judged; all processes share it."""
 
 
 def judge_on_cores(
     values: pl.DataFrame,
     settings: DetectorSettings,
     progress: Progress = lambda _done, _total: None,
-    processes: int | None = None,
+    threads: int | None = None,
 ) -> pl.DataFrame:
-    """Judges values as `judge` does, bit for bit, with the machines divided among processes.
+    """Judges values as `judge` does, bit for bit, with the machines divided among threads.
 
     Args:
         values: See `judge`.
         settings: The detector's settings.
-        progress: See `Progress`.
-        processes: How many there are at most; ``None``: one for each core, but fewer where there are few values.
-
-    Raises:
-        BrokenProcessPool: If a process was ended from outside.
+        progress: See `Progress`; it is called by the thread that calls this function.
+        threads: How many there are at most; ``None``: one for each core, but fewer where there are few values.
     """
-    if processes is None:
-        processes = max(1, min(len(os.sched_getaffinity(0)), values.height // _WORTH))
-    parts = _parts(values, processes)
+    if threads is None:
+        threads = max(1, min(len(os.sched_getaffinity(0)), values.height // _WORTH))
+    parts = _parts(values, threads)
     if len(parts) < 2:
         return judge(values, settings, progress)
-    context = get_context("spawn")  # a fork would copy the locks of Polars' threads as they are
-    done = context.Array("q", len(parts), lock=False)
-    with ProcessPoolExecutor(len(parts), context, _begin, (done,)) as pool:
-        tasks = [pool.submit(_judge, part, settings, at) for at, part in enumerate(parts)]
-        while wait(tasks, _LOOK_SECONDS).not_done:
-            progress(sum(done), values.height)
+    done, stopped = [0] * len(parts), Event()
+
+    def judged(at: int) -> pl.DataFrame:
+        def note(so_far: int, _total: int) -> None:
+            if stopped.is_set():
+                raise CancelledError
+            done[at] = so_far
+
+        return judge(parts[at], settings, note)
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        tasks = [pool.submit(judged, at) for at in range(len(parts))]
+        try:
+            while wait(tasks, _LOOK_SECONDS).not_done:
+                progress(sum(done), values.height)
+        finally:
+            stopped.set()  # Ctrl-C: what the threads have begun ends with their next part
         verdicts = pl.concat([task.result() for task in tasks])
     progress(values.height, values.height)
     return verdicts.sort("entity", "window_end", "metric", maintain_order=True)
@@ -66,17 +72,3 @@ def _parts(values: pl.DataFrame, number: int) -> list[pl.DataFrame]:
         held[least].append(entity)
         filled[least] += size
     return [values.filter(pl.col("entity").is_in(entities)) for entities in held]
-
-
-def _begin(done: MutableSequence[int]) -> None:
-    global _done  # noqa: PLW0603  a process of the pool keeps it for its tasks
-    _done = done
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends all processes; this one without a stack trace
-
-
-def _judge(values: pl.DataFrame, settings: DetectorSettings, at: int) -> pl.DataFrame:
-    def progress(done: int, _total: int) -> None:
-        _done[at] = done
-
-    return judge(values, settings, progress)

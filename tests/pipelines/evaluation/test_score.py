@@ -68,7 +68,7 @@ def test_several_metrics_get_a_joined_verdict_at_each_time(tmp_path: Path) -> No
     assert verdicts.group_by("metric").len().sort("metric").rows() == [("_machine", 100), ("cpu", 100), ("mem", 100)]
 
 
-def test_machines_that_are_judged_by_several_processes_get_the_same_verdicts() -> None:
+def test_machines_that_are_judged_by_several_threads_get_the_same_verdicts() -> None:
     rows = [
         {"entity": entity, "metric": metric, "time": 300_000 * step, "value": float(value)}
         for at, (entity, steps) in enumerate({"a": 300, "b": 200, "c": 120}.items())
@@ -76,7 +76,7 @@ def test_machines_that_are_judged_by_several_processes_get_the_same_verdicts() -
         for step, value in enumerate(_noise(steps, seed=at + len(metric)))
     ]
     values, seen = pl.DataFrame(rows).sort("time", maintain_order=True), list[tuple[int, int]]()
-    apart = judge_on_cores(values, DETECTOR, lambda done, total: seen.append((done, total)), processes=2)
+    apart = judge_on_cores(values, DETECTOR, lambda done, total: seen.append((done, total)), threads=2)
     assert apart.equals(judge(values, DETECTOR))
     assert apart["entity"].unique(maintain_order=True).to_list() == ["a", "b", "c"]
     assert seen[-1] == (1240, 1240)
