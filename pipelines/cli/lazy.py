@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping
+from pkgutil import resolve_name
 from typing import Any
 
 import typer
@@ -13,7 +13,7 @@ Command = Any
 """A command as Typer makes it; Typer does not export the type."""
 
 
-class LazyCommands(MutableMapping[str, Command]):
+class LazyCommands(Mapping[str, Command]):
     """Commands by name, in the order in which `--help` lists them.
 
     Args:
@@ -26,22 +26,12 @@ class LazyCommands(MutableMapping[str, Command]):
     """
 
     def __init__(self, places: dict[str, str]) -> None:
-        self._places = dict(places)
-        self._made: dict[str, Command] = {}
+        self._places, self._made = places, dict[str, Command]()
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._made:
-            module, attribute = self._places[name].split(":")
-            self._made[name] = _made(name, getattr(import_module(module), attribute))
+            self._made[name] = _made(name, resolve_name(self._places[name]))
         return self._made[name]
-
-    def __setitem__(self, name: str, command: Command) -> None:
-        self._places.setdefault(name, "")
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._places[name]
-        self._made.pop(name, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

@@ -116,13 +116,17 @@ class LogDetection:
             if judged.calm and state.worst.is_empty():
                 calm.append(judged)
             else:
-                made += [framed(calm, self.size).drop(*OWN), self._dated_back(state, framed([judged], self.size))]
+                made += [*self._undated(calm), self._dated_back(state, framed([judged], self.size))]
                 calm = []
             state.judged = end
             if end // self.size % EVERY == 0:
                 state.tidy(self.model.faint(state.tables()), end)
-        made = [frame for frame in (*made, framed(calm, self.size).drop(*OWN)) if frame.height]
+        made = [frame for frame in (*made, *self._undated(calm)) if frame.height]
         return pl.concat(made) if made else pl.DataFrame()
+
+    def _undated(self, calm: Sequence[Judged]) -> list[pl.DataFrame]:
+        """The verdicts of windows in which there is no incident to date back, in one frame if there are any."""
+        return [framed(calm, self.size).drop(*OWN)] if calm else []
 
     def _next_end(self, state: LogState, ends: Collection[int]) -> int | None:
         """End of the next window to judge; ``None`` if no machine is active and there are no more lines."""

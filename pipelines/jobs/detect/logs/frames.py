@@ -60,7 +60,7 @@ def framed(windows: Sequence[Judged], size: int) -> pl.DataFrame:
     """The verdicts of windows as a frame, in order of window end and machine.
 
     Args:
-        windows: The windows.
+        windows: The windows, at least one.
         size: Their length, milliseconds.
 
     Returns:
@@ -68,7 +68,7 @@ def framed(windows: Sequence[Judged], size: int) -> pl.DataFrame:
     """
     before = np.cumsum([0, *(each.machines for each in windows)])
     ends = [np.full(len(each.columns["__m"]), each.end) for each in windows]
-    end = pl.Series(np.concatenate(ends) if ends else [], dtype=pl.Int64)
+    end = pl.Series(np.concatenate(ends), dtype=pl.Int64)
     frame = _joined(_COLUMNS, [each.columns for each in windows], before).with_columns(
         metric=pl.lit(METRIC),
         metric_kind=pl.lit("count"),
@@ -85,8 +85,6 @@ def framed(windows: Sequence[Judged], size: int) -> pl.DataFrame:
 
 def _joined(schema: dict[str, Any], parts: Sequence[dict[str, Any]], before: Ints) -> pl.DataFrame:
     """The columns of some windows one after the other; ``before``: machines of the windows before each one."""
-    if not parts:
-        return pl.DataFrame(schema=schema)
     frames = [pl.DataFrame({**part, "__m": part["__m"] + at}, schema) for part, at in zip(parts, before, strict=False)]
     return pl.concat(frames)
 
