@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from deploy.embedded.kafka import LOG4J
 from deploy.embedded.ports import HOST, local
 from deploy.embedded.server_process import Launch
+from engine.spark.java_options import LATE_OPTIMIZER
 from engine.spec.errors import NewnormalError
 
 NOBODY = 65534
@@ -95,7 +96,7 @@ class Elasticsearch:
             "ES_JAVA_HOME": str(java),
             "ES_PATH_CONF": str(config),
             "ES_TMPDIR": str(base / "tmp"),
-            "ES_JAVA_OPTS": f"-Xms{self.heap} -Xmx{self.heap}",
+            "ES_JAVA_OPTS": " ".join((f"-Xms{self.heap}", f"-Xmx{self.heap}", *LATE_OPTIMIZER)),
             "CLI_JAVA_OPTS": "-XX:TieredStopAtLevel=1" + ("" if " " in temporary else f" -Djava.io.tmpdir={temporary}"),
             "HOME": str(base / "tmp"),
         }

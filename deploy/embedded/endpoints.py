@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pipelines.contracts.settings import Settings
+if TYPE_CHECKING:  # the supervisor of the servers, which has no settings, starts sooner without
+    from pipelines.contracts.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from deploy.embedded.ports import HOST, local
 from deploy.embedded.server_process import Launch
 from engine.address import kafka_options
+from engine.spark.java_options import LATE_OPTIMIZER
 
 _PROPERTIES = """\
 process.roles=broker,controller
@@ -52,10 +53,10 @@ rootLogger.appenderRef.console.ref = console
 # Formats the data directory on the first start, then becomes the broker: one process to watch.
 _SCRIPT = """\
 if [ ! -e "$DATA/log/meta.properties" ]; then
-  "$JAVA" -cp "$JARS" $LOGGING kafka.tools.StorageTool format --ignore-formatted \\
+  "$JAVA" -XX:TieredStopAtLevel=1 -cp "$JARS" $LOGGING kafka.tools.StorageTool format --ignore-formatted \\
     --cluster-id newnormalAAAAAAAAAAAAA --config "$DATA/server.properties" || exit 1
 fi
-exec "$JAVA" -Xmx"$HEAP" -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExitOnOutOfMemoryError -Djava.awt.headless=true \\
+exec "$JAVA" -Xmx"$HEAP" $COMPILER -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExitOnOutOfMemoryError -Djava.awt.headless=true \\
   $LOGGING -cp "$JARS" kafka.Kafka "$DATA/server.properties"
 """
 
@@ -116,6 +117,7 @@ class Kafka:
             "JARS": self.classpath,
             "DATA": str(data),
             "HEAP": self.heap,
+            "COMPILER": " ".join(LATE_OPTIMIZER),
             "LOGGING": "-Dlog4j2.configurationFile=log4j2.properties",  # relative: a path may hold spaces
         }
         return Launch(["/bin/sh", "-c", _SCRIPT], environ, data)

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -26,9 +27,11 @@ from deploy.embedded.elasticsearch import Elasticsearch
 from deploy.embedded.kafka import Kafka
 from deploy.embedded.ports import HOST, PortClaims, is_free
 from deploy.embedded.server_process import ServerProcess, is_same_process, signal_group
-from deploy.embedded.start_plan import AnyServer
 from engine.locks import try_lock
 from engine.spec.errors import NewnormalError
+
+if TYPE_CHECKING:
+    from deploy.embedded.start_plan import AnyServer
 
 START_SECONDS = 300
 STOP_SECONDS = 6

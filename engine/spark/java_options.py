@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+LATE_OPTIMIZER = tuple(
+    f"-XX:Tier4{what}={10 * usual}"
+    for what, usual in (
+        ("InvocationThreshold", 5_000),
+        ("MinInvocationThreshold", 600),
+        ("CompileThreshold", 15_000),
+        ("BackEdgeThreshold", 40_000),
+    )
+)
+"""A JVM with these optimizes code after ten times as many runs as usual.
+
+When several queries or servers start at once, their optimizing compilers would take a third of the processor from them.
+"""
 EXECUTOR = ("-XX:+UseParallelGC", "-Xss8m")
 """Of the JVMs that only execute tasks."""
-DRIVER = (
-    *EXECUTOR,
-    *(
-        f"-XX:Tier4{what}={10 * usual}"
-        for what, usual in (
-            ("InvocationThreshold", 5_000),
-            ("MinInvocationThreshold", 600),
-            ("CompileThreshold", 15_000),
-            ("BackEdgeThreshold", 40_000),
-        )
-    ),
-)
-"""Of the JVM that plans the queries: it optimizes code after ten times as many runs as usual.
-
-When several queries start at once, its optimizing compiler would take a third of the processor from them.
-"""
+DRIVER = (*EXECUTOR, *LATE_OPTIMIZER)
+"""Of the JVM that plans the queries."""

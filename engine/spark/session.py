@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from engine.spark import class_archive, java_process
 from engine.spark.cluster import Cluster
 from engine.spark.failure import stated
+from engine.spark.interpreter import local_interpreter
 from engine.spark.java_options import DRIVER
 from engine.spec.errors import NewnormalError
 
@@ -88,14 +89,15 @@ class StartingSpark:
         if java_home:
             os.environ["JAVA_HOME"] = str(java_home)
         self._cluster, self._submitted = cluster, is_submitted()
+        work_dir.mkdir(parents=True, exist_ok=True)
+        python = cluster.interpreter if cluster else local_interpreter(work_dir)
         if not self._submitted:
-            os.environ["PYSPARK_PYTHON"] = cluster.interpreter if cluster else sys.executable
+            os.environ["PYSPARK_PYTHON"] = python
             os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("ARROW_NUM_THREADS", "1")
-        work_dir.mkdir(parents=True, exist_ok=True)
         for_classes = class_archive.reading() if java_options is None else java_options
-        self._conf, self._log = _configuration(jars, work_dir, driver_memory, for_classes), log
+        self._conf, self._log = _configuration(jars, work_dir, driver_memory, for_classes, python), log
         if cluster:
             self._conf = _without_local(self._conf) | cluster.configuration([*jars, *store_jars])
         else:
@@ -184,7 +186,7 @@ def spark_session(
 
 
 def _configuration(
-    jars: Sequence[Path], work_dir: Path, driver_memory: str, java_options: Sequence[str]
+    jars: Sequence[Path], work_dir: Path, driver_memory: str, java_options: Sequence[str], python: str
 ) -> dict[str, str]:
     """The settings of Spark for a session of this process."""
     conf = {
@@ -196,7 +198,7 @@ def _configuration(
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.python": python,
         **TUNED,
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
