@@ -56,8 +56,8 @@ if [ ! -e "$DATA/log/meta.properties" ]; then
   "$JAVA" -XX:TieredStopAtLevel=1 -cp "$JARS" $LOGGING kafka.tools.StorageTool format --ignore-formatted \\
     --cluster-id newnormalAAAAAAAAAAAAA --config "$DATA/server.properties" || exit 1
 fi
-exec "$JAVA" -Xmx"$HEAP" $COMPILER -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExitOnOutOfMemoryError -Djava.awt.headless=true \\
-  $LOGGING -cp "$JARS" kafka.Kafka "$DATA/server.properties"
+exec "$JAVA" -Xmx"$HEAP" -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExitOnOutOfMemoryError $COMPILER \\
+  -Djava.awt.headless=true $LOGGING -cp "$JARS" kafka.Kafka "$DATA/server.properties"
 """
 
 
