@@ -30,6 +30,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m deploy.java install
 	$(BIN)/python -m deploy.artifacts
 	$(BIN)/python -m deploy.class_archive
+	$(BIN)/python -m compileall -q engine models pipelines datagen dashboards deploy
 	@echo "Compiling the models, once"
 	$(BIN)/python -m models.compiled
 	@touch $@
