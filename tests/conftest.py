@@ -38,7 +38,7 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
     """A real Kafka and a real Elasticsearch for the whole session; name topics and indices so that they are yours."""
     state = tmp_path_factory.mktemp("servers")
     try:
-        with embedded(load(state_dir=state), say=silent) as started:
+        with embedded(load(state_dir=state, **{"engine.jvm_optimizes": "never"}), say=silent) as started:
             yield started
     finally:
         shutil.rmtree(runtime_dir(state / "elasticsearch"), ignore_errors=True)

@@ -13,6 +13,7 @@ import os
 import shutil
 import stat
 import urllib.request
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,6 @@ from typing import Any, ClassVar
 from deploy.embedded.kafka import LOG4J
 from deploy.embedded.ports import HOST, local
 from deploy.embedded.server_process import Launch
-from engine.spark.java_options import LATE_OPTIMIZER
 from engine.spec.errors import NewnormalError
 
 NOBODY = 65534
@@ -53,6 +53,7 @@ class Elasticsearch:
     data: str
     heap: str
     listen: str = HOST
+    java_options: Sequence[str] = ()
 
     @property
     def node_name(self) -> str:
@@ -96,7 +97,7 @@ class Elasticsearch:
             "ES_JAVA_HOME": str(java),
             "ES_PATH_CONF": str(config),
             "ES_TMPDIR": str(base / "tmp"),
-            "ES_JAVA_OPTS": " ".join((f"-Xms{self.heap}", f"-Xmx{self.heap}", *LATE_OPTIMIZER)),
+            "ES_JAVA_OPTS": " ".join((f"-Xms{self.heap}", f"-Xmx{self.heap}", *self.java_options)),
             "CLI_JAVA_OPTS": "-XX:TieredStopAtLevel=1" + ("" if " " in temporary else f" -Djava.io.tmpdir={temporary}"),
             "HOME": str(base / "tmp"),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +12,6 @@ from typing import Any, ClassVar
 from deploy.embedded.ports import HOST, local
 from deploy.embedded.server_process import Launch
 from engine.address import kafka_options
-from engine.spark.java_options import LATE_OPTIMIZER
 
 _PROPERTIES = """\
 process.roles=broker,controller
@@ -56,7 +56,7 @@ if [ ! -e "$DATA/log/meta.properties" ]; then
   "$JAVA" -XX:TieredStopAtLevel=1 -cp "$JARS" $LOGGING kafka.tools.StorageTool format --ignore-formatted \\
     --cluster-id newnormalAAAAAAAAAAAAA --config "$DATA/server.properties" || exit 1
 fi
-exec "$JAVA" -Xmx"$HEAP" -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExitOnOutOfMemoryError $COMPILER \\
+exec "$JAVA" -Xmx"$HEAP" -XX:+UseG1GC -XX:MaxGCPauseMillis=20 -XX:+ExitOnOutOfMemoryError $OPTIONS \\
   -Djava.awt.headless=true $LOGGING -cp "$JARS" kafka.Kafka "$DATA/server.properties"
 """
 
@@ -73,6 +73,7 @@ class Kafka:
         listen: Address at which it listens.
         published: ``host:port`` at which clients elsewhere find it. The broker tells them this address, so they come in
             at a port of their own, ``published``. Empty: there is no such port.
+        java_options: Further options of its JVM.
     """
 
     name: ClassVar[str] = "kafka"
@@ -82,6 +83,7 @@ class Kafka:
     heap: str
     listen: str = HOST
     published: str = ""
+    java_options: Sequence[str] = ()
 
     @property
     def preferred(self) -> dict[str, int]:
@@ -117,7 +119,7 @@ class Kafka:
             "JARS": self.classpath,
             "DATA": str(data),
             "HEAP": self.heap,
-            "COMPILER": " ".join(LATE_OPTIMIZER),
+            "OPTIONS": " ".join(self.java_options),
             "LOGGING": "-Dlog4j2.configurationFile=log4j2.properties",  # relative: a path may hold spaces
         }
         return Launch(["/bin/sh", "-c", _SCRIPT], environ, data)

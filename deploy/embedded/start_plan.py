@@ -9,6 +9,7 @@ from deploy.embedded import preflight
 from deploy.embedded.elasticsearch import Elasticsearch, runtime_dir
 from deploy.embedded.kafka import Kafka
 from deploy.java import java_home
+from engine.spark.java_options import OPTIMIZES
 from pipelines.contracts.settings import Settings
 
 AnyServer = Kafka | Elasticsearch
@@ -25,13 +26,13 @@ def plan(settings: Settings, wanted: Sequence[str]) -> list[AnyServer]:
     data = {name: state / name for name in heaps}
     preflight.check_memory({name: heaps[name] for name in wanted}, preflight.available_memory())
     preflight.check_disk([state, runtime_dir(data["elasticsearch"])] if "elasticsearch" in wanted else [state])
-    java = str(java_home())
+    java, options = str(java_home()), OPTIMIZES[settings.engine.jvm_optimizes]
     servers: list[AnyServer] = []
     if "kafka" in wanted:
         files, published = (java, kafka_classpath(), str(data["kafka"])), sizes.kafka_published or ""
-        servers.append(Kafka(*files, heaps["kafka"], sizes.address, published))
+        servers.append(Kafka(*files, heaps["kafka"], sizes.address, published, options))
     if "elasticsearch" in wanted:
         home = str(elasticsearch_home())
-        node = Elasticsearch(java, home, str(data["elasticsearch"]), heaps["elasticsearch"], sizes.address)
+        node = Elasticsearch(java, home, str(data["elasticsearch"]), heaps["elasticsearch"], sizes.address, options)
         servers.append(node)
     return servers

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-LATE_OPTIMIZER = tuple(
-    f"-XX:Tier4{what}={10 * usual}"
-    for what, usual in (
-        ("InvocationThreshold", 5_000),
-        ("MinInvocationThreshold", 600),
-        ("CompileThreshold", 15_000),
-        ("BackEdgeThreshold", 40_000),
-    )
-)
-"""A JVM with these optimizes code after ten times as many runs as usual.
+from typing import Literal
+
+When = Literal["late", "never"]
+"""When a JVM optimizes what runs often."""
+
+OPTIMIZES: dict[When, tuple[str, ...]] = {
+    "late": tuple(
+        f"-XX:Tier4{what}={10 * usual}"
+        for what, usual in (
+            ("InvocationThreshold", 5_000),
+            ("MinInvocationThreshold", 600),
+            ("CompileThreshold", 15_000),
+            ("BackEdgeThreshold", 40_000),
+        )
+    ),
+    "never": ("-XX:TieredStopAtLevel=1",),
+}
+"""Options by when a JVM optimizes: after ten times as many runs as usual, or never; it always compiles what runs often.
 
 When several queries or servers start at once, their optimizing compilers would take a third of the processor from them.
 """
 EXECUTOR = ("-XX:+UseParallelGC", "-Xss8m")
 """Of the JVMs that only execute tasks."""
-DRIVER = (*EXECUTOR, *LATE_OPTIMIZER)
-"""Of the JVM that plans the queries."""

@@ -21,7 +21,7 @@ from engine.spark import class_archive, java_process
 from engine.spark.cluster import Cluster
 from engine.spark.failure import stated
 from engine.spark.interpreter import local_interpreter
-from engine.spark.java_options import DRIVER
+from engine.spark.java_options import EXECUTOR, OPTIMIZES, When
 from engine.spec.errors import NewnormalError
 
 PRELOAD = "NEWNORMAL_PRELOAD"
@@ -72,6 +72,7 @@ class StartingSpark:
         store_jars: Jars with which Hadoop reaches the store of the checkpoints, if that is no folder and not HDFS.
         options: Further settings of a Spark in this process, e.g. ``spark.hadoop.*`` for that store; a cluster has its
             own.
+        optimizes: When the JVM optimizes what runs often.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class StartingSpark:
         cluster: Cluster | None = None,
         store_jars: Sequence[Path] = (),
         options: Mapping[str, str] | None = None,
+        optimizes: When = "late",
     ) -> None:
         if java_home:
             os.environ["JAVA_HOME"] = str(java_home)
@@ -97,7 +99,8 @@ class StartingSpark:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("ARROW_NUM_THREADS", "1")
         for_classes = class_archive.reading() if java_options is None else java_options
-        self._conf, self._log = _configuration(jars, work_dir, driver_memory, for_classes, python), log
+        for_java = (*EXECUTOR, *OPTIMIZES[optimizes], *for_classes)
+        self._conf, self._log = _configuration(jars, work_dir, driver_memory, for_java, python), log
         if cluster:
             self._conf = _without_local(self._conf) | cluster.configuration([*jars, *store_jars])
         else:
@@ -205,7 +208,7 @@ def _configuration(
         ),
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": " ".join(f'"{each}"' for each in (*DRIVER, *java_options)),
+        "spark.driver.extraJavaOptions": " ".join(f'"{each}"' for each in java_options),
     }
     if any(_BARE in jar.name for jar in jars):
         # Hadoop's own local file system forks a chmod or readlink for each checkpoint file

@@ -29,6 +29,7 @@ def start_spark(settings: Settings) -> StartingSpark:
     return StartingSpark(
         spark_jars(), java_home(), work, memory, log, cluster=cluster(settings),
         store_jars=store_jars(settings.folder("checkpoints")), options=settings.spark.options,
+        optimizes=settings.engine.jvm_optimizes,
     )  # fmt: skip
 
 
@@ -38,7 +39,7 @@ def start_reader(settings: Settings) -> StartingSpark:
     of_store = {name: value for name, value in settings.spark.options.items() if name.startswith(_OF_STORE)}
     return StartingSpark(
         (), java_home(), work, settings.engine.driver_memory, log,
-        store_jars=store_jars(settings.folder("checkpoints")), options=of_store,
+        store_jars=store_jars(settings.folder("checkpoints")), options=of_store, optimizes="never",
     )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ import yaml
 from deploy.artifacts import SPARK
 from deploy.image.spark_pod import command
 from engine.spark.cluster import Cluster
-from engine.spark.java_options import DRIVER
+from engine.spark.java_options import EXECUTOR as FOR_TASKS
+from engine.spark.java_options import OPTIMIZES
 from pipelines.contracts.settings import load
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +74,7 @@ def test_pods_are_tuned_as_the_jobs_are_elsewhere() -> None:
     cluster = Cluster("k8s://https://kubernetes.example").configuration([])
     tuned = {name: value for name, value in told.items() if "Path" not in name and "python" not in name}
     driver = tuned.pop("spark.driver.extraJavaOptions")
-    assert driver.split() == list(DRIVER)
+    assert driver.split() == [*FOR_TASKS, *OPTIMIZES["late"]]
     assert tuned == {name: cluster[name] for name in tuned}
     assert tuned.keys() >= {name for name in cluster if "executor" in name} - {"spark.executorEnv.PYTHONPATH"}
 

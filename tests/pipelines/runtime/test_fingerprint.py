@@ -21,6 +21,7 @@ OTHER: dict[str, object] = {
     "embedded.address": "0.0.0.0", "embedded.kafka_published": "10.0.0.1:9094",
     "engine.shards": 4, "engine.cores": 1, "engine.trigger": "1s", "engine.max_records": 1, "engine.max_messages": 1,
     "engine.driver_memory": "1g", "engine.on_missing_offsets": "earliest", "engine.output": "shards",
+    "engine.jvm_optimizes": "never",
     "watermark.out_of_orderness": "1h", "watermark.idle_after": "1h",
     "watermark.max_ahead": "1h", "watermark.earliest": "2020-01-01", "window.size": "30s", "window.every": "5s",
     "window.allowed_lateness": "1h", "detector.threshold": 10.0, "detector.emit": "novel",
