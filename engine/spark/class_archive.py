@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pyspark
 
+from engine.spark.java_options import OPTIMIZES
+
 
 def place() -> Path:
     """The file of the archive: in the environment of this Python, as it belongs to the jars of its PySpark."""
@@ -27,4 +29,4 @@ def reading() -> Sequence[str]:
 
 def recording(file: Path) -> Sequence[str]:
     """Options for a JVM that writes an archive of all classes it has loaded, when it ends."""
-    return [f"-XX:ArchiveClassesAtExit={file}", "-Xlog:cds*=off", "-XX:TieredStopAtLevel=1"]
+    return [f"-XX:ArchiveClassesAtExit={file}", "-Xlog:cds*=off", *OPTIMIZES["never"]]

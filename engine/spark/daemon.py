@@ -11,6 +11,7 @@ import os
 import sys
 
 # Spark puts its own pyspark.zip first, whose sources are compiled anew in each process; the installed package is not.
+# On one machine `engine.spark.interpreter` has left it out already; the Python of a cluster's machines is not ours.
 sys.path.sort(key=lambda entry: entry.endswith("pyspark.zip"))
 
 

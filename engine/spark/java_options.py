@@ -1,4 +1,4 @@
-"""Options of the JVMs of Spark, wherever they run: in this process, on a cluster, in pods of Kubernetes."""
+"""Options of JVMs: of Spark's, in this process, on a cluster, in pods of Kubernetes; and when any JVM optimizes."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ OPTIMIZES: dict[When, tuple[str, ...]] = {
 When several queries or servers start at once, their optimizing compilers would take a third of the processor from them.
 """
 EXECUTOR = ("-XX:+UseParallelGC", "-Xss8m")
-"""Of the JVMs that only execute tasks."""
+"""Of the JVMs of Spark that only execute tasks; the driver's has `OPTIMIZES` too."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from engine.spark.java_options import When
 from pipelines.contracts.setting_types import DriverHeap, Duration, Whole
 from pipelines.contracts.settings.section import Section
 
@@ -37,7 +38,7 @@ class EngineSettings(Section):
         "the shards on a cluster",
     )
     driver_memory: DriverHeap = Field("2g", description="heap of the Spark driver")
-    jvm_optimizes: Literal["late", "never"] = Field(
+    jvm_optimizes: When = Field(
         "late",
         description="when the JVMs of the Spark driver and of the embedded servers optimize what runs often: `late`: "
         "as steady work wants it; `never`: a start takes a third less of the processor's time, but later on up to a "

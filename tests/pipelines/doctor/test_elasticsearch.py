@@ -133,6 +133,8 @@ def test_a_node_with_less_free_disk_than_its_flood_stage_is_found(site: Context,
         assert disk(site) == []
         client.cluster.put_settings(persistent=dict.fromkeys(names, "900tb"))
         finding = one(disk(site))
+        client.cluster.put_settings(persistent=dict.fromkeys(names, "1b"))
+        assert disk(site) == []
     finally:
         client.cluster.put_settings(persistent=dict.fromkeys(names))
     assert finding.code == "ELASTICSEARCH_DISK"
