@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dashboards.live_incidents import IncidentLines, incidents_table
-from dashboards.quantities import clock_time, duration, number, size
+from dashboards.quantities import clock_time, duration, latency, number, size
 from dashboards.status import JobStatus, PipelineStatus, Progress
 from engine.explain.printing import cell, visible
 from engine.spec.duration import iso
@@ -114,8 +114,8 @@ def render(status: PipelineStatus, url: str, now: int, width: int) -> Renderable
     """The tables of one moment."""
     title = Text.assemble(("Newnormal", "bold"), f"  running {duration(now - status.started)}")
     if status.latency_ms is not None:
-        title.append(f"  latency {duration(round(status.latency_ms))}")
-    title.append(f"  {status.indexed:,} documents")
+        title.append(f"  {latency(round(status.latency_ms), status.waits_ms)}")
+    title.append(f"  {status.indexed:,} documents stored")
     if url:
         title.append(cell(f"  {url}", "underline"))
     troubles = [cell(problem, "bold red") for problem in status.problems]

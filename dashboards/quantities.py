@@ -30,6 +30,20 @@ def duration(ms: int) -> str:
     return f"{ms / 3_600_000:.1f} h" if abs(ms) < 172_800_000 else f"{ms / 86_400_000:,.0f} d"
 
 
+def latency(ms: int, waits_ms: int) -> str:
+    """How long it takes from the end of a window until its document is found, and which part of it is by design.
+
+    Args:
+        ms: The latency.
+        waits_ms: How long a window waits for late records.
+
+    >>> latency(13_200, 5_000), latency(1_840, 0)
+    ('latency 13.2 s (5.0 s of it wait for late records)', 'latency 1.8 s')
+    """
+    waits = f" ({duration(waits_ms)} of it wait for late records)" if waits_ms else ""
+    return f"latency {duration(ms)}{waits}"
+
+
 def size(value: float) -> str:
     """Bytes, short.
 

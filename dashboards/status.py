@@ -79,8 +79,10 @@ class PipelineStatus:
         started: When the pipeline started.
         jobs: Each job, in the order data flows.
         novelties: The newest novelties, newest first, as documents (JSON names).
-        latency_ms: Window end to searchable: median of the last documents; ``None`` before the first.
-        indexed: Documents stored in Elasticsearch.
+        latency_ms: From the end of a window until a search finds its document: median of the documents of the last
+            five minutes; ``None`` if there are none. The time in ``waits_ms`` is a part of it.
+        waits_ms: How long each window waits for late records, by design: the watermark's bound.
+        indexed: Documents stored in Elasticsearch since the start.
         stored: How often each kind of news was stored since the start; a revision that is news counts again.
         open: Series whose newest news is of each kind that is not over.
         problems: What keeps the pipeline from doing its work now, a sentence each; empty if all is well.
@@ -99,6 +101,7 @@ class PipelineStatus:
     problems: tuple[str, ...] = ()
     progress: Progress | None = None
     incidents: tuple[dict[str, Any], ...] | None = None
+    waits_ms: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON.

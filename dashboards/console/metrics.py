@@ -74,8 +74,11 @@ class _StatusCollector(Collector):
                 metric.add_metric([kind], value)
             yield metric
         if status.get("latency_ms") is not None:
-            text = "Window end to searchable, median of late"
+            text = "Window end to searchable, median of the last five minutes; the wait for late records is a part of it"
             yield GaugeMetricFamily("newnormal_latency_seconds", text, value=status["latency_ms"] / 1000)
+        if status:
+            text = "How long each window waits for late records, which is a part of the latency"
+            yield GaugeMetricFamily("newnormal_latency_waits_seconds", text, value=status["waits_ms"] / 1000)
 
 
 def metrics_text(status: Callable[[], dict[str, Any]]) -> bytes:

@@ -106,7 +106,8 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
     Returns:
         ``events_in`` and ``log_lines``: samples and log lines that were read; ``late`` and ``dead_lettered`` records of
         all jobs; ``features`` and ``novelties``: records written; ``indexed``: documents stored; ``latency_ms``: p50
-        and p99 of windows after the history; ``injected``: incidents and changes in the ground truth; ``detected``: how
+        and p99 of windows after the history, from the end of the window until it is found; ``waits_ms``: how much of
+        that a window waits for late records; ``injected``: incidents and changes in the ground truth; ``detected``: how
         many of those have a novelty at their time.
     """
     tallies = driver.status.tallies
@@ -120,6 +121,7 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
         "novelties": tallies["detector"].records_out + tallies["log_detector"].records_out,
         "indexed": driver.status.indexed,
         "latency_ms": driver.status.latency_ms(),
+        "waits_ms": driver.status.delay_ms,
         "injected": injected,
         "detected": detected,
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from pipelines.jobs.index.job import SinkReport
 from pipelines.runtime.news_counts import NewsCounts
 
 _RATE_SECONDS = 10.0
+_LATELY_SECONDS = 300.0
+"""How old a stored document may be to count for the present latency."""
 
 
 def _sum(stats: Sequence[Stats]) -> StateCounts:
@@ -87,20 +90,29 @@ class StatusCollector:
         jobs: Names of the jobs, in the order in which data flow through them.
         live_from: Instant (epoch milliseconds) at which live data begin. Windows that end before it are history and do
             not count for the latency.
-        delay_ms: Bound of out-of-orderness, milliseconds: each window waits so long by design, so the latency is
-            measured without it.
+        delay_ms: Bound of out-of-orderness, milliseconds: each window waits so long for late records, by design. It is
+            a part of the latency, and is told beside it.
         of_news: True if the latency is that of news alone: with ``detector.emit = context`` the ordinary windows before
             an onset are written when the incident begins, minutes after their end.
+        clock: Seconds that only grow, for how long ago a document was stored.
     """
 
-    def __init__(self, jobs: list[str], live_from: int, delay_ms: int, *, of_news: bool = False) -> None:
+    def __init__(
+        self,
+        jobs: list[str],
+        live_from: int,
+        delay_ms: int,
+        *,
+        of_news: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.lock = threading.Lock()
         self.tallies = {name: _Tally(name) for name in jobs}
         self.started, self.live_from, self.delay_ms = int(time.time() * 1000), live_from, delay_ms
-        self.of_news = of_news
+        self.of_news, self.clock = of_news, clock
         self.indexed = 0
         self.news = NewsCounts()
-        self.latencies: deque[int] = deque(maxlen=100_000)
+        self.latencies: deque[tuple[float, int]] = deque(maxlen=100_000)
 
     def batch(self, report: BatchReport) -> None:
         """Adds the report of a micro-batch of a job that runs on the engine's sharded operator."""
@@ -139,8 +151,8 @@ class StatusCollector:
             at = report.outcome.searchable_at_ms
             if at is not None:
                 times = (each.time for each in report.outcome.news) if self.of_news else report.outcome.times
-                live = (time for time in times if time >= self.live_from)
-                self.latencies.extend(at - time - self.delay_ms for time in live)
+                now = self.clock()
+                self.latencies.extend((now, at - end) for end in times if end >= self.live_from)
 
     def archived(self, report: ArchiveReport) -> None:
         """Adds the report of a micro-batch of the archive."""
@@ -162,14 +174,18 @@ class StatusCollector:
             recent = detector.watermark is not None and detector.watermark >= now - within_ms
             return recent and 0 < verdicts <= sink.records_in
 
-    def latency_ms(self) -> dict[str, float | None]:
+    def latency_ms(self, lately: float = math.inf) -> dict[str, float | None]:
         """Latency of live windows, milliseconds, p50 and p99; ``None`` if there are none.
 
-        The latency is the time from the end of the window, plus the watermark's bound, until a search finds the
-        window's document.
+        The latency is the time from the end of the window until a search finds the window's document. The watermark's
+        bound, ``delay_ms``, is a part of it.
+
+        Args:
+            lately: Only documents that were stored in the last so many seconds count.
         """
+        since = self.clock() - lately
         with self.lock:
-            values = np.array(self.latencies)
+            values = np.array([latency for stored, latency in self.latencies if stored >= since])
         if not len(values):
             return {"p50": None, "p99": None}
         return {"p50": float(np.percentile(values, 50)), "p99": float(np.percentile(values, 99))}
@@ -191,7 +207,7 @@ class StatusCollector:
             progress: How far a replay has come; ``None`` without a replay.
             incidents: See `PipelineStatus`.
         """
-        median = self.latency_ms()["p50"]
+        median = self.latency_ms(_LATELY_SECONDS)["p50"]
         with self.lock:
             jobs = tuple(tally.status(lags.get(name)) for name, tally in self.tallies.items())
             return PipelineStatus(
@@ -199,6 +215,7 @@ class StatusCollector:
                 jobs=jobs,
                 novelties=tuple(newest),
                 latency_ms=median,
+                waits_ms=self.delay_ms,
                 indexed=self.indexed,
                 stored=dict(self.news.stored),
                 open=self.news.open(),

@@ -20,7 +20,8 @@ STATUS = PipelineStatus(
     started=1_699_999_000_000,
     jobs=(JobStatus("detector", 10, 10, 1350.0, 17, 12, 3, 1_699_999_995_000, 48_200_000, 10_000, 510.0),),
     novelties=(NOVELTY,),
-    latency_ms=1_840.0,
+    latency_ms=11_840.0,
+    waits_ms=10_000,
     indexed=81_000,
 )
 
@@ -48,7 +49,7 @@ def test_a_terminal_shows_jobs_and_novelties() -> None:
         "91",
         "67.7",
         ":8880",
-        "1.8 s",
+        "latency 11.8 s (10.0 s of it wait for late records)",
     ):
         assert part in text, part
 

@@ -1,6 +1,7 @@
 // The page of the pipeline itself: what keeps it from working, and each job with its rates, its lag and its age.
 import { bytes, count, duration, el, foreign, num, time } from "./dom.js";
 import { spark } from "./heat.js";
+import { latency } from "./status.js";
 import { update } from "./update.js";
 
 const KEPT = 90, STALE_MS = 60000;
@@ -20,8 +21,8 @@ export function showHealth(place, { now, pipeline }) {
   }
   const wrong = pipeline.problems ?? [];
   const marks = pipeline.jobs.map((job) => job.watermark).filter((mark) => mark !== null);
-  const facts = [["running for", duration(now - pipeline.started)], ["latency", pipeline.latency_ms === null ? "not known yet" : `${duration(pipeline.latency_ms)} from the end of a window until it is found`],
-    ["complete up to", marks.length ? `${time(Math.min(...marks))} UTC, ${duration(Math.max(0, now - Math.min(...marks)))} ago` : "no watermark yet"], ["documents stored", count(pipeline.indexed)]];
+  const facts = [["running for", duration(now - pipeline.started)], ["latency", pipeline.latency_ms === null ? "nothing live was stored in the last five minutes" : `${latency(pipeline)}, from the end of a window until it is found; median of the last five minutes`],
+    ["complete up to", marks.length ? `${time(Math.min(...marks))} UTC, ${duration(Math.max(0, now - Math.min(...marks)))} ago` : "no watermark yet"], ["documents stored", `${count(pipeline.indexed)} since this start`]];
   return update(place, "health", title,
     wrong.length ? el("div", { class: "problems", role: "alert" }, ...wrong.map((text) => el("p", {}, foreign(text))), el("p", { class: "soft" }, "newnormal doctor says what to do.")) : el("p", { class: "calm well" }, "Nothing keeps the pipeline from its work."),
     el("dl", { class: "facts belief" }, ...facts.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),

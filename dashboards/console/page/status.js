@@ -12,14 +12,17 @@ export function showStatus({ now, pipeline }, figures, jobs) {
   figures.replaceChildren(
     figure("Running for", duration(now - pipeline.started)),
     figure("Records read", `${num(Math.max(0, ...pipeline.jobs.map((job) => job.rate_in)), 3)} /s`),
-    figure("Latency", pipeline.latency_ms === null ? "–" : duration(pipeline.latency_ms)),
+    figure("Latency", pipeline.latency_ms === null ? "–" : latency(pipeline)),
     figure("Watermark", marks.length ? time(Math.min(...marks)) : "–"),
-    figure("Documents", count(pipeline.indexed)),
+    figure("Stored since the start", count(pipeline.indexed)),
     figure("Late", count(sum("late"))),
     figure("Dead letters", count(sum("dead_lettered"))),
   );
   jobs.replaceChildren(...pipeline.jobs.map(job));
 }
+
+// How long it takes until a window is found, and which part of it is by design.
+export const latency = ({ latency_ms: whole, waits_ms: waits }) => `${duration(whole)}${waits ? ` (${duration(waits)} of it wait for late records)` : ""}`;
 
 const figure = (name, value) => el("div", {}, el("dt", {}, name), el("dd", {}, value));
 

@@ -67,6 +67,27 @@ def test_what_a_job_does_not_tell_is_no_metric() -> None:
     assert 'newnormal_job_state_keys{job="sink"}' not in text
 
 
+def test_the_latency_is_that_of_the_last_minutes_from_the_end_of_the_window_on() -> None:
+    seconds = [0.0]
+    board = StatusCollector(["sink"], live_from=1_000, delay_ms=5_000, clock=lambda: seconds[0])
+
+    def store(ends: tuple[int, ...], searchable: int) -> None:
+        board.sink(SinkReport(len(ends), SinkOutcome(len(ends), times=ends, searchable_at_ms=searchable), 0.1))
+
+    store((0, 999), 90_000)  # history: not counted
+    store((10_000, 20_000, 30_000), 40_000)
+    assert board.latency_ms() == {"p50": 20_000.0, "p99": 29_800.0}
+    seconds[0] = 301.0
+    store((60_000,), 73_200)
+    status = board.status({}, []).to_dict()
+    assert (status["latency_ms"], status["waits_ms"]) == (13_200.0, 5_000), "the wait is a part of it, and told beside"
+    assert board.latency_ms()["p50"] == 16_600.0, "the summary of a run has all that it stored"
+    text = metrics_text(lambda: status).decode()
+    assert "newnormal_latency_seconds 13.2" in text and "newnormal_latency_waits_seconds 5.0" in text
+    seconds[0] = 700.0
+    assert board.status({}, []).latency_ms is None, "what was stored long ago says nothing of now"
+
+
 def samples(board: StatusCollector, name: str) -> dict[str, float]:
     """Values of a metric by kind of news."""
     families = text_string_to_metric_families(metrics_text(lambda: board.status({}, ()).to_dict()).decode())
