@@ -35,6 +35,13 @@ _AGES = {
         "Time since the last micro-batch, and with it the checkpoint, was completed",
     ),
 }
+_LATENCIES = {
+    "latency_ms": (
+        "latency_seconds",
+        "Window end to searchable, its wait for late records included; last five minutes",
+    ),
+    "waits_ms": ("latency_waits_seconds", "How long each window waits for late records, a part of the latency"),
+}
 _BY_KIND: tuple[tuple[str, str, type[CounterMetricFamily | GaugeMetricFamily]], ...] = (
     ("", "News stored in Elasticsearch, by kind", CounterMetricFamily),
     ("_open", "Series whose newest news is of this kind and is not over", GaugeMetricFamily),
@@ -73,12 +80,9 @@ class _StatusCollector(Collector):
             for kind, value in (status.get("open" if name else "stored") or {}).items():
                 metric.add_metric([kind], value)
             yield metric
-        if status.get("latency_ms") is not None:
-            text = "Window end to searchable, median of the last five minutes; the wait for late records is a part of it"
-            yield GaugeMetricFamily("newnormal_latency_seconds", text, value=status["latency_ms"] / 1000)
-        if status:
-            text = "How long each window waits for late records, which is a part of the latency"
-            yield GaugeMetricFamily("newnormal_latency_waits_seconds", text, value=status["waits_ms"] / 1000)
+        for field, (name, text) in _LATENCIES.items():
+            if status.get(field) is not None:
+                yield GaugeMetricFamily(f"newnormal_{name}", text, value=status[field] / 1000)
 
 
 def metrics_text(status: Callable[[], dict[str, Any]]) -> bytes:
