@@ -74,15 +74,19 @@ class _StatusCollector(Collector):
                     age.add_metric([job["name"]], now - job[field] / 1000)
             yield age
         if status:
-            yield CounterMetricFamily("newnormal_indexed", "Documents stored in Elasticsearch", value=status["indexed"])
+            yield from _of_the_pipeline(status)
         for name, text, family in _BY_KIND:
             metric = family(f"newnormal_novelties{name}", text, labels=["kind"])
             for kind, value in (status.get("open" if name else "stored") or {}).items():
                 metric.add_metric([kind], value)
             yield metric
-        for field, (name, text) in _LATENCIES.items():
-            if status.get(field) is not None:
-                yield GaugeMetricFamily(f"newnormal_{name}", text, value=status[field] / 1000)
+
+
+def _of_the_pipeline(status: dict[str, Any]) -> Iterable[Metric]:
+    yield CounterMetricFamily("newnormal_indexed", "Documents stored in Elasticsearch", value=status["indexed"])
+    for field, (name, text) in _LATENCIES.items():
+        if status[field] is not None:
+            yield GaugeMetricFamily(f"newnormal_{name}", text, value=status[field] / 1000)
 
 
 def metrics_text(status: Callable[[], dict[str, Any]]) -> bytes:

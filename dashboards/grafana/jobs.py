@@ -58,8 +58,8 @@ PANELS = (
         "max(newnormal_job_checkpoint_age_seconds)", unit="s", warn=60, width=4,
     ),
     JobPanel(
-        "Latency", "From the end of a window until its verdict can be found in Elasticsearch, its wait for late records "
-        "included: the median of the last five minutes.",
+        "Latency", "From the end of a window until its verdict can be found in Elasticsearch, its wait for late "
+        "records included: the median of the last five minutes.",
         "newnormal_latency_seconds", unit="s", warn=60, width=4,
     ),
     JobPanel(
