@@ -10,6 +10,7 @@ from dashboards.grafana.jobs import PURPOSE, TITLE, jobs_panels, source_variable
 from dashboards.grafana.targets import VARIABLES, column_name, measures_of, target
 from dashboards.panels import DASHBOARDS, Dashboard, Panel, Site, placed
 from dashboards.panels.query import Documents, Measure, Top
+from dashboards.panels.severity_colours import BANDS
 from dashboards.panels.site import ALL_DATA, Data
 
 Model = dict[str, Any]
@@ -23,12 +24,8 @@ _OPTIONS = {
     "number": options.stat, "lines": options.time_series, "bars": options.time_series,
     "heat map": options.status_history, "table": options.table, "documents": options.table,
 }  # fmt: skip
-_STEPS = [
-    {"color": "green", "value": None},
-    {"color": "yellow", "value": 50},
-    {"color": "orange", "value": 75},
-    {"color": "red", "value": 90},
-]
+_STEPS = [{"color": band.colour, "value": band.start or None} for band in BANDS]
+"""The first colour holds for all scores below the second: Grafana wants it without a value."""
 
 
 def uid(site: Site, *names: str) -> str:

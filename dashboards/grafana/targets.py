@@ -93,6 +93,6 @@ def _bucket(number: str, bucket: Bucket, measures: list[Measure], site: Site) ->
         return {"id": number, "type": "filters", "settings": {"filters": filters}}
     assert isinstance(shown, Top)
     by = "_term" if shown.by is None else "_count" if measures[shown.by].operation == "count" else str(shown.by + 1)
-    order = "asc" if shown.ascending or shown.by is None else "desc"
+    order = "asc" if shown.by is None else "desc"
     settings = {"size": str(shown.size), "order": order, "orderBy": by, "min_doc_count": "1", "missing": None}
     return {"id": number, "type": "terms", "field": shown.field, "settings": {k: v for k, v in settings.items() if v}}

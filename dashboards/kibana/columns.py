@@ -71,7 +71,7 @@ def _terms(bucket: Top, types: dict[str, str], ordered_by: str | None) -> Column
         "params": {
             "size": bucket.size,
             "orderBy": order,
-            "orderDirection": "asc" if bucket.ascending or ordered_by is None else "desc",
+            "orderDirection": "asc" if ordered_by is None else "desc",
             "otherBucket": False,
             "missingBucket": False,
             "parentFormat": {"id": "terms"},

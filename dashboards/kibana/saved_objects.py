@@ -35,6 +35,8 @@ def _data_view(data: Data, ids: Identity) -> SavedObject:
     for field, kind in field_types(data).items():
         if kind == "date":
             formats[field] = {"id": "date", "params": {"pattern": _DATE}}
+        elif field == "probability":
+            formats[field] = {"id": "string", "params": {"transform": False}}  # as it is: 3.4e-10 would become 0
         elif kind == "double":
             formats[field] = {"id": "number", "params": {"pattern": "0,0.[000]"}}
     attributes = {

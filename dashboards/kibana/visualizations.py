@@ -6,6 +6,7 @@ from typing import Any
 
 from dashboards.panels.panel import Panel
 from dashboards.panels.query import Over, Summary
+from dashboards.panels.severity_colours import BANDS
 
 _BOTH = {"x": True, "yLeft": True, "yRight": True}
 _FLAT = {"x": 0, "yLeft": 0, "yRight": 0}
@@ -49,6 +50,7 @@ def _heat_map(value: str, x: str, y: str) -> dict[str, Any]:
         "valueAccessor": value,
         "xAccessor": x,
         "yAccessor": y,
+        "palette": _severities(value),
         "legend": {"isVisible": True, "position": "right", "type": "lens_heatmap_legendConfig"},
         "gridConfig": {
             "type": "lens_heatmap_grid",
@@ -57,6 +59,28 @@ def _heat_map(value: str, x: str, y: str) -> dict[str, Any]:
             "isXAxisLabelVisible": True,
         },
     }
+
+
+def _severities(value: str) -> dict[str, Any]:
+    """The colours of the severities at their bounds. Without a palette, Lens would spread one over the shown values.
+
+    Each of `colorStops` is the score from which on a colour holds, each of `stops` the score at which it ends.
+    """
+    starts = [band.start for band in BANDS]
+    params = {
+        "name": "custom",
+        "reverse": False,
+        "rangeType": "number",
+        "rangeMin": starts[0],
+        "rangeMax": None,
+        "progression": "fixed",
+        "continuity": "above",  # 100 is within the last colour
+        "steps": len(BANDS),
+        "maxSteps": 5,
+        "colorStops": [{"color": band.colour, "stop": band.start} for band in BANDS],
+        "stops": [{"color": band.colour, "stop": end} for band, end in zip(BANDS, [*starts[1:], 100], strict=True)],
+    }
+    return {"accessor": value, "type": "palette", "name": "custom", "params": params}
 
 
 def _xy(panel: Panel, query: Summary, layer: str, buckets: list[str], measures: list[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED, NEWS_KINDS
 ALARMS = Among("kind", ALARM_KINDS)
 NEWS = Among("kind", NEWS_KINDS)
 NO_JOINED = Among("metric", (JOINED,), no=True)
+SILENT = Among("kind", ("absence",))
 LOGS = Among("metric", ("logs",))
 
 COUNT = Measure("count", title="documents")

@@ -15,10 +15,12 @@ from dashboards.panels.common import (
     NEWS,
     NO_JOINED,
     SERIES,
+    SILENT,
     WORST,
 )
 from dashboards.panels.panel import Dashboard, Panel
 from dashboards.panels.query import Among, Documents, Measure, Over, Present, Summary, Top
+from dashboards.panels.severity_colours import SCALE
 from pipelines.contracts.records.novelty import JOINED
 
 OVERVIEW = Dashboard(
@@ -39,13 +41,14 @@ OVERVIEW = Dashboard(
             Summary((WORST,), where=(ALARMS,)), "number", 12, 6,
         ),
         Panel(
-            "judged", "Machines judged", "Machines of which at least one window was judged in the time range. With "
-            "detector.emit = novel only those with news are known.",
-            Summary((MACHINES,)), "number", 12, 6,
+            "silent", "Machines with a silence", "Machines that stopped sending in the time range, or of which a "
+            "metric did; *Pipeline health* lists the machines, and those that send again.",
+            Summary((MACHINES,), where=(SILENT,)), "number", 12, 6,
         ),
         Panel(
-            "strip", "Machines over time", "The highest score of each machine's alarms: the darker, the more unusual. "
-            "Rows that begin to darken at the same time belong together; the first of them is a place to begin.",
+            "strip", "Machines over time", f"The highest score of each machine's alarms: the darker, the more unusual "
+            f"({SCALE}). Rows that begin to darken at the same time belong together; the first of them is a place to "
+            "begin.",
             Summary((WORST,), (Over(), Top("host.name", 30, title="machine")), (ALARMS,)), "heat map", 48, 16,
             drill="machine",
         ),
@@ -88,8 +91,8 @@ MACHINE_PAGE = Dashboard(
     "What is unusual on one machine, in which order did it begin?",
     (
         Panel(
-            "metrics", "Metrics over time", "The highest score of each metric; rows that darken first began first. "
-            "_machine is the joined verdict on all metrics of the machine.",
+            "metrics", "Metrics over time", f"The highest score of each metric ({SCALE}); rows that darken first began "
+            "first. _machine is the joined verdict on all metrics of the machine.",
             Summary((WORST,), (Over(), Top("metric", 40, title="metric")), (ALARMS,)), "heat map", 48, 16,
             drill="series",
         ),
@@ -165,7 +168,8 @@ LOGS_PAGE = Dashboard(
     "Which machines log something unusual, and what?",
     (
         Panel(
-            "strip", "Machines over time", "The highest score of each machine's log: the darker, the more unusual.",
+            "strip", "Machines over time", "The highest score of each machine's log: the darker, the more unusual "
+            f"({SCALE}).",
             Summary((WORST,), (Over(), Top("host.name", 30, title="machine")), (LOGS, ALARMS)), "heat map", 48, 14,
             drill="machine",
         ),

@@ -64,14 +64,12 @@ class Top:
         field: The field, which is no prose.
         size: The most values that are shown.
         by: Number of the measure that says which values are shown; ``None``: the first ones of the alphabet.
-        ascending: True if the values with the least of that measure are shown.
         title: Title of the column.
     """
 
     field: str
     size: int
     by: int | None = 0
-    ascending: bool = False
     title: str = ""
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dashboards.panels.common import ALARMS, COUNT, LAST, MACHINE, MACHINES, METRIC, NEWS, WORST
+from dashboards.panels.common import ALARMS, COUNT, LAST, MACHINE, MACHINES, METRIC, NEWS, SILENT, WORST
 from dashboards.panels.panel import Dashboard, Panel
-from dashboards.panels.query import AtLeast, Measure, Over, Summary, Top, Versions
+from dashboards.panels.query import Among, AtLeast, Documents, Measure, Over, Summary, Top, Versions
+from pipelines.contracts.records.novelty import JOINED
 
+_SILENCES, _WHOLE = Among("kind", (*SILENT.values, "recovered")), Among("metric", (JOINED,))
 _WRITTEN = Measure("max", "event.ingested", "last written", "time")
 
 HEALTH = Dashboard(
     "pipeline-health",
     "Pipeline health",
-    "Do verdicts arrive, of all machines, and in time?",
+    "Are verdicts written, and in time? Which machines fell silent?",
     (
         Panel(
             "written", "Documents", "Documents written in the time range, with revisions counted once.",
             Summary((COUNT,)), "number", 12, 6, "written",
         ),
         Panel(
-            "last", "Last written", "When the newest document was written. Old: the pipeline or its sink stands still.",
+            "last", "Last written", "When the newest document was written. Old: nothing was news since then (with "
+            "detector.emit = all: the pipeline or its sink stands still); `newnormal status` tells.",
             Summary((_WRITTEN,)), "number", 12, 6, "written",
         ),
         Panel(
@@ -27,16 +30,18 @@ HEALTH = Dashboard(
             Summary((LAST,)), "number", 12, 6, "written",
         ),
         Panel(
-            "machines", "Machines", "Machines of which something was written in the time range.",
+            "machines", "Machines with documents", "Machines of which something was written in the time range. A "
+            "machine without news has no document unless detector.emit is all: the console says how many report.",
             Summary((MACHINES,)), "number", 12, 6, "written",
         ),
         Panel(
-            "rate", "Documents by kind", "Documents by the time they were written. A gap means that nothing was "
-            "written, a peak that a backlog was worked off.",
+            "rate", "Documents by kind", "Documents by the time they were written. A gap means that nothing was news "
+            "(with detector.emit = all: that nothing was written), a peak that a backlog was worked off.",
             Summary((COUNT,), (Over("event.ingested"), Top("kind", 7, title="kind"))), "bars", 24, data="written",
         ),
         Panel(
-            "reporting", "Machines over time", "Machines of which something was written, by the time of writing.",
+            "reporting", "Machines with documents over time", "Machines of which something was written, by the time of "
+            "writing; see Machines with documents.",
             Summary((MACHINES,), (Over("event.ingested"),)), "lines", 24, data="written",
         ),
         Panel(
@@ -44,9 +49,9 @@ HEALTH = Dashboard(
             Summary((COUNT,), (Over("event.ingested"),), (AtLeast("revision", 1),)), "bars", 24, data="written",
         ),
         Panel(
-            "silent", "Longest silent machines", "The machines whose newest window is the oldest.",
-            Summary((LAST, _WRITTEN, COUNT), (Top("host.name", 20, ascending=True, title="machine"),)), "table", 24,
-            data="written", drill="machine",
+            "silences", "Silent machines", "Which machines fell silent (absence), and which send again or are normal "
+            "again (recovered), the newest first. A machine whose newest line here is an absence is silent.",
+            Documents(("@timestamp", "kind", "host.name", "message"), (_SILENCES, _WHOLE)), "documents", 24,
         ),
     ),
     (MACHINE,),

@@ -151,9 +151,8 @@ def _parts(bucket: Bucket, query: Summary, found: pl.DataFrame, short: int) -> A
     else:
         assert isinstance(bucket, Top) and bucket.by is not None
         by = query.measures[bucket.by]
-        sign = 1 if bucket.ascending else -1
         several = found.explode(bucket.field) if found[bucket.field].dtype == pl.List else found
-        parts = [(sign * _value(by, part), key, part) for (key,), part in several.group_by(bucket.field)]
+        parts = [(-_value(by, part), key, part) for (key,), part in several.group_by(bucket.field)]
         for _, key, part in sorted(parts, key=lambda each: each[:2])[: bucket.size]:
             yield bucket.title, key, part
 

@@ -17,6 +17,7 @@ from dashboards.panels import DASHBOARDS, Site
 from dashboards.panels.catalogue import same_fields
 from dashboards.panels.query import Documents, Top
 from dashboards.panels.site import field_types
+from pipelines.contracts.records.severity import severity_of
 
 SITE = Site("plant.novelties", ("v1", "v2"), "plant.incidents")
 BOARDS, SOURCES = dashboards(SITE), data_sources(SITE, "http://search:9200")
@@ -62,6 +63,17 @@ def test_what_grafana_does_not_define_is_refused(broken: str) -> None:
     BREAKS[broken](board)
     with pytest.raises(ValidationError):
         Dashboard.model_validate(board)
+
+
+def test_a_score_has_the_colour_of_its_severity() -> None:
+    """The bounds are those at which `severity_of` changes its word, found by asking it for each score."""
+    begin = {severity_of(score / 10): score / 10 for score in reversed(range(1001))}
+    coloured = [p["fieldConfig"]["defaults"] for board in BOARDS for p in board["panels"] if _score(p)]
+    found = [each for each in coloured if each.get("max") == 100]
+    assert len(found) > 5
+    for each in found:
+        first, *others = each["thresholds"]["steps"]
+        assert first["value"] is None and [step["value"] for step in others] == sorted(begin.values())[1:]
 
 
 def test_uids_stay_and_differ_between_namespaces() -> None:

@@ -15,6 +15,7 @@ from dashboards.kibana.saved_objects import ndjson, saved_objects
 from dashboards.panels import DASHBOARDS, Site, placed
 from dashboards.panels.query import Documents, Top
 from dashboards.panels.site import field_types
+from pipelines.contracts.records.severity import severity_of
 
 LINES = ndjson(saved_objects(Site("plant.novelties", ("v1", "v2"), "plant.incidents"))).splitlines()
 OBJECTS = [json.loads(line) for line in LINES]
@@ -71,6 +72,40 @@ def test_data_views_name_the_indices_of_the_namespace_and_their_time() -> None:
     formats = json.loads(views["plant.novelties-*"]["fieldFormatMap"])
     assert formats["since"]["id"] == formats["@timestamp"]["id"] == "date"
     assert formats["record_score"]["id"] == "number"
+
+
+def test_a_probability_is_written_as_it_is() -> None:
+    """Kibana's number format has no exponent: with three decimals each probability of a novelty is 0."""
+    for view in (each["attributes"] for each in OBJECTS if each["type"] == "index-pattern"):
+        formats = json.loads(view["fieldFormatMap"])
+        assert formats.get("probability", {"id": "string"})["id"] == "string"
+        assert "probability" in formats or "incidents" in view["title"]
+
+
+def test_a_heat_map_has_the_colour_of_a_score_s_severity() -> None:
+    """The bounds are those at which `severity_of` changes its word, found by asking it for each score."""
+    scores = [score / 10 for score in range(1001)]
+    begin = {severity_of(score): score for score in reversed(scores)}
+    panels = [panel for board in BOARDS for panel in json.loads(board["attributes"]["panelsJSON"])]
+    lens = [each["embeddableConfig"]["attributes"] for each in panels if each["type"] == "lens"]
+    maps = [each["state"]["visualization"] for each in lens if each["visualizationType"] == "lnsHeatmap"]
+    assert len(maps) == 3
+    for drawn in maps:
+        palette = drawn["palette"]
+        params = palette["params"]
+        assert palette["accessor"] == drawn["valueAccessor"]
+        assert (palette["name"], params["name"], params["rangeType"]) == ("custom", "custom", "number")
+        assert [each["stop"] for each in params["colorStops"]] == sorted(begin.values())
+        assert [each["stop"] for each in params["stops"]] == [*sorted(begin.values())[1:], 100]
+        colours = [each["color"] for each in params["stops"]]
+        assert colours == [each["color"] for each in params["colorStops"]]
+        assert _luminances(colours) == sorted(_luminances(colours), reverse=True), "the darker, the more unusual"
+
+
+def _luminances(colours: list[str]) -> list[float]:
+    """About how light colours are, from 0 to 255."""
+    parts = [[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in colours]
+    return [0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in parts]
 
 
 def test_a_click_on_a_machine_of_the_overview_opens_the_machine_with_its_filter() -> None:
