@@ -46,6 +46,16 @@ class Scale:
         text = low_text if low_text == high_text else f"{low_text} to {high_text}"
         return text + _UNITS.get(self.kind, "")
 
+    def step(self, before: float, after: float) -> str:
+        """Writes a change from one value to another; only the value if both are written alike.
+
+        >>> Scale(kind="ratio").step(0.271, 0.714), Scale(5.0, largest=2e9).step(2e9, 2e9 + 0.001)
+        ('27 → 71 %', '2 G')
+        """
+        from_text, to_text = self._bare(before, 2), self._bare(after, 2)
+        text = to_text if from_text == to_text else f"{from_text} → {to_text}"
+        return text + _UNITS.get(self.kind, "")
+
     def _bare(self, value: float, digits: int) -> str:
         factor = 100.0 if self.kind == "ratio" else 1.0
         width = None if self.width is None else self.width * factor

@@ -8,7 +8,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.spec.record import Finite, Instant, Keyword, Prose, Record
+from pipelines.contracts.records.novelty import NoveltyKind
 from pipelines.contracts.records.severity import Severity
+from pipelines.contracts.records.telemetry import MetricKind
 
 IncidentStatus = Literal["open", "acknowledged", "reopened", "resolved", "merged"]
 
@@ -28,6 +30,26 @@ class AffectedMetric(Record):
     metric: Keyword = Field(description="the metric")
     machines: int = Field(description="number of machines on which it was novel")
     record_score: int = Field(description="highest score of its novelties, rounded")
+
+
+class AffectedSeries(Record):
+    """One series of an incident: what its worst verdict says of it."""
+
+    entity: Keyword = Field(description="the machine")
+    metric: Keyword = Field(description="the metric; `_machine`: the machine as a whole; `logs`: its log")
+    metric_kind: MetricKind = Field("gauge", description="what kind of quantity the metric is")
+    kind: NoveltyKind = Field(description="the kind of its worst verdict; `absence` if it has sent nothing")
+    since: Instant = Field(description="when it began to be novel")
+    reported: Instant = Field(description="end of its first window that was novel")
+    end: Instant | None = Field(
+        None, description="when it was over; of an absence, when values came again; absent while it lasts"
+    )
+    record_score: int = Field(description="highest score of its novelties, rounded")
+    actual: Finite | None = Field(None, description="the value of its worst verdict")
+    typical: Finite | None = Field(None, description="the value that was expected there")
+    lower: Finite | None = Field(None, description="lower bound of the band in which it was expected")
+    upper: Finite | None = Field(None, description="upper bound of that band")
+    change: Prose = Field(description="how much it changed, in words, such as `3.8 × the usual` or `27 → 71 %`")
 
 
 class LogChange(Record):
@@ -91,6 +113,11 @@ class Incident(Record):
     )
     metrics: list[AffectedMetric] = Field(
         default_factory=list, description="the 50 metrics that are novel on most machines"
+    )
+    series: list[AffectedSeries] = Field(
+        default_factory=list,
+        description="the first 50 series: what has sent nothing first, then by score; absent in records of earlier "
+        "versions",
     )
     candidates: list[Candidate] = Field(
         default_factory=list, description="up to five machines at which it may have begun, the most likely first"

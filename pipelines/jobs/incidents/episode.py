@@ -25,6 +25,14 @@ class Episode:
         absent: True if the series has stopped.
         template: For logs: the log template of the first novelty that has one.
         example: For logs: a line of that template.
+        resumed: Start of the window that ended the episode, epoch milliseconds; ``None`` while it lasts.
+        kind: Kind of its worst verdict, that with the highest score; ``None`` if it was kept by an earlier version.
+        worst: End of the worst verdict's window, epoch milliseconds.
+        metric_kind: What kind of quantity the metric is.
+        actual: The value that the worst verdict judged.
+        typical: The value that was expected.
+        lower: Lower bound of the band in which it was expected.
+        upper: Upper bound of that band.
     """
 
     entity: str
@@ -37,6 +45,14 @@ class Episode:
     absent: bool = False
     template: str | None = None
     example: str | None = None
+    resumed: int | None = None
+    kind: str | None = None
+    worst: int | None = None
+    metric_kind: str | None = None
+    actual: float | None = None
+    typical: float | None = None
+    lower: float | None = None
+    upper: float | None = None
 
     @property
     def order(self) -> tuple[int, int, str, str]:

@@ -6,24 +6,24 @@ decides what is written again.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import log
 
 from pipelines.contracts.records import Acknowledgement, Incident, Placement
-from pipelines.contracts.records.incident import AffectedMachine, AffectedMetric, IncidentStatus, LogChange
+from pipelines.contracts.records.incident import AffectedMachine, IncidentStatus, LogChange
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.records.severity import severity_of
+from pipelines.jobs.incidents.affected import affected_machines, affected_metrics, affected_series
 from pipelines.jobs.incidents.bursts import Burst, Rules
 from pipelines.jobs.incidents.causes import candidates
 from pipelines.jobs.incidents.episode import LOGS, Episode
 from pipelines.jobs.incidents.links import grouped, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
 
-MACHINES, METRICS = 100, 50
-"""The most machines and metrics that an incident names; it counts all of them."""
+MACHINES, METRICS, SERIES = 100, 50, 50
+"""The most machines, metrics and series that an incident names; it counts all of them."""
 
 _LONGEST = 160
 """The most characters of a template in a message."""
@@ -116,7 +116,7 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
     changes = [episodes[-1].reported]
     changes += [acknowledged.time] if acknowledged else []
     changes += [end + rules.quiet] if over and end is not None else []
-    machines, causes = _machines(episodes), candidates(group, site.parents, rules)
+    machines, causes = affected_machines(episodes), candidates(group, site.parents, rules)
     changed = log_changes(episodes, site.new_lines, rules)
     moved = [move for move in site.moves if any(with_move(burst, move, rules) for burst in group)]
     lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
@@ -136,7 +136,8 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
         series_count=len(single),
         open_series=0 if over else len(lasting),
         machines=machines[:MACHINES],
-        metrics=_metrics(episodes)[:METRICS],
+        metrics=affected_metrics(episodes)[:METRICS],
+        series=affected_series(episodes, rules, now)[:SERIES],
         candidates=causes,
         log_changes=changed,
         reopenings=len(spans) - 1,
@@ -167,35 +168,6 @@ def _acknowledged(ids: frozenset[str], site: Site, since: int) -> Acknowledgemen
     given = [known[name] for name in known.keys() & ids if known[name].time >= since]
     last = max(given, key=lambda a: (a.time, a.incident), default=None)
     return last if last and last.active else None
-
-
-def _machines(episodes: Iterable[Episode]) -> list[AffectedMachine]:
-    by: dict[str, list[Episode]] = defaultdict(list)
-    for episode in episodes:
-        by[episode.entity].append(episode)
-    made = [
-        AffectedMachine(
-            entity=entity,
-            since=min(e.since for e in own),
-            series=len({e.metric for e in own} - {JOINED}) or 1,
-            record_score=round(max(e.score for e in own)),
-        )
-        for entity, own in by.items()
-    ]
-    return sorted(made, key=lambda m: (m.since, m.entity))
-
-
-def _metrics(episodes: Iterable[Episode]) -> list[AffectedMetric]:
-    by: dict[str, list[Episode]] = defaultdict(list)
-    for episode in episodes:
-        by[episode.metric].append(episode)
-    made = [
-        AffectedMetric(
-            metric=metric, machines=len({e.entity for e in own}), record_score=round(max(e.score for e in own))
-        )
-        for metric, own in by.items()
-    ]
-    return sorted(made, key=lambda m: (-m.machines, -m.record_score, m.metric))
 
 
 def _message(

@@ -16,6 +16,12 @@ SITE = "site"
 _IDENTITY = ("entity", "metric", "window_start", "window_end")
 _SERIES = (SITE, "entity", "metric", "since")
 
+_WORST: dict[str, pl.DataType | type[pl.DataType]] = {
+    "metric_kind": pl.String,
+    **dict.fromkeys(("actual", "typical", "lower", "upper"), pl.Float64),
+}
+"""What is kept of the worst verdict of an episode: the value that it judged, and what was expected."""
+
 ROWS = pl.Schema(
     {
         SITE: pl.String,
@@ -30,6 +36,7 @@ ROWS = pl.Schema(
         "template": pl.String,
         "example": pl.String,
         "revision": pl.Int64,
+        **_WORST,
     }
 )
 """The columns of verdicts that are kept."""
@@ -47,9 +54,15 @@ PARTS = pl.Schema(
         "absent": pl.Boolean,
         "template": pl.String,
         "example": pl.String,
+        "resumed": pl.Int64,
+        "kind": pl.String,
+        "worst": pl.Int64,
+        **_WORST,
     }
 )
 """The columns of episodes; `reported` is null if only the end of an episode is known, or for `NEW_LINES`."""
+
+_OF_WORST = ("kind", "worst", *_WORST)
 
 NEW_LINES = pl.col("reported").is_null() & pl.col("closed").is_null() & pl.col("template").is_not_null()
 """An expression: true for windows of logs with new lines, which are no episodes."""
@@ -71,7 +84,8 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
     ends = pl.col("kind").is_in(["recovered", "new_normal"]) | (pl.col("incident_state") == "closed").fill_null(False)
     of_template = pl.col("template").is_not_null()
     new_lines = ~ends & of_template & (pl.col("revision") == 0)  # a revision may take back what was said of the log
-    ended = rows.with_columns(since=pl.coalesce("since", "window_start")).sort(*_IDENTITY)
+    ended = rows.with_columns(since=pl.coalesce("since", "window_start"), worst="window_end").sort(*_IDENTITY)
+    strongest = pl.col("record_score").filter(alarm).arg_max()
     made = ended.group_by(_SERIES, maintain_order=True).agg(
         reported=pl.col("window_end").filter(alarm).min(),
         until=pl.col("window_end").filter(alarm).max(),
@@ -79,6 +93,8 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
         score=pl.col("record_score").filter(alarm).max(),
         absent=(pl.col("kind") == "absence").any(),
         **{name: _first_of(pl.col(name), alarm & of_template, new_lines) for name in ("template", "example")},
+        resumed=pl.col("window_start").filter(ends).max(),
+        **{name: pl.col(name).filter(alarm).get(strongest, null_on_oob=True) for name in _OF_WORST},
     )
     return made.filter(_TOLD | NEW_LINES).select(pl.col(name).cast(kind) for name, kind in PARTS.items())
 
@@ -86,11 +102,13 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
 def joined(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     """Joins parts of the same episodes."""
     both = _both(some, more, PARTS).sort("reported", "until", nulls_last=True)
+    strongest = pl.col(*_OF_WORST).sort_by("score", "worst", descending=[True, False], nulls_last=True).first()
     made = both.group_by(_SERIES, maintain_order=True).agg(
         pl.col("reported").min(),
-        pl.col("until", "closed", "score").max(),
+        pl.col("until", "closed", "score", "resumed").max(),
         pl.col("absent").any(),
         pl.col("template", "example").filter(pl.col("template").is_not_null()).first(),
+        strongest,
     )
     return made.select(*PARTS)
 

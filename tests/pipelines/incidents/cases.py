@@ -19,10 +19,12 @@ from pipelines.contracts import topics
 from pipelines.contracts.records import Acknowledgement, Incident, News, Placement
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs.incidents.job import grouper
+from pipelines.jobs.incidents.verdicts import ROWS
 
 SETTINGS = load()
 STEP, MINUTE = 10_000, 60_000
 T0 = 1_767_571_200_000
+_NULLABLE = ("template", "example", "since", "actual", "typical", "lower", "upper")
 
 
 def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: Any) -> dict[str, Any]:
@@ -35,6 +37,11 @@ def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: An
         "incident_state": "open",
         "template": None,
         "example": None,
+        "metric_kind": "gauge",
+        "actual": None,
+        "typical": None,
+        "lower": None,
+        "upper": None,
     }
     return made | {"revision": 0} | more
 
@@ -90,11 +97,7 @@ class Feed:
         count, before = SETTINGS.kafka.partitions, len(self.run.rows)
         places = slots(pl.Series([row["entity"] for row in rows], dtype=pl.String), count)
         parts = [[row for row, place in zip(rows, places, strict=True) if place == p] for p in range(count)]
-        schema = pl.DataFrame([news("a", "m", 0)]).schema | {
-            "template": pl.String,
-            "example": pl.String,
-            "since": pl.Int64,
-        }
+        schema = pl.DataFrame([news("a", "m", 0)]).schema | {name: ROWS[name] for name in _NULLABLE}
         tables = [to_table(pl.DataFrame(part, schema), News) for part in parts]
         self._take([self._row(columnar.encode(t, T0 + until), topic, p) for p, t in enumerate(tables)])
         return self.run.rows[before:]
