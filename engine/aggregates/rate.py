@@ -1,4 +1,4 @@
-"""The rate of a counter, corrected for resets as by Prometheus' `increase`; exact for any order of arrival.
+"""The rate of a counter: its increase over the time in which the increase was observed; exact for any order of arrival.
 
 An increase needs two neighbouring samples, so the samples of open slices are kept as rows.
 """
@@ -16,7 +16,11 @@ from engine.spec.duration import DurationField
 
 @dataclass(frozen=True)
 class Rate:
-    """Increase of a counter per second; ``None`` without two samples that are at most ``lookback`` apart.
+    """Increase of a counter per second; ``None`` without two neighbouring samples that tell one.
+
+    Two neighbouring samples tell an increase if they are at most ``lookback`` apart and the later one is not lower. A
+    lower value is a reset: the counter began anew at an unknown instant between the two, so neither the increase nor
+    the time between them counts. (Prometheus' `increase` counts both, and gives too low a rate after a restart.)
 
     Args:
         column: The column with the value of the counter.
@@ -52,14 +56,13 @@ class Rate:
             key: The columns that identify a counter.
 
         Returns:
-            The samples in order of key and time; without a predecessor both columns are 0.
+            The samples in order of key and time; both columns are 0 where no increase is known.
         """
         ordered = samples.sort(*key, self.time, self.column)
         value, time = pl.col(self.column), pl.col(self.time)
         same = pl.all_horizontal([pl.col(k) == pl.col(k).shift(1) for k in key]).fill_null(False)
-        near = same & (time - time.shift(1) <= self.lookback_ms)
-        growth = pl.when(value >= value.shift(1)).then(value - value.shift(1)).otherwise(value)
+        grew = same & (time - time.shift(1) <= self.lookback_ms) & (value >= value.shift(1))
         return ordered.with_columns(
-            increase=pl.when(near).then(growth).otherwise(0.0),
-            elapsed=pl.when(near).then(time - time.shift(1)).otherwise(0),
+            increase=pl.when(grew).then(value - value.shift(1)).otherwise(0.0),
+            elapsed=pl.when(grew).then(time - time.shift(1)).otherwise(0),
         )

@@ -23,15 +23,17 @@ def predecessor(rate: Rate, ahead: Iterable[Row], inside: Iterable[Row]) -> Row 
 
 
 def increased(rate: Rate, before: Row | None, inside: Iterable[Row]) -> float | None:
-    """Increase per second over the samples of a window and the one before it; ``None`` without two samples in reach.
+    """Increase per second over the samples of a window and the one before it; ``None`` if none is known.
 
-    A value below the one before it is a reset: the counter has started at 0 again.
+    A value below the one before it is a reset: the counter began anew in between, nobody knows when, so that neither
+    the increase nor the time since the sample before counts.
     """
     increase, elapsed, previous = 0.0, 0, before
     for sample in samples(rate, inside):
         if previous is not None and sample[rate.time] - previous[rate.time] <= rate.lookback_ms:
             value, was = float(sample[rate.column]), float(previous[rate.column])
-            increase += value - was if value >= was else value
-            elapsed += sample[rate.time] - previous[rate.time]
+            if value >= was:
+                increase += value - was
+                elapsed += sample[rate.time] - previous[rate.time]
         previous = sample
     return increase * 1000 / elapsed if elapsed else None

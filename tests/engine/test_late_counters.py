@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from engine.aggregates import Count, Last, Max, Mean, Quantile, Rate
 from engine.formats.columnar import ColumnarDecoder
@@ -69,7 +71,7 @@ def test_a_late_last_sample_is_where_the_next_window_of_the_counter_starts(drive
     input = [[at(5, 10), watermark(10)], [at(8, 2)], [at(12, 5), watermark(20)]]
     run = driven(counter).run(input)
     assert rates(run.rows) == rates(interpret(counter, input).rows)
-    assert rates(run.rows) == [(10, 0, None), (10, 1, pytest.approx(2 / 3)), (20, 0, pytest.approx(3 / 4))]
+    assert rates(run.rows) == [(10, 0, None), (10, 1, None), (20, 0, pytest.approx(3 / 4))]  # 10, then 2: begun anew
 
 
 def test_a_late_sample_revises_no_window_ahead_of_it(driven: Callable[..., Any]) -> None:
@@ -79,6 +81,65 @@ def test_a_late_sample_revises_no_window_ahead_of_it(driven: Callable[..., Any])
     run = driven(counter).run(input)
     assert rates(run.rows) == rates(interpret(counter, input).rows)
     assert [end for end, revision, _ in rates(run.rows) if revision] == [90, 100]
+
+
+@pytest.mark.parametrize("reset_at", [0, 3, 100], ids=["down by 100 s", "down by 97 s", "no reset"])
+def test_the_first_windows_after_a_restart_have_the_true_rate_or_none(
+    reset_at: int, driven: Callable[..., Any]
+) -> None:
+    """A counter of 7 a second, silent from 30 s to 130 s, begins anew so many seconds before it is heard again."""
+    counter = job(Tumbling("10s"), "1m", count=Count(), rate=Rate("value"))
+    before = [at(t, 7 * t) for t in range(5, 31, 5)]
+    anew = 0 if reset_at == 100 else 7 * (130 - reset_at)
+    after = [at(t, 7 * t - anew) for t in range(130, 160, 5)]
+    input = [[*before, watermark(40)], [*after, watermark(160)]]
+    run = driven(counter).run(input)
+    assert rates(run.rows) == rates(interpret(counter, input).rows)
+    ends = (20, 30, 40, 140, 150, 160)
+    assert rates(run.rows) == [(10, 0, None), *((end, 0, pytest.approx(7.0)) for end in ends)]
+
+
+def test_a_window_with_one_sample_of_a_counter_that_began_anew_has_no_rate(driven: Callable[..., Any]) -> None:
+    counter = job(Tumbling("10s"), "1m", count=Count(), rate=Rate("value"))
+    input = [[at(5, 100), at(15, 170), at(105, 10), at(115, 80), watermark(200)]]
+    run = driven(counter).run(input)
+    assert rates(run.rows) == rates(interpret(counter, input).rows)
+    assert rates(run.rows) == [(10, 0, None), (20, 0, 7.0), (110, 0, None), (120, 0, 7.0)]
+
+
+@st.composite
+def restarts(draw: st.DrawFn) -> list[list[Arrival | Watermark]]:
+    """A counter of 7 a second with gaps and new beginnings anywhere, in batches; some of its samples come late.
+
+    A new beginning shows: the first value after it is lower than the last one before it.
+    """
+    now, began = 0.0, 0.0
+    batches: list[list[Arrival | Watermark]] = [[]]
+    for _ in range(draw(st.integers(2, 25))):
+        before = now - began
+        now += draw(st.sampled_from([1.0, 2.5, 5.0, 10.0, 40.0, 400.0]))
+        up = draw(st.sampled_from([0.0, 0.5, 30.0]))
+        if draw(st.integers(0, 4)) == 0 and up < before:
+            began = now - up
+        late = draw(st.booleans())
+        if draw(st.booleans()):
+            batches.append([])
+        if late:
+            batches[-1].append(watermark(now + 5))
+        batches[-1].append(at(now, 7 * (now - began)))
+    return [*batches, [watermark(now + 10_000)]]
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(input=restarts())
+@pytest.mark.parametrize("window", [Tumbling("10s"), Sliding("20s", every="5s")], ids=["tumbling", "sliding"])
+def test_a_counter_of_constant_rate_never_shows_another_rate_whatever_restarts_gaps_and_lateness(
+    window: Sliding, driven: Callable[..., Any], input: list[list[Arrival | Watermark]]
+) -> None:
+    counter = job(window, "10m", count=Count(), rate=Rate("value"))
+    for found in (driven(counter).run(input).rows, interpret(counter, input).rows):
+        final = {end: rate for end, _, rate in rates(found)}
+        assert all(rate is None or rate == pytest.approx(7.0) for rate in final.values())
 
 
 def test_a_lookback_of_no_whole_slices_finds_the_sample_before(driven: Callable[..., Any]) -> None:

@@ -124,7 +124,7 @@ def oracle(rows: Rows) -> dict[str, Any]:
         return wanted
     several = len(values) > 1
     counts = sorted(Counter(map(str, values)).items(), key=lambda item: (-item[1], item[0]))
-    steps = [(v - u if v >= u else v, t - s) for (s, u), (t, v) in pairwise(known)]
+    steps = [(v - u, t - s) for (s, u), (t, v) in pairwise(known) if v >= u]  # no step where the counter began anew
     elapsed = sum(time for _, time in steps)
     return wanted | {
         "sum": math.fsum(values),
