@@ -26,8 +26,7 @@ class Delivery:
     """The simulated way from the machines to Kafka."""
 
     def __init__(self, config: SimulatorConfig) -> None:
-        assert config.start is not None
-        self._config, self._start, self._noise = config, config.start, Noise(config.seed)
+        self._config, self._origin, self._noise = config, config.origin, Noise(config.seed)
         self._each = np.arange(config.size)[:, None]
         self._phase = (self._noise.uniform("phase of scrape", self._each) * 0.95 * config.step).astype(np.int64)
         wrong = self._noise.uniform("skewed", self._each) < config.skewed
@@ -43,7 +42,7 @@ class Delivery:
             phased: Whether each machine reads at its own instant within the step; otherwise at its beginning.
         """
         config, uniform = self._config, self._noise.uniform
-        read = self._start + steps * config.step + (self._phase if phased else np.zeros_like(self._phase))
+        read = self._origin + steps * config.step + (self._phase if phased else np.zeros_like(self._phase))
         delay = 15 + 40 * np.exp(0.8 * self._noise.normal(f"{stream} delay", self._each, steps))
         luck = uniform(f"{stream} luck", self._each, steps)
         more = uniform(f"{stream} more", self._each, steps)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 
 from datagen.simulator.incidents import InjectedIncident
 from datagen.simulator.topology import Topology
@@ -11,6 +13,13 @@ from engine.spec.errors import NewnormalError
 
 AHEAD_MS = 60_000
 """How far an event time may lie after its arrival before the pipeline refuses it, milliseconds."""
+
+DEMO_HISTORY_MS = 2_700_000
+"""The history that a `demo` begins with, milliseconds."""
+
+_LIVE_VMS = ((3, 15), (11, 5), (6, 9), (13, 2), (0, 12))
+"""Of each run of the demo, in turn, the VM with the surge and the VM with the outage: on two hosts, and not in the
+history's incidents."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,17 @@ class SimulatorConfig:
         return self.hosts + self.vms + self.spare
 
     @property
+    def origin(self) -> int:
+        """Event time of step 0, epoch ms: steps are counted from 1970, so that all runs call one instant alike.
+
+        Raises:
+            ValueError: If the config has no start: see `resolve`.
+        """
+        if self.start is None:
+            raise ValueError("a config without a start: resolve() it first")
+        return self.start % self.step
+
+    @property
     def steps(self) -> int | None:
         """Steps in all; ``None``: no end."""
         return None if self.duration is None else -(-(self.backfill + self.duration) // self.step)
@@ -140,31 +160,39 @@ def resolve(config: SimulatorConfig, now: int) -> SimulatorConfig:
     return config
 
 
-def demo(now: int, seed: int = 1) -> SimulatorConfig:
-    """Eight hosts, sixteen VMs, seven metrics each: 45 minutes of history that end now, then live.
+def demo(now: int, seed: int = 1, earlier: Sequence[int] = ()) -> SimulatorConfig:
+    """Eight hosts, sixteen VMs, seven metrics each: 45 minutes of history, then live.
 
     The last third of the history has one incident of each clear kind. A surge of load follows 20 s into the live part,
-    an outage 40 s into it.
+    an outage 40 s into it. A run that goes on from earlier ones is the same simulation, with the time between the runs
+    as further history: all that happened before stays as it was, and another surge and another outage follow, of other
+    machines.
 
     Args:
         now: Start of the live part, epoch ms; best the moment at which `simulate` is called.
         seed: Seed of all random numbers.
+        earlier: The same of the runs that this one goes on from, ascending.
     """
-    step, backfill = 10_000, 2_700_000
-    start = (now - backfill) // step * step
-    live = start + backfill
-    minute, settle = 60_000, 600_000
+    step, minute, settle = 10_000, 60_000, 600_000
+    runs = [at // step * step for at in (*earlier, now)]
+    start = runs[0] - DEMO_HISTORY_MS
     vm = 8  # index of the first VM; two on each host
-    incidents = (
+    history = (
         InjectedIncident("spike", vm + 1, start + 31 * minute, start + 33 * minute, size=3.5),
         InjectedIncident("release", vm + 4, start + 33 * minute, start + 33 * minute + settle, size=1.0),
         InjectedIncident("latency", vm + 7, start + 35 * minute, start + 39 * minute, size=5.0),
         InjectedIncident("outage", vm + 8, start + 37 * minute, start + 39 * minute),
         InjectedIncident("migration", vm + 10, start + 38 * minute, start + 38 * minute + settle, others=(6,)),
         InjectedIncident("log_storm", vm + 14, start + 40 * minute, start + 42 * minute, size=40.0),
-        InjectedIncident("spike", vm + 3, live + 20_000, live + 110_000, size=4.0),
-        InjectedIncident("outage", vm + 15, live + 40_000, live + 130_000),
     )
+    live = [
+        incident
+        for at, (surge, outage) in zip(runs, cycle(_LIVE_VMS), strict=False)
+        for incident in (
+            InjectedIncident("spike", vm + surge, at + 20_000, at + 110_000, size=4.0),
+            InjectedIncident("outage", vm + outage, at + 40_000, at + 130_000),
+        )
+    ]
     return SimulatorConfig(
         seed=seed,
         hosts=8,
@@ -173,9 +201,9 @@ def demo(now: int, seed: int = 1) -> SimulatorConfig:
         metrics=7,
         start=start,
         step=step,
-        backfill=backfill,
+        backfill=runs[-1] - start,
         incident_rate=0.0,
-        incidents=incidents,
+        incidents=(*history, *live),
         settle=settle,
         log_rate=0.5,
     )

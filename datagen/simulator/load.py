@@ -23,8 +23,7 @@ class Load:
     """The load of all machines at any steps; usual values are around 0.35, and 1 is a high load."""
 
     def __init__(self, config: SimulatorConfig, topology: Topology) -> None:
-        assert config.start is not None
-        self._topology, self._start, self._step = topology, config.start, config.step
+        self._topology, self._origin, self._step = topology, config.origin, config.step
         self._noise = Noise(config.seed)
         self._slow, self._fast = (max(2, period // config.step) for period in (_SLOW, _FAST))
         each = np.arange(topology.hosts, topology.size)[:, None]
@@ -42,7 +41,7 @@ class Load:
 
     def at(self, steps: NDArray[np.int64], incidents: Sequence[InjectedIncident]) -> Floats:
         """Load at consecutive steps, shape (machines, steps); 0 for machines that do not exist or are down."""
-        time = self._start + steps * self._step
+        time = self._origin + steps * self._step
         hosts = self._topology.hosts
         vms = self._vms(steps, time)
         spare = vms[self._topology.vms :].copy()

@@ -55,8 +55,7 @@ class LogLines:
     """Log lines at any steps."""
 
     def __init__(self, config: SimulatorConfig, topology: Topology) -> None:
-        assert config.start is not None
-        self._config, self._topology, self._start = config, topology, config.start
+        self._config, self._topology, self._origin = config, topology, config.origin
         self._noise = Noise(config.seed)
         weights = np.array([template.weight for template in TEMPLATES])
         self._mix = np.cumsum(weights / weights.sum())
@@ -76,7 +75,7 @@ class LogLines:
         each = np.arange(self._topology.size)[:, None]
         mean = self._config.log_rate * (0.4 + 1.7 * load)
         parts = [self._drawn("usual", each, steps, np.where(heard, mean, 0), None)]
-        time = self._start + steps * self._config.step
+        time = self._origin + steps * self._config.step
         for incident in incidents:
             if incident.type in ("log_storm", "new_message"):
                 first, last = np.searchsorted(time, (incident.start, incident.end))

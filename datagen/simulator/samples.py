@@ -17,15 +17,17 @@ _REBOOTS_A_DAY = 0.05
 
 
 class Samples:
-    """Values of consecutive steps; counters and stuck sensors go on from the values of the steps before."""
+    """Values of consecutive steps; counters and stuck sensors go on from the values of the steps before.
+
+    At the first step each counter has just begun at 0, as after a reboot.
+    """
 
     def __init__(self, config: SimulatorConfig, topology: Topology) -> None:
-        assert config.start is not None
-        self._config, self._topology, self._start = config, topology, config.start
+        self._config, self._topology, self._origin = config, topology, config.origin
         self._noise = Noise(config.seed)
         self._each = np.arange(topology.size)[:, None]
         self._span = {Role.HOST: slice(0, topology.hosts), Role.VM: slice(topology.hosts, topology.size)}
-        self._total = (self._noise.uniform("counted", self._each, np.arange(config.metrics)) * 2**40).astype(np.int64)
+        self._total = np.zeros((topology.size, config.metrics), np.int64)
         self._base = np.zeros_like(self._total)
         self._stuck: dict[InjectedIncident, float] = {}
 
@@ -40,7 +42,7 @@ class Samples:
         Returns:
             Shape (machines, steps, metrics); NaN where a sample is missing.
         """
-        time = self._start + steps * self._config.step
+        time = self._origin + steps * self._config.step
         values = np.empty((*load.shape, self._config.metrics))
         factors = self._factors(time, incidents)
         resets = self._resets(steps, time, incidents)

@@ -37,6 +37,7 @@ def simulate(
     stop: threading.Event | None = None,
     clock: Clock | None = None,
     progress: Callable[[int, int], None] | None = None,
+    since: int | None = None,
 ) -> Summary:
     """Simulates until the end of the config or until ``stop`` is set; all that was sent is then flushed.
 
@@ -49,7 +50,10 @@ def simulate(
         sink: Where to.
         stop: Ends the run within a second.
         clock: The wall clock, if nothing else is given.
-        progress: Is told, after each chunk, the records sent so far and the event time reached (epoch ms).
+        progress: Is told, after each chunk, the records sent so far, and the instant (epoch ms) up to which all that
+            arrives was sent.
+        since: What an earlier run of the same simulation told ``progress`` last: this run goes on from there, as if the
+            two were one. The incidents that started before must be those of the earlier run.
 
     Raises:
         NewnormalError: As `resolve`; or what the sink raises.
@@ -58,14 +62,16 @@ def simulate(
     now = clock.now()
     config = resolve(config, now)
     assert config.start is not None
-    return _Run(config, sink, stop, clock, now).run(progress or (lambda _records, _time: None))
+    since = config.start if since is None else max(since, config.start)
+    return _Run(config, sink, stop, clock, now, since).run(progress or (lambda _records, _time: None))
 
 
 class _Run:
     def __init__(
-        self, config: SimulatorConfig, sink: RecordSink, stop: threading.Event, clock: Clock, now: int
+        self, config: SimulatorConfig, sink: RecordSink, stop: threading.Event, clock: Clock, now: int, since: int
     ) -> None:
         self._config, self._sink, self._stop, self._clock, self._now = config, sink, stop, clock, now
+        self._since = since
         history = config.backfill // config.step * config.step
         self._live = (config.start or 0) + history
         if config.speed == 1 and self._live <= now < self._live + _RECENT_MS:
@@ -79,8 +85,12 @@ class _Run:
     def run(self, progress: Callable[[int, int], None]) -> Summary:
         config, site = self._config, self._site
         history, total = config.backfill // config.step, config.steps
-        largest, done = usual_chunk(config), 0
-        self._place(site.topology.placed(site.time))
+        largest, begin = usual_chunk(config), site.time
+        if self._since > begin:
+            self._skip(largest)
+        else:
+            self._place(site.topology.placed(begin))
+        done = (site.time - begin) // config.step
         while not self._stop.is_set() and (total is None or done < total):
             live = done >= history
             size = self._live_chunk(largest) if live else min(largest, history - done)
@@ -89,15 +99,26 @@ class _Run:
             telemetry, logs = site.advance(size)
             done += size
             self._truth(site.time)
+            reached = site.time
             if live and config.speed:
-                self._pace(telemetry, logs, before)
+                reached = self._pace(telemetry, logs, before)
             else:
                 self._send(telemetry, logs)
-            progress(self._records, site.time)
+            progress(self._records, reached)
         if not self._stop.is_set():
             self._send(*site.advance(0))
         self._sink.flush()
         return Summary(self._records, self._logs, tuple(self._told), tuple(self._placed))
+
+    def _skip(self, largest: int) -> None:
+        """Goes on to where the earlier run was: what arrived until then was sent, what happened until then told."""
+        begin, step = self._site.time, self._config.step
+        left = (self._since - begin) // step
+        while left and not self._stop.is_set():
+            size = min(largest, left)
+            self._site.advance(size)
+            left -= size
+        self._known = len(self._site.schedule.until(begin - (begin - self._since) // step * step))
 
     def _live_chunk(self, largest: int) -> int:
         """Steps that last about a second of the wall clock, or one."""
@@ -105,8 +126,12 @@ class _Run:
             return largest
         return min(largest, max(1, int(1000 * self._config.speed) // self._config.step))
 
-    def _pace(self, telemetry: pl.DataFrame, logs: pl.DataFrame, before: int) -> None:
-        """Sends what arrives between ``before`` and now in slices, each when its last record is due."""
+    def _pace(self, telemetry: pl.DataFrame, logs: pl.DataFrame, before: int) -> int:
+        """Sends what arrives between ``before`` and now in slices, each when its last record is due.
+
+        Returns:
+            The instant up to which all that arrives was sent, epoch ms.
+        """
         config = self._config
         tick = max(1, round(_TICK_MS * config.speed))
         edges = np.append(np.arange(before + tick, self._site.time, tick), self._site.time)
@@ -115,11 +140,13 @@ class _Run:
         for edge, *last in zip(edges.tolist(), *(cut.tolist() for cut in cuts), strict=True):
             self._clock.wait_until(self._now + round((edge - self._live) / config.speed), self._stop)
             if self._stop.is_set():
-                return
+                return before
             self._send(telemetry[first[0] : last[0]], logs[first[1] : last[1]])
-            first = (last[0], last[1])
+            first, before = (last[0], last[1]), edge
+        return before
 
     def _send(self, telemetry: pl.DataFrame, logs: pl.DataFrame) -> None:
+        telemetry, logs = (frame.filter(pl.col("arrival") >= self._since) for frame in (telemetry, logs))
         if telemetry.height:
             self._sink.telemetry(telemetry)
         if logs.height:

@@ -27,11 +27,9 @@ class Site:
     """A site in motion: each `advance` yields what arrives during the next steps. Goes forward only."""
 
     def __init__(self, config: SimulatorConfig) -> None:
-        if config.start is None:
-            raise ValueError("a config without a start: resolve() it first")
-        self.config, self.topology = config, config.topology
+        self.config, self.topology, self._origin = config, config.topology, config.origin
         self.schedule = Schedule(config, self.topology)
-        self._start, self._done = config.start, 0
+        self._next = (config.start or 0) // config.step
         self._load, self._samples = Load(config, self.topology), Samples(config, self.topology)
         self._network, self._lines = Delivery(config), LogLines(config, self.topology)
         self._telemetry, self._logs = _Held(), _Held()
@@ -46,14 +44,14 @@ class Site:
     @property
     def time(self) -> int:
         """Epoch ms up to which all was yielded."""
-        return self._start + self._done * self.config.step
+        return self._origin + self._next * self.config.step
 
     def advance(self, steps: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What arrives during the next ``steps``: telemetry and logs; 0 steps: all that is still under way."""
         if not steps:
             return self._frame(self._telemetry.until(None)), self._lines.frame(self._logs.until(None), self._names)
-        at = np.arange(self._done, self._done + steps)
-        self._done += steps
+        at = np.arange(self._next, self._next + steps)
+        self._next += steps
         incidents = self.schedule.until(self.time)
         load = self._load.at(at, incidents)
         up = self._up(at, incidents)
@@ -69,7 +67,7 @@ class Site:
         return self._frame(self._telemetry.until(now)), self._lines.frame(self._logs.until(now), self._names)
 
     def _up(self, steps: Ints, incidents: list[InjectedIncident]) -> NDArray[np.bool_]:
-        time = self._start + steps * self.config.step
+        time = self._origin + steps * self.config.step
         up = np.ones((self.topology.size, len(steps)), dtype=bool)
         up[self.topology.hosts + self.topology.vms :] = False
         for incident in incidents:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from datagen.agent import run_agent
+from datagen.agent import Agent, run_agent
 from datagen.buffered import buffered
-from datagen.simulator import SimulatorConfig, demo, simulate
+from datagen.groundtruth import GroundTruth
+from datagen.simulator import demo, simulate
 from datagen.sinks import KafkaSink
+from engine.spec.duration import iso
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.contracts.settings import Settings
+from pipelines.query.control_topics import write
+from pipelines.runtime.demo_runs import Runs
 from pipelines.runtime.driver import Driver
 
 log = structlog.get_logger()
@@ -29,8 +31,7 @@ class Inputs:
     """The demo's two sources, each in a thread of its own: the simulated site, and the agent of this machine.
 
     The agent starts when the simulated history has been sent. Both sources write through one buffer on disk. A second
-    start continues where the first stopped: it does not send history again, and first sends what Kafka had not
-    accepted.
+    start goes on where the first stopped, see `Runs`, and first sends what Kafka had not accepted.
 
     Args:
         settings: The settings, with the servers' addresses filled in.
@@ -39,9 +40,10 @@ class Inputs:
 
     def __init__(self, settings: Settings, now: int) -> None:
         self.settings, self.stopping, self.live = settings, threading.Event(), threading.Event()
-        self.truth, self.mark = settings.file("groundtruth.jsonl"), settings.file("demo.json")
-        self.config = self._go_on(demo(now))
-        self.reached = self.config.start or now
+        self.truth = settings.file("groundtruth.jsonl")
+        self.runs = Runs(settings.file("demo.json"), now)
+        self.config = demo(now, earlier=self.runs.earlier)
+        self.agent = Agent()
         self.failure: BaseException | None = None
         self.threads = [self._thread(self._simulate), self._thread(self._agent)]
         self._outlet = ExitStack()
@@ -50,8 +52,10 @@ class Inputs:
         """Starts the sources.
 
         Raises:
-            NewnormalError: ``BUFFER_UNUSABLE`` if the buffer's folder cannot be used.
+            NewnormalError: ``BUFFER_UNUSABLE`` if the buffer's folder cannot be used; as `control_topics.write`.
         """
+        if pause := self.runs.pause(self.agent.entity):
+            write(self.settings, pause)
         bootstrap = self.settings.kafka.bootstrap or ""
         self._writer = self._outlet.enter_context(buffered(self.settings, "demo", lambda: bootstrap, log.warning))
         for thread in self.threads:
@@ -64,30 +68,20 @@ class Inputs:
         for thread in self.threads:
             thread.join(30)
         self._outlet.close()
-        self.mark.write_text(json.dumps({"until": self.reached}))
-
-    def _go_on(self, config: SimulatorConfig) -> SimulatorConfig:
-        start = config.start or 0
-        if not self.mark.exists():
-            return config
-        until = int(json.loads(self.mark.read_text())["until"])
-        later = max(start, -(-until // config.step) * config.step)
-        kept = tuple(incident for incident in config.incidents if incident.start >= later)
-        return replace(config, start=later, backfill=max(0, start + config.backfill - later), incidents=kept)
 
     def _simulate(self) -> None:
         with self.truth.open("a", encoding="utf-8") as truth:
             sink = KafkaSink(self._writer, self.settings.namespace, truth)
-            simulate(self.config, sink, self.stopping, progress=self._progress)
+            simulate(self.config, sink, self.stopping, progress=self._progress, since=self.runs.until)
 
     def _progress(self, _records: int, reached: int) -> None:
-        self.reached = reached
+        self.runs.reach(reached)
         if reached >= (self.config.start or 0) + self.config.backfill:
             self.live.set()
 
     def _agent(self) -> None:
         self.live.wait()
-        run_agent(KafkaSink(self._writer, self.settings.namespace), stop=self.stopping)
+        run_agent(KafkaSink(self._writer, self.settings.namespace), stop=self.stopping, agent=self.agent)
 
     def _thread(self, work: Callable[[], None]) -> threading.Thread:
         def guarded() -> None:
@@ -108,10 +102,10 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
         all jobs; ``features`` and ``novelties``: records written; ``indexed``: documents stored; ``latency_ms``: p50
         and p99 of windows after the history, from the end of the window until it is found; ``waits_ms``: how much of
         that a window waits for late records; ``injected``: incidents and changes in the ground truth; ``detected``: how
-        many of those have a novelty at their time.
+        many of those have a novelty at their time; ``not_detected``: what happened where and when of the others.
     """
     tallies = driver.status.tallies
-    injected, detected = _found(driver.settings, inputs.truth)
+    events, missed = _found(driver.settings, inputs.truth)
     return {
         "events_in": tallies["normalizer"].records_in,
         "log_lines": tallies["log_normalizer"].records_in,
@@ -122,33 +116,38 @@ def summarize(driver: Driver, inputs: Inputs) -> dict[str, Any]:
         "indexed": driver.status.indexed,
         "latency_ms": driver.status.latency_ms(),
         "waits_ms": driver.status.delay_ms,
-        "injected": injected,
-        "detected": detected,
+        "injected": events,
+        "detected": events - len(missed),
+        "not_detected": missed,
     }
 
 
-def _found(settings: Settings, truth: Path) -> tuple[int, int]:
-    """Counts the events of the ground truth, and those with a novelty on one of their machines up to a minute later."""
+def _found(settings: Settings, truth: Path) -> tuple[int, list[str]]:
+    """Counts the events of the ground truth; names those without a novelty on one of their machines.
+
+    A novelty counts from the beginning of the event up to a minute after its end.
+    """
     client = elasticsearch_client(settings.elasticsearch.url or "")
-    events: dict[str, list[dict[str, Any]]] = {}
+    events: dict[str, list[GroundTruth]] = {}
     for line in truth.read_text().splitlines() if truth.exists() else []:
-        row = json.loads(line)
-        events.setdefault(str(row["incident"]), []).append(row)
-    found = 0
+        row = GroundTruth.from_json(line)
+        events.setdefault(row.incident, []).append(row)
+    missed = []
     for rows in events.values():
         clauses = [
             {
                 "bool": {
                     "filter": [
-                        {"term": {"host.name": row["entity"]}},
+                        {"term": {"host.name": row.entity}},
                         {"terms": {"kind": list(ALARM_KINDS)}},
-                        {"range": {"@timestamp": {"gte": row["start"], "lte": row["end"] + _GRACE_MS}}},
+                        {"range": {"@timestamp": {"gte": row.start, "lte": row.end + _GRACE_MS}}},
                     ]
                 }
             }
             for row in rows
         ]
         query = {"bool": {"should": clauses, "minimum_should_match": 1}}
-        found += client.count(index=settings.alias, query=query)["count"] > 0
+        if not client.count(index=settings.alias, query=query)["count"]:
+            missed.append(f"{rows[0].type} of {rows[0].entity} from {iso(rows[0].start)} to {iso(rows[0].end)}")
     client.close()
-    return len(events), found
+    return len(events), missed

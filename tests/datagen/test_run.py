@@ -113,3 +113,21 @@ def test_a_missing_topic_is_an_error_that_says_so(endpoints: Endpoints) -> None:
 def test_a_broker_that_is_not_there_is_an_error_that_says_so() -> None:
     with pytest.raises(NewnormalError, match="KAFKA_UNREACHABLE"):
         ensure_topics("127.0.0.1:1", {"a": {}}, timeout=1.0)
+
+
+@pytest.mark.parametrize("stopped_after", [1, 7, 40])
+def test_a_run_goes_on_from_where_an_earlier_one_was_stopped_as_if_the_two_were_one(stopped_after: int) -> None:
+    """Each record is sent once, counters go on counting, and nothing that happened is told twice."""
+    later = NOW + 400_000
+    whole, first, second = CollectSink(), _Timed(VirtualClock(NOW), threading.Event(), stopped_after), CollectSink()
+    reached: list[int] = []
+    simulate(demo(NOW), first, first.stop, first.clock, lambda _, at: reached.append(at))
+    simulate(
+        replace(demo(later, earlier=(NOW,)), duration=60_000), second, clock=VirtualClock(later), since=reached[-1]
+    )
+    simulate(replace(demo(later, earlier=(NOW,)), duration=60_000), whole, clock=VirtualClock(later))
+    for kind in ("frames", "lines"):
+        parts = [pl.concat(getattr(sink, kind)) for sink in (first, second)]
+        assert pl.concat(parts).equals(pl.concat(getattr(whole, kind)))
+    assert [*first.rows, *second.rows] == whole.rows
+    assert [*first.placements, *second.placements] == whole.placements

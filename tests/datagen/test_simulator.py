@@ -152,3 +152,31 @@ def test_the_demo_has_24_machines_of_7_metrics_and_its_history_ends_now() -> Non
     assert rows["entity"].n_unique() == 24
     assert rows.group_by("entity").agg(pl.col("metric").n_unique())["metric"].unique().to_list() == [7]
     assert NOW - 20_000 < rows["time"].max() <= NOW + 5_000
+
+
+def test_two_runs_show_the_same_site_at_the_same_instant_whenever_they_started() -> None:
+    """Gauges, latencies and logs are functions of the seed and of the event time; only counters count from a start."""
+    quiet = replace(SITE, incident_rate=0.0)
+    later = replace(quiet, start=NOW + 600_000, duration=1_200_000)
+    compared = pl.col("arrival").is_between(NOW + 720_000, NOW + 1_800_000, closed="left")  # none is from before 600 s
+    for made in (frames, logs):
+        one, other = (pl.concat(made(config)).filter(compared) for config in (quiet, later))
+        counters = pl.col("kind") == "counter" if "kind" in one.columns else pl.lit(False)
+        assert one.filter(~counters).height > 100
+        assert one.filter(~counters).equals(other.filter(~counters))
+
+
+def test_counters_begin_at_nothing_as_after_a_reboot() -> None:
+    first = pl.concat(frames(SITE)).filter(kind="counter").sort("time").group_by("entity", "metric").first()
+    assert (first["value"] < 5e8).all()  # ten seconds of traffic, at most
+
+
+def test_the_demo_goes_on_with_other_machines_and_what_lasts_still_lasts() -> None:
+    first, pause = demo(NOW), 420_000
+    second = demo(NOW + pause, earlier=(NOW,))
+    assert second.start == first.start
+    assert (second.start or 0) + second.backfill == NOW + pause
+    assert second.incidents[: len(first.incidents)] == first.incidents
+    new = second.incidents[len(first.incidents) :]
+    assert [(each.type, each.start - NOW - pause) for each in new] == [("spike", 20_000), ("outage", 40_000)]
+    assert not {each.entity for each in new} & {each.entity for each in first.incidents}
