@@ -77,6 +77,7 @@ def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark,
     from pipelines.cli.console_versions import ConsoleVersions  # noqa: PLC0415  the same
     from pipelines.cli.operator import operator  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.cli.state_view import state_view  # noqa: PLC0415  the same
+    from pipelines.query.control_topics import write  # noqa: PLC0415  the same
     from pipelines.runtime.demo import Inputs, summarize  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
@@ -97,6 +98,8 @@ def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark,
                     driver.status.live_from = moment
                 return time.monotonic() >= end or inputs.failure is not None
 
+            if inputs.pause:
+                write(settings, inputs.pause)
             inputs.start()
             end = time.monotonic() + limit if limit else float("inf")
             try:

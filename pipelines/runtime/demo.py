@@ -17,9 +17,9 @@ from datagen.simulator import demo, simulate
 from datagen.sinks import KafkaSink
 from engine.spec.duration import iso
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
+from pipelines.contracts.records import Rule
 from pipelines.contracts.records.novelty import ALARM_KINDS
 from pipelines.contracts.settings import Settings
-from pipelines.query.control_topics import write
 from pipelines.runtime.demo_runs import Runs
 from pipelines.runtime.driver import Driver
 
@@ -48,14 +48,17 @@ class Inputs:
         self.threads = [self._thread(self._simulate), self._thread(self._agent)]
         self._outlet = ExitStack()
 
+    @property
+    def pause(self) -> Rule | None:
+        """The rule for the silence since the last run, to be written before the sources start; see `Runs.pause`."""
+        return self.runs.pause(self.agent.entity)
+
     def start(self) -> None:
         """Starts the sources.
 
         Raises:
-            NewnormalError: ``BUFFER_UNUSABLE`` if the buffer's folder cannot be used; as `control_topics.write`.
+            NewnormalError: ``BUFFER_UNUSABLE`` if the buffer's folder cannot be used.
         """
-        if pause := self.runs.pause(self.agent.entity):
-            write(self.settings, pause)
         bootstrap = self.settings.kafka.bootstrap or ""
         self._writer = self._outlet.enter_context(buffered(self.settings, "demo", lambda: bootstrap, log.warning))
         for thread in self.threads:
