@@ -13,6 +13,7 @@ from engine.explain.printing import visible
 from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
+from pipelines.cli.hints import hint
 from pipelines.cli.options import As, AsJson, File, Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
@@ -68,7 +69,9 @@ def list_(
     numbers = {name: isinstance(value, int) and name not in ("first", "last") for name, value in table[0].items()}
     shown = [[iso(row[name]) if name in ("first", "last") else row[name] for name in numbers] for row in table]
     rows.show(numbers, shown)
-    typer.echo("`newnormal deadletter show EXAMPLE` shows a letter whole; `newnormal deadletter retry` sends it again")
+    typer.echo(
+        hint("`newnormal deadletter show EXAMPLE` shows a letter whole; `newnormal deadletter retry` sends it again")
+    )
 
 
 @app.command()

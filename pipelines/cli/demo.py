@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.spec.duration import END_OF_TIME, duration_ms
+from pipelines.cli.hints import command, hint
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.output_files import file_to_write
 from pipelines.contracts.settings import Settings, load
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS = 5.0
 """How long the demo waits after Ctrl-C for records already sent to be processed; the next start processes the rest."""
 
-_NEXT = """
-What to try next:
-  newnormal demo                 goes on where this run stopped
-  newnormal services up          starts its Kafka and Elasticsearch again; the commands below need them
-  newnormal incidents list       what happened; `newnormal incidents show ID` says where it may have begun
-  newnormal console              the same in a browser
-  newnormal notify test NAME     sends a test message to a channel that you have set: docs/notifications.md
-  newnormal replay --as v2 --job detector --config FILE --until now
-                                 what would other settings have found? `newnormal compare v1 v2` says it
-  newnormal --help               everything else"""
+_NEXT = {
+    "newnormal demo": "goes on where this run stopped",
+    "newnormal services up": "starts its Kafka and Elasticsearch again; the commands below need them",
+    "newnormal incidents list": "what happened; `newnormal incidents show ID` says where it may have begun",
+    "newnormal console": "the same in a browser",
+    "newnormal notify test NAME": "sends a test message to a channel that you have set: docs/notifications.md",
+    "newnormal replay --as v2 --job detector --config FILE --until now": "what would other settings have found? "
+    "`newnormal compare v1 v2` says it",
+    "newnormal --help": "everything else",
+}
 
 
 def demo(
@@ -68,7 +69,13 @@ def demo(
     if summary:
         summary.write_text(text + "\n")
     typer.echo(text)
-    typer.echo(_NEXT, err=True)
+    typer.echo(what_next(), err=True)
+
+
+def what_next() -> str:
+    """Commands to try after the demo, each with what it does below it."""
+    lines = (f"  {command(line)}\n      {hint(text)}" for line, text in _NEXT.items())
+    return "\n".join(["", "What to try next:", *lines])
 
 
 def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark, limit: float | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from deploy.embedded import services
 from deploy.embedded.endpoints import Endpoints
 from engine.explain.printing import cell
 from engine.spec.errors import NewnormalError
+from pipelines.cli.hints import hint
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.settings import load
 from pipelines.runtime import processes
@@ -80,7 +81,7 @@ def _show(found: Examination) -> None:
         severity = str(each.kind.severity)
         code = cell(each.code, _STYLES[severity]).append(f"\n{severity}")
         text = cell(each.what).append("\n").append_text(cell(each.where, "dim"))
-        table.add_row(code, text.append("\n→ ").append_text(cell(each.do or each.kind.do)))
+        table.add_row(code, text.append("\n→ ").append_text(cell(hint(each.do or each.kind.do))))
     console.print(table)
     counts = {severity: sum(str(each.kind.severity) == severity for each in found.findings) for severity in _STYLES}
     said = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)

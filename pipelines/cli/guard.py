@@ -17,7 +17,7 @@ from rich.console import Console
 from engine.explain.printing import visible_lines
 from engine.kafka.asking import forbidden
 from engine.spec.errors import NewnormalError
-from pipelines.cli import log_output
+from pipelines.cli import hints, log_output
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[
     1
@@ -55,17 +55,19 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("NEWNORMAL_DEBUG"):
             traceback.print_exc()
         if log_output.is_json():
-            parts = {"where": shown.where, "accepted": shown.accepted, "now": shown.now}
+            parts = {"where": shown.where, "accepted": hints.hint(shown.accepted), "now": hints.hint(shown.now)}
             structlog.get_logger().error(shown.what, code=shown.code, **{k: v for k, v in parts.items() if v})
         else:
             console = Console(stderr=True, soft_wrap=True)
             console.print(_text(shown), style="bold red", markup=False, highlight=False)
         return _UNEXPECTED if shown.code == "UNEXPECTED_ERROR" else _EXPECTED
+    finally:
+        hints.begin()
 
 
 def _text(error: NewnormalError) -> str:
     """The error as text; lines within its parts are indented, so that user data cannot imitate lines of the message."""
-    fields = {"where": error.where, "accepted": error.accepted, "now": error.now}
+    fields = {"where": error.where, "accepted": hints.hint(error.accepted), "now": hints.hint(error.now)}
     lines = [f"{error.code}: {error.what}", *(f"  {name}: {text}" for name, text in fields.items() if text)]
     return "\n".join(visible_lines(line.strip("\n").replace("\n", "\n    ")) for line in lines)
 

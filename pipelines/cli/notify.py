@@ -51,8 +51,8 @@ def run(
 
 
 @app.command()
-def test(channel: Annotated[str, typer.Argument(help="Name of the channel.")]) -> None:
+def test(channel: Annotated[str, typer.Argument(help="Name of the channel.")], state_dir: StateDir = None) -> None:
     """Send a test message to a channel, and say what it answered."""
     from pipelines.notify.trial import try_channel  # noqa: PLC0415  as above
 
-    typer.echo(visible(try_channel(channel, load().notify)))
+    typer.echo(visible(try_channel(channel, load(state_dir=state_dir).notify)))

@@ -7,13 +7,17 @@ from typing import Annotated
 
 import typer
 
+from pipelines.cli.hints import remember
+
 Kafka = Annotated[str | None, typer.Option("--kafka", help="host:port of a Kafka broker. Default: the embedded one.")]
 Elasticsearch = Annotated[
     str | None, typer.Option("--elasticsearch", help="http://host:port of an Elasticsearch. Default: the embedded one.")
 ]
 StateDir = Annotated[
     Path | None,
-    typer.Option("--state-dir", help="Folder of data, checkpoints and logs. Default: the setting state_dir."),
+    typer.Option(
+        "--state-dir", callback=remember, help="Folder of data, checkpoints and logs. Default: the setting state_dir."
+    ),
 ]
 Namespace = Annotated[
     str | None,

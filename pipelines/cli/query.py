@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from engine.explain.printing import visible
 from engine.spec.duration import iso
+from pipelines.cli.options import StateDir
 from pipelines.contracts.settings import load
 from pipelines.query.view.client import ViewClient
 
@@ -27,9 +29,9 @@ _WINDOW = ("window_end", "mean", "kind", "record_score", "lower", "typical", "up
 
 
 @app.command()
-def state(entity: str, metric: str, view: Url = None, as_json: AsJson = False) -> None:
+def state(entity: str, metric: str, view: Url = None, as_json: AsJson = False, state_dir: StateDir = None) -> None:
     """Show what is believed of one series."""
-    answer = _client(view).one("/state", entity=entity, metric=metric)
+    answer = _client(view, state_dir).one("/state", entity=entity, metric=metric)
     found = answer["state"]
     _show(answer, as_json, ["", ""], [[name, _text(name, value)] for name, value in found.items()])
 
@@ -41,16 +43,19 @@ def windows(
     n: Annotated[int, typer.Option("-n", help="How many windows.")] = 20,
     view: Url = None,
     as_json: AsJson = False,
+    state_dir: StateDir = None,
 ) -> None:
     """Show the last windows of one series, with the verdicts known on them."""
-    answer = _client(view).one("/windows", entity=entity, metric=metric, n=n)
+    answer = _client(view, state_dir).one("/windows", entity=entity, metric=metric, n=n)
     _show(answer, as_json, _WINDOW, _rows(answer["windows"], _WINDOW))
 
 
 @app.command()
-def top(k: Annotated[int, typer.Argument()] = 10, view: Url = None, as_json: AsJson = False) -> None:
+def top(
+    k: Annotated[int, typer.Argument()] = 10, view: Url = None, as_json: AsJson = False, state_dir: StateDir = None
+) -> None:
     """Show the most abnormal series now, the highest score first."""
-    answer = _client(view).every("/top", k=k)
+    answer = _client(view, state_dir).every("/top", k=k)
     answer["states"] = sorted(answer["states"], key=lambda each: -each["record_score"])[:k]
     _show(answer, as_json, _STATE, _rows(answer["states"], _STATE))
 
@@ -61,22 +66,23 @@ def states(
     limit: Annotated[int, typer.Option(help="How many at most.")] = 100,
     view: Url = None,
     as_json: AsJson = False,
+    state_dir: StateDir = None,
 ) -> None:
     """List the series of machines whose names begin with a text."""
-    answer = _client(view).every("/states", prefix=prefix, limit=limit)
+    answer = _client(view, state_dir).every("/states", prefix=prefix, limit=limit)
     answer["states"] = sorted(answer["states"], key=lambda each: (each["host.name"], each["metric"]))[:limit]
     _show(answer, as_json, _STATE, _rows(answer["states"], _STATE))
 
 
 @app.command()
-def counts(view: Url = None, as_json: AsJson = False) -> None:
+def counts(view: Url = None, as_json: AsJson = False, state_dir: StateDir = None) -> None:
     """Show how many series there are, by kind of their last verdict."""
-    answer = _client(view).every("/counts")
+    answer = _client(view, state_dir).every("/counts")
     _show(answer, as_json, ["", ""], [[name, f"{number:,}"] for name, number in answer["counts"].items()])
 
 
-def _client(urls: list[str] | None) -> ViewClient:
-    return ViewClient.of(load().view, urls)
+def _client(urls: list[str] | None, state_dir: Path | None) -> ViewClient:
+    return ViewClient.of(load(state_dir=state_dir).view, urls)
 
 
 def _show(answer: dict[str, Any], as_json: bool, headings: Any, rows: list[list[str]]) -> None:

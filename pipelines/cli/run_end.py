@@ -13,6 +13,7 @@ from dashboards.quantities import duration
 from dashboards.status import JobStatus
 from engine.explain.printing import cell
 from engine.spec.duration import iso
+from pipelines.cli.hints import hint
 from pipelines.contracts.version_names import FIRST
 from pipelines.jobs.index.partition import Partition
 
@@ -37,9 +38,9 @@ def show(driver: Driver, servers_stopped: bool) -> None:
     console.width = max(console.width, whole)  # a log file counts as 80 columns wide, and cuts nothing
     console.print(f"All that was in the topics has been processed, in {took}.", table, sep="\n")
     for line in _places(driver, status.jobs):
-        console.print(cell(line), soft_wrap=True)
+        console.print(cell(hint(line)), soft_wrap=True)
     if servers_stopped:
-        console.print("The servers have stopped, too: newnormal services up starts them again.", soft_wrap=True)
+        console.print(hint("The servers have stopped, too: `newnormal services up` starts them again."), soft_wrap=True)
     console.print("The next run goes on here. Windows that end later than the event time stay open.", soft_wrap=True)
 
 
@@ -61,12 +62,12 @@ def _places(driver: Driver, jobs: Sequence[JobStatus]) -> Iterator[str]:
     read = {topic for name in driver.names for topic in program.reads(name, settings)}
     for topic in written:
         if topic not in read and topic.startswith(settings.namespace):
-            yield f"Results: newnormal tail {topic.removeprefix(settings.namespace)}"
+            yield f"Results: `newnormal tail {topic.removeprefix(settings.namespace)}`"
     if "sink" in driver.names:
         if settings.version == FIRST:
-            yield f"Results: newnormal incidents list; newnormal console; in Elasticsearch {settings.alias}"
+            yield f"Results: `newnormal incidents list`; `newnormal console`; in Elasticsearch {settings.alias}"
         else:
             indices = ",".join(Partition(settings.index, 0).patterns)
-            yield f"Results: newnormal incidents list --as {settings.version}; in Elasticsearch {indices}"
+            yield f"Results: `newnormal incidents list --as {settings.version}`; in Elasticsearch {indices}"
     if any(job.dead_lettered for job in jobs):
-        yield "What was refused, and why: newnormal deadletter list"
+        yield "What was refused, and why: `newnormal deadletter list`"

@@ -19,6 +19,7 @@ from engine.explain.printing import cell
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
+from pipelines.cli.hints import hint
 from pipelines.cli.options import As, AsJson, Elasticsearch, File, Kafka, Namespace, StateDir, Yes, ask, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.contracts.version_names import FIRST
@@ -222,7 +223,8 @@ def fork(
     plan.check()
     _restore(plan, settings)
     registry.put(version)
-    typer.echo(f"{new}: {', '.join(version.jobs)}; `newnormal run --as {new}` runs it from savepoint {name} on")
+    runs = hint(f"`newnormal run --as {new}` runs it from savepoint {name} on")
+    typer.echo(f"{new}: {', '.join(version.jobs)}; {runs}")
     _say_shards(settings, plan.shards)
 
 

@@ -12,6 +12,7 @@ from elasticsearch import ApiError, Elasticsearch
 
 from deploy.embedded import services
 from engine.explain.printing import visible
+from pipelines.cli.hints import hint
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.settings import Settings
@@ -35,7 +36,7 @@ def warn_if_unseen(settings: Settings, entity: str, metric: str) -> None:
     quiet = "" if settings.detector.emit == "all" else _QUIET
     url = settings.elasticsearch.url or (running.endpoints.elasticsearch_url if running else "")
     if warning := _unseen(url, settings.alias, entity, metric, quiet) if url else _UNCHECKED:
-        typer.echo(f"warning: {visible(warning)}", err=True)
+        typer.echo(f"warning: {visible(hint(warning))}", err=True)
 
 
 _QUIET = (

@@ -19,6 +19,7 @@ from deploy.embedded import services
 from deploy.embedded.state_file import Running
 from engine.explain.printing import cell, visible
 from engine.spec.errors import NewnormalError
+from pipelines.cli.hints import hint, remember
 from pipelines.contracts.settings import load
 
 app = typer.Typer(
@@ -30,7 +31,8 @@ app = typer.Typer(
 StateDir = Annotated[
     Path | None,
     typer.Option(
-        help="Folder of the servers' data and logs; each folder has its own servers. Default: the setting state_dir."
+        callback=remember,
+        help="Folder of the servers' data and logs; each folder has its own servers. Default: the setting state_dir.",
     ),
 ]
 
@@ -93,7 +95,7 @@ def status(
 
 
 def _show(running: Running, state: Path) -> None:
-    until = "`newnormal services down`" if running.owner is None else f"process {running.owner} ends"
+    until = hint("`newnormal services down`") if running.owner is None else f"process {running.owner} ends"
     table = Table(
         box=None,
         header_style="dim",

@@ -17,6 +17,7 @@ from dashboards.quantities import duration
 from dashboards.status import JobStatus
 from deploy.embedded import services
 from engine.explain.printing import cell
+from pipelines.cli.hints import hint
 from pipelines.cli.options import Namespace, StateDir, overrides
 from pipelines.contracts.access_token import console_headers
 from pipelines.contracts.settings import Settings, load
@@ -130,7 +131,7 @@ def _show(settings: Settings, servers: Any, answers: list[Answer], telling: Noti
     if telling:
         _show_notifications(console, telling)
     if not answers:
-        console.print("no job runs; `newnormal run` starts the jobs")
+        console.print(cell(hint("no job runs; `newnormal run` starts the jobs")), soft_wrap=True)
 
 
 def _show_notifications(console: Console, telling: NotifierStatus) -> None:

@@ -11,7 +11,7 @@ import orjson
 import polars as pl
 import pyarrow as pa
 import typer
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from deploy.embedded.services import running
 from engine.formats.dead_letters import payload_text
@@ -19,6 +19,7 @@ from engine.formats.heartbeat import HEARTBEAT
 from engine.spec.decoder import ROW, Messages
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
+from pipelines.cli.hints import hint
 from pipelines.cli.options import Kafka, Namespace, StateDir, overrides
 from pipelines.contracts.globs import matches
 from pipelines.contracts.records import Novelty
@@ -59,10 +60,14 @@ def tail(
     wanted = Wanted(topic, tuple(kind or ()), entity, where)
     settings = running(load(**overrides(kafka, None, state_dir, namespace)), elasticsearch=False)
     if settings.detector.emit != "all" and tables.record_of(topic) is Novelty:
-        typer.echo(_AROUND, err=True)
-    reader, shown = tables.consumer(settings.kafka.bootstrap or ""), 0
+        typer.echo(hint(_AROUND), err=True)
+    reader, shown = tables.consumer(settings.kafka.bootstrap or "", {"enable.partition.eof": True}), 0
     try:
         for line in _lines(reader, settings.topic(topic), wanted, beginning):
+            if line is None:  # all that was there has been shown
+                if limit:
+                    typer.echo(f"{shown:,} of {limit:,} so far; waiting for more, Ctrl-C ends it", err=True)
+                continue
             typer.echo(line)
             shown += 1
             if shown == limit:
@@ -122,17 +127,23 @@ class Wanted:
             raise NewnormalError("SQL_INVALID", what, "--where, --kind, --entity", f"columns: {columns}") from None
 
 
-def _lines(reader: Consumer, full: str, wanted: Wanted, beginning: bool) -> Iterator[str]:
-    starts = []
+def _lines(reader: Consumer, full: str, wanted: Wanted, beginning: bool) -> Iterator[str | None]:
+    """The lines of the records that are shown; ``None`` once, when those that the topic had at first were shown."""
+    starts, behind = [], set()
     for partition in tables.partitions(reader, full):
         low, high = reader.get_watermark_offsets(TopicPartition(full, partition), 10)
         last = max(low, high - (_LAST if wanted.all else _LAST_OF_SOME))
         starts.append(TopicPartition(full, partition, low if beginning else last))
+        behind.add(partition)
     reader.assign(starts)
     while True:
-        some = [message for message in reader.consume(500, 0.5) if not message.error()]
+        got = reader.consume(500, 0.5)
+        some = [message for message in got if not message.error()]
         some.sort(key=lambda m: (m.timestamp()[1], m.partition(), m.offset()))
         yield from _shown([m.value() or b"" for m in some if m.value() != HEARTBEAT], wanted)
+        ended = {each.partition() for each in got if (why := each.error()) and why.code() == KafkaError._PARTITION_EOF}
+        if ended & behind and not (behind := behind - ended):
+            yield None
 
 
 def _shown(values: list[bytes], wanted: Wanted) -> Iterator[str]:

@@ -12,6 +12,7 @@ import typer
 from deploy.embedded.services import running
 from engine.explain.printing import visible
 from pipelines.cli import rows
+from pipelines.cli.hints import hint
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Placement
@@ -99,7 +100,7 @@ def show(found: Sequence[Placement]) -> None:
         columns = {"machine": False, "runs on": False, "time": False}
         rows.show(columns, [[each.entity, each.parent, each.time] for each in found])
     else:
-        typer.echo("no machine has a place; `newnormal topology place` gives it one")
+        typer.echo(hint("no machine has a place; `newnormal topology place` gives it one"))
 
 
 @app.command()

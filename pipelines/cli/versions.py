@@ -16,6 +16,7 @@ from dashboards.quantities import size
 from deploy.embedded.services import running
 from engine.explain.printing import cell
 from engine.spec.duration import iso
+from pipelines.cli.hints import hint
 from pipelines.cli.options import Elasticsearch, Kafka, Namespace, StateDir, Yes, ask, overrides
 from pipelines.contracts.settings import Settings, load
 from pipelines.jobs import CHAIN
@@ -73,7 +74,7 @@ def promote(
     if version.end is not None:
         ask(f"{name} ends at {iso(version.end)}: readers would see nothing later. Promote it?", yes)
     elif not seen.pids:
-        typer.echo(f"no process of this machine runs {name}; `newnormal run --as {name}` does")
+        typer.echo(hint(f"no process of this machine runs {name}; `newnormal run --as {name}` does"))
     if seen.lag and not version.ended:
         typer.echo(f"{name} has {seen.lag:,} messages to read; its newest verdicts come when it has read them")
     switch(version, registry.all().values(), settings, int(time.time() * 1000))
@@ -105,9 +106,8 @@ def retire(
         typer.echo(f"kept, as other versions read what they write: {', '.join(plan.kept)}")
     ask(f"Delete these of {name}?", yes)
     retirement.retire(plan, registry, settings)
-    typer.echo(
-        f"{name} is retired" + (f"; `newnormal run --as {name}` runs {', '.join(plan.kept)}" if plan.kept else "")
-    )
+    rest = hint(f"; `newnormal run --as {name}` runs {', '.join(plan.kept)}") if plan.kept else ""
+    typer.echo(f"{name} is retired{rest}")
 
 
 def _opened(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,6 +170,18 @@ def test_tail_shows_only_what_is_asked_for(run: Run, site: Endpoints) -> None:
     assert code == 2
     assert "SQL_INVALID" in said
     assert "record_score" in said
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(300)
+def test_tail_says_that_it_waits_for_more_records_than_there_are(site: Endpoints) -> None:
+    command = [sys.executable, "-m", "pipelines.cli.main", "tail", "groundtruth", "--limit", "100"]
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tail:
+        assert tail.stderr is not None
+        assert tail.stderr.readline() == "1 of 100 so far; waiting for more, Ctrl-C ends it\n"
+        tail.send_signal(signal.SIGINT)
+        assert tail.communicate(timeout=60)[0].count("\n") == 1
+        assert tail.returncode == 130
 
 
 @pytest.mark.servers

@@ -53,7 +53,7 @@ def test_it_says_where_results_are_that_no_job_of_the_run_reads(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = [" ".join(line) for line in said(ended(settings, "normalizer", "extractor"), capsys)]
-    assert "Results: newnormal tail features" in text
+    assert "Results: `newnormal tail features`" in text
     assert not any("telemetry" in line or "Elasticsearch" in line or "deadletter" in line for line in text)
     text = [" ".join(line) for line in said(ended(settings, "extractor", "detector", "sink", dead=1), capsys)]
     assert not any("newnormal tail" in line for line in text)
