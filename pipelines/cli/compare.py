@@ -49,7 +49,7 @@ def compare(
     state_dir: StateDir = None,
     namespace: Namespace = None,
 ) -> None:
-    """Show what two versions judge differently: new, gone and changed alarms, agreement, precision and recall.
+    """Show how two versions differ: incidents and messages, new, gone and changed alarms, precision and recall.
 
     Only event times that both versions have judged are compared. An alarm that only begins or ends at another window is
     not new.
@@ -86,9 +86,22 @@ def compare(
 def _show(found: Comparison) -> None:
     from pipelines.evaluation.comparison.alarms import counts  # noqa: PLC0415  Polars: only for this command
     from pipelines.evaluation.comparison.comparison import GROUPS  # noqa: PLC0415  as above
-    from pipelines.evaluation.comparison.words import called, compared, figure, headline, quality  # noqa: PLC0415
+    from pipelines.evaluation.comparison.words import (  # noqa: PLC0415  as above
+        called,
+        compared,
+        figure,
+        headline,
+        incidents,
+        quality,
+    )
 
     console, names = Console(highlight=False), [version.name for version in found.versions]
+    summary, numbers, only = incidents(found)
+    console.print(cell(summary, "bold"))
+    if numbers:
+        console.print(_table("incidents", ["", *names], [[*map(figure, row)] for row in numbers]))
+    for each in only:
+        console.print(cell(f"- {each}"))
     console.print(cell(headline(found), "bold"))
     for sentence in compared(found):
         console.print(cell(f"- {sentence}"))

@@ -40,10 +40,14 @@ class ConsoleVersions:
         """
         from pipelines.versions.overview import shown  # noqa: PLC0415  servers: only when it is asked
         from pipelines.versions.registry import Registry  # noqa: PLC0415  as above
+        from pipelines.versions.used import differing  # noqa: PLC0415  as above
 
         settings = self._settings()
-        versions = Registry(settings).all().values()
-        return [version.model_dump() | {"shown": shown(version, settings)} for version in versions]
+        known = Registry(settings).all()
+        return [
+            version.model_dump() | {"settings": differing(version, known), "shown": shown(version, settings)}
+            for version in known.values()
+        ]
 
     def compared(self, first: str, second: str) -> dict[str, Any]:
         """The comparison of two versions, as `pipelines.evaluation.comparison.told.told` returns it.

@@ -88,6 +88,8 @@ def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark,
     from pipelines.runtime.demo import Inputs, summarize  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.driver import Driver  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+    from pipelines.versions.used import note  # noqa: PLC0415  Spark and servers: only for this command
 
     with embedded(settings) as servers:
         settings = servers.settings(settings)
@@ -108,6 +110,7 @@ def _demo(settings: Settings, given: dict[str, object], starting: StartingSpark,
             if inputs.pause:
                 write(settings, inputs.pause)
             inputs.start()
+            note(Registry(settings), settings, driver.program.names)
             end = time.monotonic() + limit if limit else float("inf")
             try:
                 watch.until(done)

@@ -84,6 +84,7 @@ def run(
         from pipelines.runtime.watch import watching  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.versions.program import VersionProgram  # noqa: PLC0415  Spark and servers: only for this command
         from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
+        from pipelines.versions.used import note  # noqa: PLC0415  Spark and servers: only for this command
 
         program: Program
         servers = stack.enter_context(embedded(settings, elasticsearch=not files))
@@ -103,6 +104,8 @@ def run(
             "versions": lambda settings: ConsoleVersions(lambda: settings, given),
         }  # fmt: skip
         watch = stack.enter_context(watching(driver, **asked))
+        if not files and version == FIRST:
+            note(Registry(driver.settings), driver.settings, driver.names)
         if not files:
             stack.enter_context(RegularRetention(driver.settings, Registry(driver.settings)))
         watch.until(bounded.done if bounded else lambda: False)

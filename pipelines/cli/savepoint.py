@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dashboards.quantities import size
-from engine.explain.printing import cell
+from engine.explain.printing import cell, visible
 from engine.spec.duration import NEVER, iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
     from pipelines.runtime.program import Program
     from pipelines.savepoints.catalogue import Catalogue
+    from pipelines.savepoints.inspection import ShardView
     from pipelines.savepoints.restoring import Plan
+    from pipelines.savepoints.savepoint import SavedJob
     from pipelines.versions.version import Version
 
 app = typer.Typer(
@@ -97,7 +99,7 @@ def list_(
 def show(
     name: Name,
     series: Annotated[
-        str | None, typer.Option(help="MACHINE/METRIC, or MACHINE: show its state instead, table by table.")
+        str | None, typer.Option(help="MACHINE/METRIC, or MACHINE: show in words what the jobs know of it.")
     ] = None,
     jobs: Jobs = None,
     file: File = None,
@@ -107,48 +109,78 @@ def show(
     namespace: Namespace = None,
     kafka: Kafka = None,
 ) -> None:
-    """Show keys, bytes and watermark of each job and shard of a savepoint; or the state of one series."""
-    from engine.spark.checkpoint_state import shard_states  # noqa: PLC0415  Spark: only for this command
-    from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # noqa: PLC0415  as above
-    from pipelines.savepoints.restoring import chosen_jobs  # noqa: PLC0415  Spark: only for this command
+    """Show of each job of a savepoint: its last micro-batch, event time, keys and size; or what it knows of a series.
+
+    The state is read from the savepoint's files, without Spark. --json has a line for each shard; with --series, all
+    rows of the state of the series.
+    """
+    from pipelines.savepoints.inspection import of_series, rows_as_dicts, shard_view  # noqa: PLC0415  the models
+    from pipelines.savepoints.restoring import chosen_jobs  # noqa: PLC0415  as above
+    from pipelines.savepoints.series_words import in_words  # noqa: PLC0415  as above
 
     _, settings, catalogue = _opened(version, kafka, state_dir, namespace)
     savepoint = catalogue.get(name)
     program, wanted = _program(file), chosen_jobs(savepoint, jobs, _program(file))
     parts = series.split("/", 1) if series else []
-    views, found = [], False
-    with _spark(settings) as spark:
-        for job in wanted:
-            saved, definition = savepoint.jobs[job], program.job(job, settings)
-            if definition is None:
-                continue
-            states = shard_states(spark, catalogue.job_folder(savepoint, job), saved.shards)
-            for shard, segments in enumerate(states):
-                if not parts:
-                    views.append((saved, shard_view(definition, shard, segments)))
-                    continue
-                for title, table in of_series(definition, segments, dict(zip(definition.key, parts, strict=False))):
-                    found = True
-                    if as_json:
-                        typer.echo(json.dumps({"table": title, "rows": rows_as_dicts(table)}, default=str))
-                    else:
-                        rows.frame(table, title)
+    views: dict[str, list[ShardView]] = {}
+    found = False
+    for job in wanted:
+        definition = program.job(job, settings)
+        states = (
+            _states(catalogue.job_folder(savepoint, job), savepoint.jobs[job].shards, settings) if definition else []
+        )
+        if not parts:
+            views[job] = [
+                shard_view(definition, shard, segments) for shard, segments in enumerate(states) if definition
+            ]
+            continue
+        tables = [
+            each for segments in states if definition
+            for each in of_series(definition, segments, dict(zip(definition.key, parts, strict=False)))
+        ]  # fmt: skip
+        found = found or bool(tables)
+        if as_json:
+            for title, table in tables:
+                typer.echo(json.dumps({"table": title, "rows": rows_as_dicts(table)}, default=str))
+        else:
+            for line in in_words(job, tables):
+                typer.echo(visible(line))
     if parts and not found:
         what = f"no job of savepoint {name} has state of {series}"
         raise NewnormalError("SERIES_UNKNOWN", what, "--series", "MACHINE/METRIC as in the topic telemetry")
     if parts:
         return
     if as_json:
-        for saved, view in views:
-            typer.echo(json.dumps({**asdict(view), "batch": saved.batch, "offsets": saved.offsets}))
+        for job, shards in views.items():
+            for view in shards:
+                saved = savepoint.jobs[job]
+                typer.echo(json.dumps({**asdict(view), "batch": saved.batch, "offsets": saved.offsets}))
         return
-    columns = {"job": False, "batch": True, "shard": True, "keys": True, "segments": True, "size": True}
-    lines = [
-        (view.job, saved.batch, view.shard, view.keys, view.segments, size(view.bytes),
-         iso(view.watermark) if view.watermark > NEVER else "none yet")
-        for saved, view in views
-    ]  # fmt: skip
-    rows.show({**columns, "watermark": False}, lines, f"savepoint {name} of {iso(savepoint.created)}")
+    lines = [_job_line(job, savepoint.jobs[job], shards) for job, shards in views.items()]
+    columns = {"job": False, "batch": True, "event time": False, "keys": True, "shards": True, "size": True}
+    rows.show(columns, lines, f"savepoint {name} of {iso(savepoint.created)}")
+
+
+def _job_line(job: str, saved: SavedJob, shards: list[ShardView]) -> tuple[str, ...]:
+    """The line of a job in the table: the event time of its slowest shard, the keys of all shards."""
+    reached = min((view.watermark for view in shards), default=NEVER)
+    time_ = f"{iso(reached)[:19]}Z" if reached > NEVER else "none yet" if shards else "–"
+    keys = f"{sum(view.keys for view in shards):,}" if shards else "–"
+    return job, f"{saved.batch:,}", time_, keys, str(len(shards) or "–"), size(saved.bytes)
+
+
+def _states(folder: Path, shards: int, settings: Settings) -> list[dict[str, bytes]]:
+    """The state of each shard of a job, from its files; through Spark where these are not as they are expected."""
+    from engine.spark.checkpoint_files import OtherFormatError, states  # noqa: PLC0415  RocksDB: only for `show`
+
+    try:
+        return states(folder, shards)
+    except OtherFormatError as error:
+        from engine.spark.checkpoint_state import shard_states  # noqa: PLC0415  Spark: only if it is needed
+
+        typer.echo(visible(f"{folder.name} is read with Spark, which takes longer: {error}"), err=True)
+        with _spark(settings) as spark:
+            return shard_states(spark, folder, shards)
 
 
 @app.command()
@@ -212,10 +244,10 @@ def fork(
     from pipelines.versions.plan import differing, planned  # noqa: PLC0415  Spark and servers: only for this command
     from pipelines.versions.registry import Registry  # noqa: PLC0415  Spark and servers: only for this command
 
-    of_base, settings, catalogue = _opened(base, kafka, state_dir, namespace)
+    _, settings, catalogue = _opened(base, kafka, state_dir, namespace)
     given = overrides(kafka, elasticsearch, state_dir, namespace)
     savepoint, registry = catalogue.get(name), Registry(running(settings, elasticsearch=False))
-    version = planned(new, of_base, job, None, None, differing(config), int(time.time() * 1000))
+    version = planned(new, registry.get(base), job, None, None, differing(config), int(time.time() * 1000))
     if new in registry.all():
         accepted = f"another name, or `newnormal retire {new}` first"
         raise NewnormalError("VERSION_EXISTS", f"there is a version {new}", "--as", accepted, "nothing was changed")

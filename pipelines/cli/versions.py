@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -38,18 +38,22 @@ def versions(
     """List the versions: settings, jobs, offsets, lag, size, and which one readers see.
 
     A version is a set of jobs with topics, indices and state of its own; v1 is there from the start, and
-    [bold]newnormal replay[/bold] makes others. Offsets are in the output of --json.
+    [bold]newnormal replay[/bold] makes others. The settings are those that differ from the version that it was made
+    from; of v1, from the defaults. Offsets, and all settings that decide results, are in the output of --json.
     """
     from pipelines.versions.overview import view  # noqa: PLC0415  servers: only for this command
+    from pipelines.versions.used import differing  # noqa: PLC0415  as above
 
     settings, registry = _opened(kafka, elasticsearch, state_dir, namespace)
-    views = [view(version, settings) for version in registry.all().values()]
+    known = registry.all()
+    views = [view(version, settings) for version in known.values()]
+    differs = [differing(version, known) for version in known.values()]
     if as_json:
-        for each in views:
-            typer.echo(json.dumps(each.to_dict()))
+        for each, settings_that_differ in zip(views, differs, strict=True):
+            typer.echo(json.dumps(each.to_dict() | {"differs": settings_that_differ}))
         return
     console = Console(highlight=False)
-    console.print(_table(views))
+    console.print(_table(views, differs))
 
 
 def promote(
@@ -128,14 +132,14 @@ def _jobs(names: Sequence[str]) -> str:
     return f"{names[0]} to {names[-1]}" if whole else ", ".join(names)
 
 
-def _table(views: list[VersionView]) -> Table:
+def _table(views: list[VersionView], differs: list[dict[str, Any]]) -> Table:
     table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in ("version", "shown", "from", "jobs, settings, times", "lag", "documents", "size", "runs"):
         table.add_column(column, overflow="fold", no_wrap=column not in ("jobs, settings, times", "runs"))
-    for each in views:
+    for each, different in zip(views, differs, strict=True):
         version = each.version
         bounds = [iso(at)[:16].replace("T", " ") if at is not None else "" for at in (version.start, version.end)]
-        settings = [f"{name} = {value}" for name, value in version.settings.items()]
+        settings = [f"{name} = {value}" for name, value in different.items()]
         times = [" to ".join(bounds).strip()] if any(bounds) else []
         shown = "?" if each.shown is None else "yes" if each.shown else ""
         table.add_row(

@@ -54,7 +54,7 @@ def planned(
         raise NewnormalError("REPLAY_BOUNDS", what, "--from, --until", "an end after the start", _NOW)
     version = Version(
         name=name, base=base.name, jobs=jobs, sources=sources(jobs, base), settings=base.settings | settings,
-        start=start, end=end, created=now,
+        ran=base.ran, start=start, end=end, created=now,
     )  # fmt: skip
     _ = version.names  # refuses a wrong name
     return version
@@ -81,5 +81,8 @@ def differing(config: Path | None) -> dict[str, Any]:
 
 
 def same(asked: Version, kept: Version) -> bool:
-    """Whether a version that is asked for is the one that exists; the time when it was made does not matter."""
-    return asked.model_copy(update={"created": kept.created, "ended": kept.ended}) == kept
+    """Whether a version that is asked for is the one that exists.
+
+    The time when it was made does not matter, nor with which settings its base has run since.
+    """
+    return asked.model_copy(update={"created": kept.created, "ended": kept.ended, "ran": kept.ran}) == kept

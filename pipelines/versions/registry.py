@@ -15,6 +15,8 @@ from pipelines.contracts.version_names import FIRST
 from pipelines.versions.version import Version
 
 _SECONDS = 30.0
+_WHOLE = {FIRST: {"jobs": Version.first().jobs}}
+"""What is not stored of the first version while it has all jobs, so that those of a later release belong to it, too."""
 
 
 class Registry:
@@ -38,7 +40,7 @@ class Registry:
         found: dict[str, Version | None] = {FIRST: Version.first()}
         for message in content(self._bootstrap, self._topic):
             name, value = (message.key() or b"").decode(), message.value()
-            found[name] = Version(**orjson.loads(value)) if value else None
+            found[name] = Version(**_WHOLE.get(name, {}) | orjson.loads(value)) if value else None
         kept = [version for version in found.values() if version and version.jobs]
         return {version.name: version for version in sorted(kept, key=lambda each: (each.created, each.name))}
 
@@ -60,7 +62,10 @@ class Registry:
         Raises:
             NewnormalError: ``VERSION_NOT_WRITTEN`` if Kafka does not accept it.
         """
-        self._write(version.name, orjson.dumps(version.model_dump()))
+        stored, whole = version.model_dump(), _WHOLE.get(version.name, {})
+        if stored["jobs"] == whole.get("jobs"):
+            del stored["jobs"]
+        self._write(version.name, orjson.dumps(stored))
 
     def remove(self, name: str) -> None:
         """Forgets a version; the first one would come back by itself, so it stays as a version without jobs."""

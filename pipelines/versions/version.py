@@ -24,7 +24,9 @@ class Version(BaseModel):
         base: The version that it was replayed from; ``None`` for the first one.
         jobs: Names of its jobs, in the order in which data flow.
         sources: For each topic that it reads and does not write: the version that writes the topic.
-        settings: The settings in which it differs, by dotted name.
+        settings: The settings in which it was told to differ from its base, by dotted name.
+        ran: The settings that decide results, by dotted name: those with which the jobs of the first version ran last;
+            of another version, those with which its base ran when it was made. Empty if they were not kept.
         start: Event time from which on it computes results, epoch milliseconds; ``None``: from the start of the log.
         end: Event time at which it ends; ``None``: it goes on live.
         created: When it was made, epoch milliseconds.
@@ -38,6 +40,7 @@ class Version(BaseModel):
     jobs: tuple[str, ...]
     sources: dict[str, str] = {}
     settings: dict[str, Any] = {}
+    ran: dict[str, Any] = {}
     start: int | None = None
     end: int | None = None
     created: int = 0
@@ -54,7 +57,7 @@ class Version(BaseModel):
         return VersionNames(self.name, self.sources)
 
     def load(self, **overrides: Any) -> Settings:
-        """The settings of this version: those of the user, with the values in which the version differs.
+        """The settings with which this version runs: those of the user; a version with a base keeps the base's.
 
         Args:
             overrides: Values of the command line by dotted name; see `pipelines.contracts.settings.load`.
@@ -62,8 +65,15 @@ class Version(BaseModel):
         Raises:
             NewnormalError: ``SETTING_INVALID``.
         """
+        return self._load(overrides, self.ran if self.base else {})
+
+    def load_as_run(self, **overrides: Any) -> Settings:
+        """The settings with which this version has computed its results, as far as they are known; otherwise `load`."""
+        return self._load(overrides, self.ran)
+
+    def _load(self, overrides: dict[str, Any], ran: dict[str, Any]) -> Settings:
         given = {name: value for name, value in overrides.items() if value is not None}
-        return load(**given | self.settings).of(self.names, self.end)
+        return load(**given | ran | self.settings).of(self.names, self.end)
 
 
 def from_job(job: str) -> tuple[str, ...]:

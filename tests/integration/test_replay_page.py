@@ -24,9 +24,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 CHROMIUM = Path("/usr/bin/chromium")
 
 
-def blocks() -> list[str]:
-    """The blocks of shell commands on the page."""
-    return re.findall(r"^```sh\n(.*?)^```", (DOCS / "replay.md").read_text(), re.DOTALL | re.MULTILINE)
+def blocks(page: str = "replay.md") -> list[str]:
+    """The blocks of shell commands on a page."""
+    return re.findall(r"^```sh\n(.*?)^```", (DOCS / page).read_text(), re.DOTALL | re.MULTILINE)
 
 
 class Shell:
@@ -93,6 +93,10 @@ def test_the_story_of_the_page_holds_as_it_is_told(tmp_path: Path) -> None:
         found = re.sub(r"\x1b\[[0-9;]*m", "", shell.run(compare))
         alarms = re.search(r"anomaly +│ +(\d+) +│ +(\d+)", found)
         assert alarms
+        assert re.search(r"^v1: \d+ incidents? .* messages?; v2: \d+ incidents? ", " ".join(found.split())), (
+            "they come first"
+        )
+        assert "The settings differ: detector.threshold is 50.0 in v1 and 30.0 in v2." in " ".join(found.split())
         assert 0 < int(alarms[1]) < int(alarms[2]), "a lower threshold gives more alarms"
         report = (tmp_path / "report.html").read_text()
         assert "data:image/" in report

@@ -10,6 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from engine.spark import checkpoint_files
+from engine.spark.checkpoint_files import OtherFormatError
 from engine.spark.checkpoint_layout import STATE_FORMAT
 from engine.spec.errors import NewnormalError
 from pipelines.cli.guard import guarded
@@ -20,6 +22,7 @@ from pipelines.savepoints.catalogue import Catalogue
 from pipelines.savepoints.forking import forked
 from pipelines.savepoints.inspection import of_series, shard_view
 from pipelines.savepoints.restoring import Plan, chosen_jobs
+from pipelines.savepoints.series_words import in_words
 from pipelines.versions.plan import planned
 from pipelines.versions.version import Version
 from tests.engine.test_checkpoint_copies import checkpoint
@@ -111,6 +114,17 @@ def test_a_savepoint_is_only_deleted_if_the_answer_is_yes(
     assert Catalogue(settings).all() == [made] * left
 
 
+def test_files_that_spark_did_not_write_are_left_to_spark(settings: Settings) -> None:
+    """The changelogs of this checkpoint are empty files."""
+    with pytest.raises(OtherFormatError):
+        checkpoint_files.states(settings.folder("checkpoints") / "detector", 2)
+
+
+def test_a_checkpoint_before_its_first_micro_batch_has_no_state(tmp_path: Path) -> None:
+    (tmp_path / "commits").mkdir()
+    assert checkpoint_files.states(tmp_path, 2) == [{}, {}]
+
+
 def test_the_command_says_how_much_is_computed_again(settings: Settings) -> None:
     catalogue = Catalogue(settings)
     made = catalogue.create("friday", JOBS, 1)
@@ -144,6 +158,10 @@ def test_the_state_shows_keys_watermarks_and_the_rows_of_one_series() -> None:
     assert len({view.watermark for view in views}) == 1
     assert [view.bytes for view in views] == [sum(map(len, shard.values.values())) for shard in shards]
     found = [each for shard in shards for each in of_series(job, shard.values, {"entity": "h3", "metric": "cpu"})]
+    told = in_words("detector", found)
+    assert len(told) <= 3, "an operator reads lines, not tables"
+    assert "cpu has " in told[0]
+    assert "windows learned" in told[0]
     tables = dict(found)
     assert len(found) == len(tables), "a series is in one shard"
     assert tables["detector models series"].select("entity", "metric").rows() == [("h3", "cpu")]

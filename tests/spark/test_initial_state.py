@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.kafka.continuation import identity
+from engine.spark.checkpoint_files import states
 from engine.spark.checkpoint_state import shard_states
 from engine.state import initial
 from engine.testing import TestStream, run
@@ -38,6 +39,7 @@ def test_a_checkpoint_with_an_initial_state_goes_on_with_it_and_takes_it_over_on
     first, second = tmp_path / "first", tmp_path / "second"
     rows = [row for batch in STREAM.batches[:3] for row in one_batch(spark, JOB, before, batch, first, begun=False)]
     initial.write(second, shard_states(spark, first, SHARDS), {("t", 0): 7})
+    assert states(first, SHARDS) == shard_states(spark, first, SHARDS), "what is read without Spark is what Spark reads"
     # a savepoint is restored with an identity, by which the ledger knows the checkpoint
     (second / "metadata").write_text(json.dumps({"id": IDENTITY}))
     # each micro-batch is a new start of the query: the second one must not take the initial state over again

@@ -70,12 +70,22 @@ function shown(found, both, anew) {
   again.addEventListener("click", anew);
   const names = found.versions;
   return [
+    ...incidents(found.incidents, names),
     el("p", { class: "words first lead" }, found.headline),
     el("ul", { class: "causes" }, ...found.sentences.map((text) => el("li", {}, foreign(text)))),
     el("div", { class: "actions" }, again, el("span", { class: "soft" }, `as of ${time(found.at)} UTC`)),
     el("h3", {}, "The differences that tell most"), ...differences(found, both),
     el("h3", {}, "Which version is right"), ...quality(found, names),
     ...found.tables.flatMap((table) => alarms(table, found.outcomes, names)),
+  ];
+}
+
+// What operators get comes first: how many incidents, how large, how many messages.
+function incidents({ summary, rows, only }, names) {
+  return [
+    el("p", { class: "words first lead incidents" }, foreign(summary)),
+    ...(rows.length ? [plain(["", ...names], rows)] : []),
+    ...(only.length ? [el("ul", { class: "causes" }, ...only.map((text) => el("li", {}, foreign(text))))] : []),
   ];
 }
 

@@ -10,6 +10,7 @@ from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
 from pipelines.evaluation.comparison import reading
 from pipelines.evaluation.comparison.comparison import Comparison, compare
+from pipelines.evaluation.comparison.messages import listeners
 from pipelines.versions.registry import Registry
 
 
@@ -45,8 +46,8 @@ def between(
     addresses = {"kafka.bootstrap": settings.kafka.bootstrap, "elasticsearch.url": settings.elasticsearch.url}
     registry, sides, unreadable = Registry(settings), [], 0
     for version in [registry.get(name) for name in names]:
-        side, bad = reading.judged_by(version, version.load(**given | addresses), indices=indices)
+        side, bad = reading.judged_by(version, version.load_as_run(**given | addresses), indices=indices)
         sides.append(side)
         unreadable += bad
     spans, bad = reading.spans(settings, labels, [side.verdicts for side in sides])
-    return compare(sides[0], sides[1], spans, *bounds), unreadable + bad
+    return compare(sides[0], sides[1], spans, *bounds, listeners(settings.notify)), unreadable + bad

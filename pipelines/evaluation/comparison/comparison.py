@@ -15,8 +15,11 @@ from pipelines.evaluation.comparison.accuracy import Accuracy, accuracy
 from pipelines.evaluation.comparison.agreement import Agreement, agreement
 from pipelines.evaluation.comparison.alarms import OUTCOMES, counts, matched
 from pipelines.evaluation.comparison.common import CommonTimes, common_times
+from pipelines.evaluation.comparison.incidents import History, Incidents, incidents
 from pipelines.evaluation.comparison.instructive import instructive
+from pipelines.evaluation.comparison.messages import Listener
 from pipelines.evaluation.comparison.reasons import reason
+from pipelines.evaluation.kinds import CALM
 from pipelines.evaluation.truth import Span
 
 GROUPS = {"kind": "kind", "metric": "metric", "entity": "machine"}
@@ -33,8 +36,9 @@ class JudgedBy:
         name: Name of the version.
         verdicts: Its final verdicts, see `pipelines.evaluation.comparison.verdicts`.
         threshold: The setting ``detector.threshold`` of the version.
-        settings: The settings in which it differs from the user's, by dotted name.
+        settings: Its settings, by dotted name, as far as they are known; a comparison tells those that differ.
         emit: The setting ``detector.emit`` of the version.
+        incidents: Its incidents with all their revisions; ``None``: not known.
     """
 
     name: str
@@ -42,6 +46,7 @@ class JudgedBy:
     threshold: float
     settings: dict[str, Any]
     emit: str = "all"
+    incidents: tuple[History, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class Comparison:
     Attributes:
         versions: Both versions; their verdicts are restricted to the times that are compared.
         times: The times that are compared.
+        incidents: The incidents of both within these times; ``None`` if those of one are not known, or no time is
+            compared.
         agreement: How far the versions agree.
         alarms: All alarms, see `pipelines.evaluation.comparison.alarms.matched`.
         accuracy: The accuracy of both, and the difference of their recalls; ``None`` without labels.
@@ -73,6 +80,7 @@ class Comparison:
 
     versions: tuple[JudgedBy, JudgedBy]
     times: CommonTimes
+    incidents: tuple[Incidents, Incidents] | None
     agreement: Agreement
     alarms: pl.DataFrame
     accuracy: tuple[Accuracy, Accuracy, Interval | None] | None
@@ -82,6 +90,13 @@ class Comparison:
     def outcomes(self) -> dict[str, int]:
         """Number of alarms by outcome."""
         return {outcome: self.alarms.filter(pl.col("outcome") == outcome).height for outcome in OUTCOMES}
+
+    def settings(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The settings of each version in which the other one differs, by dotted name."""
+        one, two = (version.settings for version in self.versions)
+        names = sorted(name for name in one | two if one.get(name) != two.get(name))
+        kept = [{name: known[name] for name in names if name in known} for known in (one, two)]
+        return kept[0], kept[1]
 
     def figures(self) -> dict[str, Any]:
         """All figures as JSON."""
@@ -96,7 +111,8 @@ class Comparison:
         higher = self.accuracy[2] if self.accuracy else None
         return {
             "versions": names,
-            "settings": both(version.settings for version in self.versions),
+            "incidents": self.incidents and both(each.figures() for each in self.incidents),
+            "settings": both(self.settings()),
             "compared": {
                 "from": times.start and iso(times.start),
                 "until": times.end and iso(times.end),
@@ -128,6 +144,7 @@ def compare(
     spans: Sequence[Span] = (),
     start: int | None = None,
     end: int | None = None,
+    listeners: Sequence[Listener] = (Listener(),),
 ) -> Comparison:
     """Compares two versions on the event times that both have judged.
 
@@ -137,6 +154,7 @@ def compare(
         spans: Labelled spans.
         start: No earlier window is compared, epoch milliseconds.
         end: No window that ends later is compared.
+        listeners: Who would be told of incidents.
     """
     times = common_times(first.verdicts, second.verdicts, start, end, (first.emit, second.emit))
     one, two = times.verdicts
@@ -158,12 +176,22 @@ def compare(
             replace(second, verdicts=two),
         ),
         times=times,
+        incidents=_incidents(first, second, listeners, times),
         agreement=agreement(one, two, times.sparse),
         alarms=alarms,
         accuracy=accuracy(one, two, spans, times) if spans and times.series else None,
         differences=tuple(shown),
         alarm_rates=(raised[0] / months, raised[1] / months) if months else (None, None),
     )
+
+
+def _incidents(
+    first: JudgedBy, second: JudgedBy, listeners: Sequence[Listener], times: CommonTimes
+) -> tuple[Incidents, Incidents] | None:
+    known = first.incidents, second.incidents
+    if known[0] is None or known[1] is None or times.start is None or times.end is None:
+        return None
+    return incidents((known[0], known[1]), listeners, times.start, times.end, CALM * times.step)
 
 
 def around(verdicts: pl.DataFrame, alarm: dict[str, Any], margin: int) -> pl.DataFrame:

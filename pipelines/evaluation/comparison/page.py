@@ -13,7 +13,7 @@ from engine.spec.duration import iso
 from pipelines.evaluation import plots
 from pipelines.evaluation.comparison.alarms import OUTCOMES, counts
 from pipelines.evaluation.comparison.comparison import GROUPS, Comparison, Difference, around
-from pipelines.evaluation.comparison.words import called, compared, figure, headline, quality
+from pipelines.evaluation.comparison.words import called, compared, figure, headline, incidents, quality
 
 _ROWS = 20
 _MARGIN_WINDOWS, _LONGEST_WINDOWS = 60, 1_500
@@ -42,9 +42,13 @@ def page(found: Comparison, now: int) -> str:
         now: When it is written, epoch milliseconds.
     """
     names = [version.name for version in found.versions]
+    summary, numbers, only = incidents(found)
     title = f"{names[0]} and {names[1]} compared"
     parts = [
         f"<h1>{_text(title)}</h1>",
+        f'<p class="lead">{_text(summary)}</p>',
+        *([_table(["incidents", *names], numbers)] if numbers else []),
+        *(["<ul>", *(f"<li>{_text(each)}</li>" for each in only), "</ul>"] if only else []),
         f'<p class="lead">{_text(headline(found))}</p>',
         "<ul>",
         *(f"<li>{_text(sentence)}</li>" for sentence in compared(found)),

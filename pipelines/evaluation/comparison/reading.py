@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
 import polars as pl
 from elasticsearch.helpers import scan
+from pydantic import ValidationError
 
 from engine.kafka.content import content, values
 from engine.spec.errors import NewnormalError
 from pipelines.contracts import topics
 from pipelines.contracts.elasticsearch_client import elasticsearch_client
-from pipelines.contracts.records import Novelty
+from pipelines.contracts.records import Incident, Novelty
 from pipelines.contracts.settings import Settings
 from pipelines.evaluation import truth
 from pipelines.evaluation.comparison.comparison import JudgedBy
+from pipelines.evaluation.comparison.incidents import History
 from pipelines.evaluation.comparison.verdicts import SCHEMA, final
 from pipelines.jobs.index.partition import Partition
+from pipelines.versions.used import used
 from pipelines.versions.version import Version
 
 _PAGE = 5_000
@@ -29,7 +33,7 @@ def judged_by(version: Version, settings: Settings, *, indices: bool = False) ->
 
     Args:
         version: The version.
-        settings: The settings of the version, with the servers' addresses filled in.
+        settings: The settings with which the version has run, with the servers' addresses filled in.
         indices: True if the verdicts are read from its indices, which may be kept for longer than its topic.
 
     Raises:
@@ -46,8 +50,24 @@ def judged_by(version: Version, settings: Settings, *, indices: bool = False) ->
         raise NewnormalError(
             "VERSION_EMPTY", f"{version.name} has no verdicts", where, accepted, "nothing was compared"
         )
-    detector = settings.detector
-    return JudgedBy(version.name, verdicts, detector.threshold, version.settings, detector.emit), unreadable
+    detector, known = settings.detector, used(settings) | version.settings
+    incidents = _histories(settings)
+    return JudgedBy(version.name, verdicts, detector.threshold, known, detector.emit, incidents), unreadable
+
+
+def _histories(settings: Settings) -> tuple[History, ...] | None:
+    """The incidents of a version with all their revisions; ``None`` if its incidents job has not run."""
+    found: dict[str, dict[int, Incident]] = {}
+    try:
+        for value in values(settings.kafka.bootstrap or "", settings.reads(topics.INCIDENTS)):
+            with suppress(ValidationError):  # a heartbeat; or what the sink sends to the dead letters
+                each = Incident.from_json(value)
+                found.setdefault(each.id, {})[each.revision] = each
+    except NewnormalError as error:
+        if error.code == "TOPIC_UNKNOWN":
+            return None
+        raise
+    return tuple(tuple(revisions[number] for number in sorted(revisions)) for revisions in found.values())
 
 
 def spans(settings: Settings, files: Sequence[Path], verdicts: Sequence[pl.DataFrame]) -> tuple[list[truth.Span], int]:

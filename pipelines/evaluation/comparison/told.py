@@ -8,7 +8,7 @@ import polars as pl
 
 from pipelines.evaluation.comparison.alarms import OUTCOMES, counts
 from pipelines.evaluation.comparison.comparison import GROUPS, Comparison, Difference, around
-from pipelines.evaluation.comparison.words import called, compared, figure, headline, quality
+from pipelines.evaluation.comparison.words import called, compared, figure, headline, incidents, quality
 
 ROWS = 20
 """The most rows of each table of alarms."""
@@ -28,17 +28,20 @@ def told(found: Comparison, unreadable: int, now: int) -> dict[str, Any]:
         now: When it was made, epoch milliseconds.
 
     Returns:
-        ``versions``, ``at``, ``headline``, ``sentences``, ``tables`` (of each ``by``, ``rows`` and ``more``, the number
+        ``versions``, ``at``, ``incidents`` (``summary``, ``rows`` and ``only``, texts), ``headline``,
+        ``sentences``, ``tables`` (of each ``by``, ``rows`` and ``more``, the number
         of rows that are left out), ``outcomes`` (the last columns of each row), ``quality`` (``rows`` and ``notes``),
         and ``differences``: of each the alarm, the ``reasons``, and for both versions the ``points`` around it.
     """
     rows, notes = quality(found)
+    summary, numbers, only = incidents(found)
     sentences = compared(found)
     if unreadable:
         sentences.append(f"{unreadable:,} messages could not be read and are left out.")
     return {
         "versions": [version.name for version in found.versions],
         "at": now,
+        "incidents": {"summary": summary, "rows": [[*map(figure, row)] for row in numbers], "only": only},
         "headline": headline(found),
         "sentences": sentences,
         "outcomes": list(OUTCOMES),

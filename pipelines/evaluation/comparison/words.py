@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import starmap
+
 from engine.spec.duration import iso
+from pipelines.contracts.records.severity import SEVERITIES
 from pipelines.evaluation.comparison.comparison import Comparison
+from pipelines.evaluation.comparison.incidents import Incidents
+from pipelines.evaluation.comparison.messages import STATES, Listener
+
+ONLY = 10
+"""The most incidents of one version only that are named."""
 
 _KINDS = {
     "anomaly": "anomaly",
@@ -21,14 +29,65 @@ def called(kind: str) -> str:
 def figure(value: object) -> str:
     """A figure of a table as text; a dash stands for one that does not exist.
 
-    >>> figure(None), figure(0.123456), figure(1200), figure("cpu")
-    ('–', '0.123', '1,200', 'cpu')
+    >>> figure(None), figure(0.123456), figure(1200), figure("cpu"), figure(1039.6), figure(0.00001)
+    ('–', '0.123', '1,200', 'cpu', '1,040', '0.00001')
     """
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:.3g}"
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{float(f'{value:.3g}'):.9f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def incidents(found: Comparison) -> tuple[str, list[list[object]], list[str]]:
+    """The incidents of both: in a sentence; as rows of a table with a figure for each version; those of one only."""
+    if found.incidents is None:
+        return "The incidents of both versions are not known, so only their alarms are compared.", [], []
+    names, both = [version.name for version in found.versions], found.incidents
+    rows: list[list[object]] = [["incidents", *(len(each.found) for each in both)]]
+    rows += [
+        [f"of them {severity}", *(each.severities.get(severity, 0) for each in both)]
+        for severity in reversed(SEVERITIES)
+        if any(severity in each.severities for each in both)
+    ]
+    largest = [each.largest for each in both]
+    rows += [
+        ["machines of the largest", *(each and each.machine_count for each in largest)],
+        ["series of the largest", *(each and each.series_count for each in largest)],
+    ]
+    rows += [[f"messages{_whom(who)}", *(_messages(each, who) for each in both)] for who in both[0].messages]
+    only = [
+        f"Only {name}, {iso(one.start)}, {one.severity}, {_count(one.machine_count, 'machine')}: {one.message}"
+        for name, each in zip(names, both, strict=True)
+        for one in sorted(each.only, key=lambda one: (-one.machine_count, one.start))[:ONLY]
+    ]
+    only += [
+        f"{len(each.only) - ONLY:,} more are of {name} only."
+        for name, each in zip(names, both, strict=True)
+        if len(each.only) > ONLY
+    ]
+    return "; ".join(starmap(_told, zip(names, both, strict=True))) + ".", rows, only
+
+
+def _told(name: str, its: Incidents) -> str:
+    """What operators would get of a version."""
+    largest = f" (the largest of {_count(its.largest.machine_count, 'machine')})" if its.largest else ""
+    messages = ", ".join(f"{_count(told.total(), 'message')}{_whom(who)}" for who, told in its.messages.items())
+    return f"{name}: {_count(len(its.found), 'incident')}{largest}, {messages}"
+
+
+def _whom(who: Listener) -> str:
+    return f" to {who.name}" if who.name else ""
+
+
+def _messages(its: Incidents, who: Listener) -> str:
+    told = its.messages[who]
+    kinds = ", ".join(f"{told[state]:,} {word}" for state, word in STATES.items() if told[state])
+    return f"{told.total():,}" + (f" ({kinds})" if kinds else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def headline(found: Comparison) -> str:
@@ -54,11 +113,7 @@ def headline(found: Comparison) -> str:
 def compared(found: Comparison) -> list[str]:
     """What is compared, and what is not."""
     names, times, agreed = [version.name for version in found.versions], found.times, found.agreement
-    sentences = []
-    for version in found.versions:
-        settings = ", ".join(f"{name} = {value!r}" for name, value in sorted(version.settings.items()))
-        if settings:
-            sentences.append(f"{version.name} differs from the settings of the pipeline: {settings}.")
+    sentences = _settings(found)
     if times.start is not None and times.end is not None:
         sentences.append(
             f"Only event times that both have judged are compared: {times.series:,} series, from {iso(times.start)} to "
@@ -89,6 +144,18 @@ def compared(found: Comparison) -> list[str]:
     if not agreed.windows and times.start is not None:
         sentences.append("The versions have no window in common, so only their alarms are compared.")
     return sentences
+
+
+def _settings(found: Comparison) -> list[str]:
+    """In which settings the versions differ; empty if in none."""
+    names, (one, two) = [version.name for version in found.versions], found.settings()
+    told = []
+    for setting in sorted(one | two):
+        values = [
+            f"{known[setting]!r} in {name}" for name, known in zip(names, (one, two), strict=True) if setting in known
+        ]
+        told.append(f"{setting} is {' and '.join(values)}")
+    return [f"The settings differ: {'; '.join(told)}."] if told else []
 
 
 def quality(found: Comparison) -> tuple[list[list[object]], list[str]]:

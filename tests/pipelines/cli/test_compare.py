@@ -95,7 +95,7 @@ def test_two_versions_are_compared_on_their_final_verdicts_and_the_ground_truth(
     assert {name: found["alarms"][name] for name in ("new", "gone", "same")} == {"new": 1, "gone": 1, "same": 0}
     assert {name: side["recall"] for name, side in found["accuracy"].items()} == {"v1": 0.0, "v2": 1.0}
     assert {name: side["precision"] for name, side in found["accuracy"].items()} == {"v1": 0.0, "v2": 1.0}
-    assert found["settings"] == {"v1": {}, "v2": {"detector.threshold": 30.0}}
+    assert found["settings"] == {"v1": {"detector.threshold": 50.0}, "v2": {"detector.threshold": 30.0}}
     assert found["compared"]["windows"] == 60
     reasons = {each["outcome"]: each["reasons"] for each in found["differences"]}
     assert "an alarm begins at 30" in reasons["gone"]["v2"]
@@ -108,7 +108,7 @@ def test_the_terminal_shows_tables_and_the_page_is_written(pipeline: Settings, r
     assert code == 0
     told = " ".join(out.split())
     assert "v1 and v2 agree on 96.67 % of 60 windows whether there is an alarm." in told
-    assert "v2 differs from the settings of the pipeline: detector.threshold = 30.0." in told
+    assert "The settings differ: detector.threshold is 50.0 in v1 and 30.0 in v2." in told
     assert "alarms by machine" in told
     assert "report.html" in said
     assert report.read_text().count("<img") == 2

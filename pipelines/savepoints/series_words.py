@@ -1,0 +1,82 @@
+"""What a savepoint holds of one series, or of those of a machine, in words; `of_series` has the rows themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from typing import Any
+
+import polars as pl
+
+from engine.spec.duration import NEVER, iso
+
+_MODEL, _WINDOW, _JOURNAL = {"seen", "time"}, ".last_time", "inputs"
+_SERIES = 20
+"""The most series of a machine of which each has a line."""
+
+Found = Sequence[tuple[str, pl.DataFrame]]
+"""Titles and rows of tables, as `pipelines.savepoints.inspection.of_series` yields them."""
+
+
+def in_words(job: str, found: Found) -> list[str]:
+    """What a job knows of a series, a line for each thing.
+
+    Args:
+        job: Name of the job.
+        found: The tables of its state, each with the rows of the series.
+    """
+    models = [table for _, table in found if set(table.columns) >= _MODEL]
+    open_ = [(table, name) for _, table in found for name in table.columns if name.endswith(_WINDOW)]
+    journal = [table for title, table in found if title.endswith(f" {_JOURNAL}")]
+    lines = [*_models(models), *_windows(open_), *_kept(journal)]
+    known = {id(table) for table in (*models, *(table for table, _ in open_), *journal)}
+    rest = [table for _, table in found if id(table) not in known]
+    if not lines and rest:
+        lines = [
+            f"{sum(table.height for table in rest):,} rows in {len(rest):,} tables of its state; --json shows them"
+        ]
+    return [f"{job}: {line}" for line in lines]
+
+
+def _models(tables: Iterable[pl.DataFrame]) -> list[str]:
+    """What the detector has learned of each series: of several times the last one counts."""
+    newest: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        for row in table.to_dicts():
+            name = str(row.get("metric", "the machine"))
+            if name not in newest or newest[name]["time"] <= row["time"]:
+                newest[name] = row
+    lines = [_model(name, row) for name, row in sorted(newest.items())]
+    more = [f"{len(lines) - _SERIES:,} more series"] if len(lines) > _SERIES else []
+    return lines[:_SERIES] + more
+
+
+def _model(metric: str, row: dict[str, Any]) -> str:
+    told = f"{metric} has {row['seen']:,.0f} windows learned"
+    if row.get("said.at", NEVER) <= NEVER:
+        return told
+    typical, lower, upper, score = (row.get(f"said.{name}") for name in ("typical", "lower", "upper", "score"))
+    numbers = all(map(_known, (typical, lower, upper)))
+    usual = f", usual {typical:.4g}, expected from {lower:.4g} to {upper:.4g}" if numbers else ""
+    last = f", score {score:.0f}" if _known(score) else ""
+    return f"{told}; told last for the window that ends at {iso(row['said.at'])}{usual}{last}"
+
+
+def _known(value: Any) -> bool:
+    return isinstance(value, float) and isfinite(value)
+
+
+def _windows(tables: Sequence[tuple[pl.DataFrame, str]]) -> list[str]:
+    """The windows that are open, or kept for late records, and the newest value in them."""
+    if not tables:
+        return []
+    rows = [(row[time], row.get(f"{time.removesuffix('_time')}")) for table, time in tables for row in table.to_dicts()]
+    at, value = max(rows, key=lambda each: each[0])
+    newest = f", {value:.4g}" if isinstance(value, float) else ""
+    return [f"{len(tables):,} windows are open or kept for late records; the newest value is of {iso(at)}{newest}"]
+
+
+def _kept(tables: Iterable[pl.DataFrame]) -> list[str]:
+    """The windows with which the detector judges again if a late one comes."""
+    number = sum(table.height for table in tables)
+    return [f"{number:,} judged windows are kept, to judge again if a late one comes"] if number else []
