@@ -87,11 +87,13 @@ class LiveView:
     def _lines(self, status: PipelineStatus, logged: bool) -> None:
         """Logs what is news, and every ten seconds what is not well, unless it was logged.
 
-        News are the incidents, or where no job finds incidents each new novelty, the oldest first.
+        News are the incidents, or where no job finds incidents each novelty that was stored since the start, the oldest
+        first.
         """
         for incident in self._incidents.news(status.incidents or ()):
             log.info("incident", **incident)
-        for novelty in reversed(status.novelties if status.incidents is None else ()):
+        stored = [] if status.incidents is not None else status.novelties
+        for novelty in reversed([each for each in stored if (each.get("event.ingested") or 0) >= status.started]):
             key = "|".join(str(novelty.get(name)) for name in ("host.name", "metric", "@timestamp", "revision"))
             if key not in self._logged:
                 self._logged[key] = None
@@ -136,7 +138,12 @@ def replay_text(progress: Progress, now: int) -> str:
 
     >>> replay_text(Progress("v2", 1_000, 0.5, 80_000.0, 12.3), 2_000)
     'replay into v2: 50 %, event time 00:00:01, 80,000 records/s, 12.3 s left'
+    >>> replay_text(Progress("v2", None, 0.0, 0.0, None), 2_000)
+    'replay into v2: its first micro-batch is being computed; how far it has come is known when that is written'
     """
+    if not progress.share:
+        first = "its first micro-batch is being computed; how far it has come is known when that is written"
+        return f"replay into {progress.version}: {first}"
     at = "not known yet" if progress.at is None else clock_time(progress.at, now)
     left = "" if progress.seconds_left is None else f", {duration(round(progress.seconds_left * 1000))} left"
     what = f"replay into {progress.version}: {100 * progress.share:.0f} %"

@@ -56,7 +56,10 @@ class Versions:
                  "kind0": "anomaly", "kind1": None, "highest0": 80.0, "highest1": 12.0}  # fmt: skip
         difference = alarm | {"span": [END, END + 10 * WINDOW], "versions": sides}
         return {
-            "versions": [first, second], "at": END, "headline": "v1 and v2 agree on 96.67 % of 60 windows.",
+            "versions": [first, second], "at": END,
+            "incidents": {"summary": "v1: 6 incidents, 9 messages; v2: 4 incidents (the largest of 24 machines).",
+                          "rows": [["incidents", "6", "4"]], "only": [f"Only v2: {HOSTILE}"]},
+            "headline": "v1 and v2 agree on 96.67 % of 60 windows.",
             "sentences": [HOSTILE], "outcomes": ["new", "gone", "changed", "moved", "same"],
             "tables": [{"by": "machine", "rows": [[HOSTILE, 1, 0, 0, 1, 0, 0, 0]], "more": 2}],
             "quality": {"rows": [["recall", "0.5", "1"]], "notes": ["A note."]}, "differences": [difference],
@@ -99,7 +102,9 @@ def test_two_versions_are_compared_by_a_click_and_a_difference_shows_both_series
     expect(detail.locator("tbody tr").first).to_contain_text("shown to readers")
     expect(page.locator("#rows")).not_to_be_visible()
     detail.get_by_role("link", name="Compare").click()
-    expect(detail.locator(".lead")).to_have_text("v1 and v2 agree on 96.67 % of 60 windows.", timeout=60_000)
+    first_words = "v1: 6 incidents, 9 messages; v2: 4 incidents (the largest of 24 machines)."
+    expect(detail.locator(".lead")).to_have_text(first_words, timeout=60_000)
+    expect(detail.locator(".headline")).to_have_text("v1 and v2 agree on 96.67 % of 60 windows.")
     expect(detail).to_contain_text("only in the first")
     expect(detail.locator("tbody tr", has_text=HOSTILE)).to_contain_text("1")
     expect(detail.locator(".difference canvas")).to_have_count(0)

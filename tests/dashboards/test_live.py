@@ -14,7 +14,7 @@ from dashboards.status import JobStatus, PipelineStatus
 
 NOVELTY = {
     "host.name": "[red]evil\x1b[2J[/red]", "metric": "cpu.user", "@timestamp": 1_700_000_000_000, "kind": "anomaly",
-    "record_score": 91.0, "typical": 40.0, "actual": 67.7, "revision": 0,
+    "record_score": 91.0, "typical": 40.0, "actual": 67.7, "revision": 0, "event.ingested": 1_700_000_005_000,
 }  # fmt: skip
 STATUS = PipelineStatus(
     started=1_699_999_000_000,
@@ -102,6 +102,14 @@ def incident(state: str, severity: str, number: int = 1) -> dict[str, Any]:
         "machine_count": 3, "series_count": 41, "message": f"outage {number}",
         "candidates": [{"entity": "host-07\x1b[2J", "metric": "cpu", "since": 1, "share": 0.9, "reason": "first"}],
     }  # fmt: skip
+
+
+def test_what_was_stored_before_the_start_is_not_logged_as_news() -> None:
+    """As by ``newnormal run archive``, beside a pipeline that has run for days."""
+    old = NOVELTY | {"event.ingested": STATUS.started - 1}
+    with capture_logs() as logs:
+        shown(terminal=False, status=replace(STATUS, novelties=(NOVELTY, old)))
+    assert [line["event"] for line in logs] == ["novelty"]
 
 
 def test_where_a_job_finds_incidents_a_terminal_shows_these_and_no_single_novelties() -> None:

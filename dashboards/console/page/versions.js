@@ -71,7 +71,7 @@ function shown(found, both, anew) {
   const names = found.versions;
   return [
     ...incidents(found.incidents, names),
-    el("p", { class: "words first lead" }, found.headline),
+    el("p", { class: "words headline" }, found.headline),
     el("ul", { class: "causes" }, ...found.sentences.map((text) => el("li", {}, foreign(text)))),
     el("div", { class: "actions" }, again, el("span", { class: "soft" }, `as of ${time(found.at)} UTC`)),
     el("h3", {}, "The differences that tell most"), ...differences(found, both),
@@ -83,7 +83,7 @@ function shown(found, both, anew) {
 // What operators get comes first: how many incidents, how large, how many messages.
 function incidents({ summary, rows, only }, names) {
   return [
-    el("p", { class: "words first lead incidents" }, foreign(summary)),
+    el("p", { class: "words first lead" }, foreign(summary)),
     ...(rows.length ? [plain(["", ...names], rows)] : []),
     ...(only.length ? [el("ul", { class: "causes" }, ...only.map((text) => el("li", {}, foreign(text))))] : []),
   ];

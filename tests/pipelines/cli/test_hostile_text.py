@@ -100,6 +100,7 @@ def _services() -> None:
 
 def _live() -> None:
     novelty = {"@timestamp": T0, "host.name": HOSTILE, "metric": HOSTILE, "kind": HOSTILE, "record_score": 1.0}
+    novelty |= {"event.ingested": T0}
     found = PipelineStatus(T0, (JobStatus(HOSTILE),), (novelty,), problems=(HOSTILE,))
     Console(width=1000).print(render(found, HOSTILE, T0, 1000))
 
