@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from deploy.embedded.services import running
@@ -14,12 +15,15 @@ from engine.spec.duration import iso
 from engine.spec.errors import NewnormalError
 from pipelines.cli import rows
 from pipelines.cli.options import AsJson, Kafka, Namespace, StateDir, overrides
-from pipelines.cli.rule_options import Fields, defines_a_rule
+from pipelines.cli.rule_options import Given, defines_a_rule
+from pipelines.cli.rule_outlook import doubts, limits, no_match, outlook_lines
 from pipelines.cli.seen import warn_if_unseen
 from pipelines.contracts.records import Rule
 from pipelines.contracts.records.rule import EFFECTS
 from pipelines.contracts.settings import Settings, load
 from pipelines.query import control_topics as operators
+from pipelines.query.recent_windows import recent_windows
+from pipelines.query.rule_outlook import outlook, refuse_percentage_of_no_ratio
 
 app = typer.Typer(
     help="Give the detector rules in advance: maintenance, thresholds, directions, least changes, holidays.",
@@ -37,7 +41,7 @@ At = Annotated[str, typer.Option(help=f"Event time of the command; it has no eff
 def add(
     name: Name,
     *,
-    given: Fields,
+    given: Given,
     start: Annotated[
         str | None, typer.Option("--from", help=f"The rule is in force from this time on: {_WHEN}. Default: --at.")
     ] = None,
@@ -55,23 +59,29 @@ def add(
 
     Maintenance:  [bold]newnormal rule add upgrade --entity 'db-*' --until +2h --skip-result --skip-learning[/bold]
 
-    Threshold:    [bold]newnormal rule add full --metric disk.used_percent --above 95 --report[/bold]
+    Threshold:    [bold]newnormal rule add disk-full --metric 'disk.used_ratio*' --above 95% --report[/bold]
 
-    Direction:    [bold]newnormal rule add slower --metric 'latency*' --only up --min-change-share 0.1[/bold]
+    Direction:    [bold]newnormal rule add slower --metric 'http.latency*' --only up --min-change-share 10%[/bold]
 
     Holiday:      [bold]newnormal rule add xmas --date 2026-12-25 --timezone Europe/Stockholm --weekend[/bold]
     """
     settings, now = load(**overrides(kafka, None, state_dir, namespace)), _now()
     begin = operators.instant(start, now, "--from")
     when = operators.instant(at, now, "--at")
-    fields = given | {
+    fields = given.fields | {
         "id": name,
         "time": begin if at == "now" and begin is not None and begin < now else when,
         "start": begin,
         "end": operators.instant(end, now, "--until"),
         "note": note,
     }
-    _send(operators.checked(Rule, fields, settings, now), settings)
+    rule, settings = operators.checked(Rule, fields, settings, now), running(settings, elasticsearch=False)
+    windows = recent_windows(settings, rule.entity, rule.metric)
+    for option in given.percentages:
+        refuse_percentage_of_no_ratio(option, windows)
+    operators.write(settings, rule)
+    confirm(rule)
+    _foresee(rule, windows, settings)
 
 
 @app.command("list")
@@ -114,23 +124,30 @@ def remove(
     typer.echo(visible(f"rule {name} is removed from {iso(when)} on"))
 
 
-def _send(rule: Rule, settings: Settings) -> None:
-    operators.write(running(settings, elasticsearch=False), rule)
-    confirm(rule)
-    warn_if_unseen(settings, rule.entity, rule.metric)
+def _foresee(rule: Rule, windows: pl.DataFrame, settings: Settings) -> None:
+    """Says what a rule does now. A rule that no series matches may be about a log, or about a machine that is gone."""
+    found = outlook(rule, windows)
+    lines, warnings = outlook_lines(rule, found, windows), doubts(rule, found)
+    if not lines:
+        every = recent_windows(settings)
+        lines = [no_match(rule, every["metric"].unique().sort().to_list() if every.height else [])]
+        warn_if_unseen(settings, rule.entity, rule.metric)
+    for line in filter(None, lines):
+        typer.echo(visible(line))
+    for warning in warnings:
+        typer.echo(f"warning: {visible(warning)}", err=True)
 
 
 def confirm(rule: Rule) -> None:
     """Prints a rule that was just written."""
     begin = iso(max(rule.time, rule.start or rule.time))
     until = "it is removed" if rule.end is None else iso(rule.end)
-    whom = f"{rule.metric} of {rule.entity}"
-    typer.echo(visible(f"rule {rule.id}: {_effect(rule)} for {whom}, from {begin} until {until}"))
+    typer.echo(visible(f"rule {rule.id}: {_effect(rule)} for {_scope(rule)}, from {begin} until {until}"))
 
 
 def _scope(rule: Rule) -> str:
     whom = [f"{rule.metric} of {rule.entity}"]
-    parts = [f"values {side} {limit:g}" for side in ("above", "below") if (limit := getattr(rule, side)) is not None]
+    parts = [f"values {limits(rule)}"] if limits(rule) else []
     return ", ".join([*whom, *parts, *rule.dates])
 
 

@@ -5,14 +5,28 @@ The decorator `defines_a_rule` gives a command these options; the command gets t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from pipelines.cli.option_set import option_set
+from pipelines.contracts.limits import limit
 
-Fields = dict[str, object]
-"""The fields of a rule, by name."""
+_HOW = "in the unit of the metric, or 95%, or 20G"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the options say.
+
+    Args:
+        fields: The fields of the rule, by name.
+        percentages: The options that compare values with a percentage, and so must be about ratios.
+    """
+
+    fields: dict[str, object]
+    percentages: tuple[str, ...] = ()
 
 
 def _given(
@@ -25,8 +39,8 @@ def _given(
         list[str] | None, typer.Option("--date", help="The rule applies only on this day, YYYY-MM-DD; repeatable.")
     ] = None,
     timezone: Annotated[str, typer.Option(help="IANA name of the time zone of the days.")] = "UTC",
-    above: Annotated[float | None, typer.Option(help="The rule applies only to values above this one.")] = None,
-    below: Annotated[float | None, typer.Option(help="The rule applies only to values below this one.")] = None,
+    above: Annotated[str | None, typer.Option(help=f"The rule applies only to values above this one, {_HOW}.")] = None,
+    below: Annotated[str | None, typer.Option(help=f"The rule applies only to values below this one, {_HOW}.")] = None,
     skip_result: Annotated[bool, typer.Option("--skip-result", help="Do not report the windows.")] = False,
     skip_learning: Annotated[bool, typer.Option("--skip-learning", help="Do not learn from the windows.")] = False,
     report: Annotated[
@@ -37,33 +51,41 @@ def _given(
         str | None, typer.Option(help="Report only values above (up) or below (down) the typical one.")
     ] = None,
     min_change: Annotated[
-        float | None, typer.Option(help="Report only values that differ from the typical one by this much or more.")
+        str | None, typer.Option(help=f"Report only values that differ from the typical one by this or more, {_HOW}.")
     ] = None,
     min_change_share: Annotated[
-        float | None, typer.Option(help="The same as --min-change, as a share of the typical value: 0.1 is 10 %.")
+        str | None, typer.Option(help="The same as --min-change, as a share of the typical value: 0.1 or 10%.")
     ] = None,
     store: Annotated[
         bool, typer.Option("--store", help="Write the verdicts on all windows, also with detector.emit = context.")
     ] = False,
-) -> Fields:
-    """The fields of a rule that the options give."""
-    return {
+) -> Given:
+    """The fields of a rule that the options give.
+
+    Raises:
+        NewnormalError: ``RULE_INVALID`` if a limit is none.
+    """
+    texts = {"above": above, "below": below, "min_change": min_change, "min_change_share": min_change_share}
+    read = {name: limit(text, _option(name)) for name, text in texts.items() if text is not None}
+    percentages = tuple(_option(name) for name, it in read.items() if it.percent and name != "min_change_share")
+    fields = {
         "entity": entity,
         "metric": metric,
         "dates": dates,
         "timezone": timezone,
-        "above": above,
-        "below": below,
         "skip_result": skip_result,
         "skip_learning": skip_learning,
         "report": report,
         "weekend": weekend,
         "only": only,
-        "min_change": min_change,
-        "min_change_share": min_change_share,
         "store": store,
     }
+    return Given(fields | {name: it.value for name, it in read.items()}, percentages)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 defines_a_rule = option_set("given", _given)
-"""A decorator: gives a command the options of a rule; the command gets the rule's fields as its argument ``given``."""
+"""A decorator: gives a command the options of a rule; the command gets a `Given` as its argument ``given``."""

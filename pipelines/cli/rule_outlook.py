@@ -1,0 +1,109 @@
+"""Says what a rule would do now, in a few lines."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+import polars as pl
+
+from engine.spec.duration import iso
+from pipelines.contracts.explanations.quantities import Scale, number
+from pipelines.contracts.records import Rule
+from pipelines.contracts.records.novelty import JOINED
+
+_NOTHING_KNOWN = "now: it could not be said what it applies to, as no series has sent a window lately"
+Row = dict[str, Any]
+
+
+def outlook_lines(rule: Rule, found: pl.DataFrame, windows: pl.DataFrame) -> list[str]:
+    """What a rule would do now: a line on how many series match and, if it has limits, one for each case.
+
+    Args:
+        rule: The rule.
+        found: What `pipelines.query.rule_outlook.outlook` says.
+        windows: The windows from which it says it.
+    """
+    if not found.height:
+        return []
+    begin, end = iso(_int(windows["window_start"].min())), iso(_int(windows["window_end"].max()))
+    series = found.height
+    match = "1 series matches" if series == 1 else f"{series} series match"
+    lines = [f"now: {match}, of {_machines(found)}"]
+    if rule.above is None and rule.below is None:
+        return lines
+    lines[0] += f"; in the windows from {begin} to {end}"
+    always = found.filter(pl.col("concerned") == pl.col("windows"))
+    never = found.filter(pl.col("concerned") == 0)
+    sometimes = found.filter((pl.col("concerned") > 0) & (pl.col("concerned") < pl.col("windows")))
+    for word, some in (("always", always), ("at times", sometimes), ("never", never)):
+        if some.height:
+            lines.append(f"  {some.height} {word} {limits(rule)}: {_example(rule, some, word)}")
+    return lines
+
+
+def doubts(rule: Rule, found: pl.DataFrame) -> list[str]:
+    """Warnings of what is hardly meant: a threshold that each window of a series passes."""
+    if not found.height or not rule.report or (rule.above is None and rule.below is None):
+        return []
+    always = found.filter(pl.col("concerned") == pl.col("windows"))
+    if not always.height:
+        return []
+    whose = "the one series that is" if always.height == 1 else f"the {always.height} series that are"
+    return [f"it reports every window of {whose} always {limits(rule)}: is the limit in the unit of the metric?"]
+
+
+def no_match(rule: Rule, names: list[str]) -> str:
+    """What is said if no series that sends matches: with the most similar names.
+
+    Args:
+        rule: The rule.
+        names: The metrics that send.
+    """
+    if rule.metric == JOINED or rule.metric.startswith("log"):
+        return ""
+    if not names:
+        return _NOTHING_KNOWN
+    plain = rule.metric.replace("*", "").replace("?", "")
+    near = [name for name in names if plain and plain in name] or get_close_matches(plain, names, 3, 0.5)
+    return "now: no series that sends matches" + (f"; similar metrics: {', '.join(near[:3])}" if near else "")
+
+
+def limits(rule: Rule) -> str:
+    """The limits of a rule in words: ``above 0.95``."""
+    parts = [
+        f"{side} {number(value, digits=12)}"
+        for side in ("above", "below")
+        if (value := getattr(rule, side)) is not None
+    ]
+    return " and ".join(parts)
+
+
+def _example(rule: Rule, some: pl.DataFrame, word: str) -> str:
+    """The series that comes nearest to the limit, with its values."""
+    up = rule.above is not None
+    if word == "never":
+        row = some.sort("highest" if up else "lowest", descending=up).row(0, named=True)
+        value = f"{'at most' if up else 'at least'} {_value(row, row['highest' if up else 'lowest'])}"
+    else:
+        row = some.sort("lowest" if up else "highest", descending=not up).row(0, named=True)
+        value = f"{_value(row, row['lowest'])} to {_value(row, row['highest'])}"
+        if word == "at times":
+            value += f", in {row['concerned']} of {row['windows']} windows"
+    named = f"{row['metric']} of {row['entity']}"
+    return f"{value} ({named}{' comes nearest' if some.height > 1 else ''})"
+
+
+def _value(row: Row, value: float) -> str:
+    scale = Scale(kind=row["kind"])
+    return scale(value) if row["kind"] != "ratio" else f"{value:.3g} ({scale(value)})"
+
+
+def _machines(found: pl.DataFrame) -> str:
+    names = found["entity"].unique().sort().to_list()
+    return names[0] if len(names) == 1 else f"{len(names)} machines"
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int)
+    return value
