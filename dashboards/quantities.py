@@ -47,20 +47,22 @@ def latency(ms: int, waits_ms: int) -> str:
 def size(value: float) -> str:
     """Bytes, short.
 
-    >>> size(48_200_000)
-    '48.2 MB'
+    >>> size(48_200_000), size(999_700)
+    ('48.2 MB', '1 MB')
     """
     for unit in ("B", "kB", "MB", "GB"):
-        if value < 1_000:
+        if value < 999.5:
             return f"{value:.3g} {unit}"
         value /= 1_000
     return f"{value:.3g} TB"
 
 
 def number(value: float | None) -> str:
-    """Four significant digits.
+    """Four significant digits, and all digits of large numbers.
 
-    >>> number(0.0042), number(None)
-    ('0.0042', '–')
+    >>> number(0.0042), number(67.704), number(184_212.5), number(None)
+    ('0.0042', '67.7', '184,212', '–')
     """
-    return "–" if value is None else f"{value:,.4g}"
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e15 else f"{value:,.4g}"

@@ -21,6 +21,7 @@ from pipelines.cli.output_files import folder_to_write
 from pipelines.contracts import topics
 from pipelines.contracts.settings import DetectorSettings, Settings, load
 from pipelines.evaluation import show, truth
+from pipelines.evaluation.comparison.words import figure
 from pipelines.evaluation.judge import Judged, JudgedVerdicts, judge
 from pipelines.evaluation.stored import sparse
 from pipelines.evaluation.truth import EVERY, Span
@@ -206,7 +207,7 @@ def _tables(judged: JudgedVerdicts) -> None:
     for name, level in {"news": judged.news, **{f"score from {s}": judged.levels[s] for s in _SHOWN}}.items():
         row = level.figures()
         shown = (row["found"], row["median_delay_windows"], row["alerts_explained"], row["false_alarms_per_series_day"])
-        table.add_row(name, *("-" if value is None else f"{value:.3g}" for value in shown))
+        table.add_row(name, *map(figure, shown))
     console = Console(stderr=True)
     console.print(table)
     figures = judged.figures()
