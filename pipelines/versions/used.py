@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import structlog
+from confluent_kafka import KafkaException
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
@@ -51,8 +52,8 @@ def note(registry: Registry, settings: Settings, jobs: Collection[str]) -> None:
         known = registry.all().get(FIRST)
         if known and (ran := known.ran | used(settings, jobs)) != known.ran:
             registry.put(known.model_copy(update={"ran": ran}))
-    except NewnormalError as error:
-        log.warning("the settings of this start are not kept for replays", code=error.code, reason=error.what)
+    except (NewnormalError, KafkaException, TimeoutError) as error:
+        log.warning("the settings of this start are not kept for replays", reason=str(error))
 
 
 def differing(version: Version, known: Mapping[str, Version]) -> dict[str, Any]:

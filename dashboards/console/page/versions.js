@@ -22,9 +22,15 @@ function listed({ known, versions, now }) {
     el("td", {}, el("b", {}, foreign(it.name)), it.shown ? el("span", { class: "kind now" }, "shown to readers") : ""),
     el("td", {}, it.base ? foreign(it.base) : "–"), el("td", {}, it.created ? `${duration(now - it.created)} ago` : "–"),
     el("td", {}, it.end === null ? "goes on live" : it.ended ? "has ended" : "will end"),
-    el("td", {}, foreign(Object.entries(it.settings).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ") || "those of the pipeline"))));
+    el("td", {}, foreign(Object.entries(it.settings).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ") || unchanged(it)))));
   const table = el("div", { class: "wide-table" }, el("table", { class: "plain" }, el("thead", {}, el("tr", {}, ...["Version", "Made from", "Made", "Live", "Settings"].map((text) => el("th", {}, text)))), el("tbody", {}, ...shown)));
   return [table, ...(versions.length > 1 ? [choice(versions)] : [el("p", { class: "hint one-version" }, "There is one version, so there is nothing to compare. ", el("code", {}, "newnormal replay --as v2 --config new.toml"), " computes another one from the same log, beside this one, with other settings.")])];
+}
+
+// What is said of a version that differs in no setting; of the first one it may be unknown with which settings it ran.
+function unchanged({ base, ran }) {
+  if (base) return `as ${base}`;
+  return Object.keys(ran ?? {}).length ? "the defaults" : "those of the pipeline";
 }
 
 function choice(versions) {
