@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, M
 from engine.formats.json_decoder import FIELD_INVALID
 from engine.spec.decoder import Decoded, Decoder, Messages
 from pipelines.jobs.normalize import otlp, otlp_json
+from pipelines.jobs.normalize.distributions import Part, of_interval
 from pipelines.jobs.normalize.labels import FOLDED, LABELS, LabelRule
 from pipelines.jobs.normalize.otlp_json import NO_VALUE, Point
 from pipelines.jobs.normalize.refusals import MESSAGE_EMPTY, Refusals, RefusedError
@@ -34,9 +36,10 @@ _CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
 class OtlpMetricsDecoder(Decoder):
     """Decodes gauges, sums, histograms and summaries.
 
-    Monotonic cumulative sums are counters, delta sums are counts, other sums are gauges. A histogram is its count, sum
-    and buckets (``name.bucket{le=...}``, each with all below it), which count in the same way, and its ``name.min`` and
-    ``name.max``; an exponential histogram is the same without buckets. A summary is a gauge for each quantile, and
+    Monotonic cumulative sums are counters, delta sums are counts, other sums are gauges. A delta histogram is its
+    count, its ``name.mean`` and ``name.p95`` (of the kind latency), and its ``name.min`` and ``name.max``. A cumulative
+    one is its count, sum and buckets (``name.bucket{le=...}``, each with all below it), all counters, and its extremes.
+    An exponential histogram is the same without buckets and ``name.p95``. A summary is a gauge for each quantile, and
     counters of its count and sum. The attributes of a resource distinguish series, but for those that describe it.
 
     Args:
@@ -215,19 +218,34 @@ def _points(metric: Metric) -> Iterator[Point]:
                 yield name, kind, pairs, time, float(getattr(point, number))
             continue
         yield f"{name}.count", counting, _short(pairs), time, float(point.count)
-        if form == "summary" or point.HasField("sum"):
-            yield f"{name}.sum", counting, pairs, time, point.sum
-        if form == "summary":
-            for each in point.quantile_values:
-                yield name, "gauge", (*pairs, ("quantile", f"{each.quantile:g}")), time, each.value
-            continue
-        for part in ("min", "max"):
-            if point.HasField(part):
-                yield f"{name}.{part}", "gauge", pairs, time, getattr(point, part)
-        if form == "histogram" and len(point.bucket_counts) == len(point.explicit_bounds) + 1:
-            bounds = [*(f"{bound:g}" for bound in point.explicit_bounds), "+Inf"]
-            for bound, total in zip(bounds, accumulate(point.bucket_counts), strict=True):
-                yield f"{name}.bucket", counting, (*pairs, ("le", bound)), time, float(total)
+        parts = _of_summary(point) if form == "summary" else _of_histogram(point, form, counting)
+        for part, more, number, kind in parts:
+            yield f"{name}{part}", kind, (*pairs, *more), time, number
+
+
+def _of_summary(point: Any) -> Iterator[Part]:
+    yield ".sum", (), point.sum, "counter"
+    for each in point.quantile_values:
+        yield "", (("quantile", f"{each.quantile:g}"),), each.value, "gauge"
+
+
+def _of_histogram(point: Any, form: str, counting: str) -> Iterator[Part]:
+    """What is known of a data point beside its count: of an interval its mean and 95th percentile, else the buckets."""
+    explicit = form == "histogram" and len(point.bucket_counts) == len(point.explicit_bounds) + 1
+    bounds, counts = (point.explicit_bounds, point.bucket_counts) if explicit else ((), ())
+    total = point.sum if point.HasField("sum") else None
+    known = [part for part in ("min", "max") if point.HasField(part)]
+    if total is not None and counting == "counter":
+        yield ".sum", (), total, counting
+    for part in known:
+        yield f".{part}", (), getattr(point, part), "gauge"
+    if counting == "count":
+        extremes = (point.min if "min" in known else -inf, point.max if "max" in known else inf)
+        yield from of_interval(point.count, total, bounds, counts, extremes)
+    elif explicit:
+        limits = [*(f"{bound:g}" for bound in bounds), "+Inf"]
+        for limit, below in zip(limits, accumulate(counts), strict=True):
+            yield ".bucket", (("le", limit),), float(below), counting
 
 
 def _series(rule: LabelRule, name: str, resource: _Pairs, pairs: _Pairs) -> tuple[str, str]:

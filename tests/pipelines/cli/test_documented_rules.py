@@ -21,6 +21,7 @@ from pipelines.contracts.records import Rule
 from pipelines.contracts.settings import Settings
 from pipelines.query import control_topics
 from pipelines.query.rule_outlook import outlook, refuse_percentage_of_no_ratio
+from tests.deploy.prometheus import RULES
 
 ROOT = Path(__file__).parents[3]
 NOW = int(time.time() * 1000)
@@ -53,14 +54,21 @@ def read(command: str) -> tuple[Rule, tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def healthy() -> pl.DataFrame:
-    """A window of each series of this machine as the detector would judge it, if it were not full and had memory."""
+    """A window of each series of this machine as the detector would judge it, if it were not full and had memory.
+
+    Then one of each ratio that Prometheus records by our rules (docs/prometheus.md).
+    """
     agent = Agent("vm")
     first, then = agent.sample(NOW - 1_000), agent.sample(NOW)
     both = then.join(first.select("metric", before="value"), on="metric")
     rate = pl.when(kind="counter").then(pl.col("value") - pl.col("before")).otherwise("value")
     sound = pl.when(kind="ratio").then(rate.clip(0.0, 0.8)).otherwise(rate)
     sound = pl.when(metric="mem.available").then(sound.clip(1e9)).otherwise(sound)
-    return both.select("entity", "metric", "kind", value=sound, window_start=NOW - 1_000, window_end=NOW)
+    agents = both.select("entity", "metric", "kind", value=sound, window_start=NOW - 1_000, window_end=NOW)
+    names = [rule["record"] for rule in RULES if rule["record"].endswith(":ratio")]
+    recorded = agents.head(1).select("entity", pl.lit(names).alias("metric")).explode("metric")
+    more = {"kind": pl.lit("gauge"), "value": pl.lit(0.5), "window_start": NOW - 1_000, "window_end": NOW}
+    return pl.concat([agents, recorded.with_columns(**more)], how="vertical_relaxed")
 
 
 def test_there_are_such_commands() -> None:

@@ -40,8 +40,8 @@ def test_a_sum_is_a_counter_a_count_or_a_gauge(monotonic: bool, temporality: int
     assert found == [["a", "requests{route=/a,service.name=shop}", 7.0, kind], ["a", f"load{SHOP}", 0.5, "gauge"]]
 
 
-@pytest.mark.parametrize(("temporality", "kind"), [(CUMULATIVE, "counter"), (DELTA, "count")])
-def test_a_histogram_is_its_count_sum_and_buckets_each_with_all_below_it(temporality: int, kind: str) -> None:
+def test_a_cumulative_histogram_is_its_count_sum_and_buckets_each_with_all_below_it() -> None:
+    temporality, kind = CUMULATIVE, "counter"
     point = {"timeUnixNano": NS, "count": 6, "sum": 1.5, "min": 0.1, "max": 0.9, "bucketCounts": [1, 2, 3]}
     point |= {"explicitBounds": [0.25, 0.5]}
     found = read({"name": "took", "histogram": {"dataPoints": [point], "aggregationTemporality": temporality}})
@@ -54,6 +54,33 @@ def test_a_histogram_is_its_count_sum_and_buckets_each_with_all_below_it(tempora
         ["a", "took.bucket{le=0.5,service.name=shop}", 3.0, kind],
         ["a", "took.bucket{le=+Inf,service.name=shop}", 6.0, kind],
     ]
+
+
+def test_a_delta_histogram_is_its_count_and_the_mean_and_95th_percentile_of_the_interval() -> None:
+    """Of 20 observations the 19th is the first of the two in the last bucket, which ends at the greatest one."""
+    point = {"timeUnixNano": NS, "count": 20, "sum": 5.0, "min": 0.02, "max": 0.9, "bucketCounts": [10, 8, 2]}
+    point |= {"explicitBounds": [0.1, 0.5]}
+    found = read({"name": "took", "histogram": {"dataPoints": [point], "aggregationTemporality": DELTA}})
+    assert [(metric, pytest.approx(value), kind) for _, metric, value, kind in found] == [
+        (f"took.count{SHOP}", 20.0, "count"),
+        (f"took.min{SHOP}", 0.02, "gauge"),
+        (f"took.max{SHOP}", 0.9, "gauge"),
+        (f"took.mean{SHOP}", 0.25, "latency"),
+        (f"took.p95{SHOP}", 0.7, "latency"),
+    ]
+
+
+def test_an_interval_without_observations_has_a_count_of_nothing_and_no_mean() -> None:
+    point = {"timeUnixNano": NS, "count": 0, "sum": 0.0, "bucketCounts": [0, 0], "explicitBounds": [0.25]}
+    found = read({"name": "took", "histogram": {"dataPoints": [point], "aggregationTemporality": DELTA}})
+    assert [(metric, value) for _, metric, value, _ in found] == [(f"took.count{SHOP}", 0.0)]
+
+
+def test_a_delta_exponential_histogram_has_a_mean() -> None:
+    point = {"timeUnixNano": NS, "count": 3, "sum": 4.5, "positive": {"offset": 0, "bucketCounts": [1, 2]}}
+    kind = {"dataPoints": [point], "aggregationTemporality": DELTA}
+    found = read({"name": "took", "exponentialHistogram": kind})
+    assert [(metric, value) for _, metric, value, _ in found] == [(f"took.count{SHOP}", 3.0), (f"took.mean{SHOP}", 1.5)]
 
 
 def test_a_summary_is_a_gauge_for_each_quantile_and_counters_of_its_count_and_sum() -> None:
