@@ -93,6 +93,13 @@ def _figures(made: list[Found], truths: list[GroundTruth], parents: dict[str, st
     events = {event for some in held for event in some}
     hosts = [found for found, some in zip(made, held, strict=True) if any(e.startswith("outage-host") for e in some)]
     first = [f.incident.candidates[0].entity.startswith("host") for f in hosts]
+    known = [some for some in held if some]
+    causes = {truth.incident: truth.entity for truth in truths if truth.id == truth.incident}
+    named = [
+        found.incident.candidates[0].entity in {causes[event] for event in some}
+        for found, some in zip(made, held, strict=True)
+        if some
+    ]
     return {
         "events": len({truth.incident for truth in truths}),
         "events found": len(events),
@@ -101,6 +108,10 @@ def _figures(made: list[Found], truths: list[GroundTruth], parents: dict[str, st
         "incidents that hold none": _share([not some for some in held]),
         "incidents that hold several": _share([len(some) > 1 for some in held]),
         "incidents an event": round(sum(len(some) for some in held) / max(1, len(events)), 3),
+        "incidents that name their cause first": _share(named),
+        "of one VM: incidents that name it first": _share(
+            [n for n, some in zip(named, known, strict=True) if _of_vm(some)]
+        ),
         "outages of hosts that name a host first": _share(first),
     }
 
@@ -124,6 +135,10 @@ def _events(some: tuple[Episode, ...], truths: list[GroundTruth], parents: dict[
         return {n for n, a, b, entity in began for e in some if e.entity == entity and a <= e.since <= b}
 
     return during(own) or during(seen)
+
+
+def _of_vm(events: set[str]) -> bool:
+    return all("-vm-" in event for event in events)
 
 
 def _share(flags: list[bool]) -> float:

@@ -51,9 +51,13 @@ class Scale:
 
         >>> Scale(kind="ratio").step(0.271, 0.714), Scale(5.0, largest=2e9).step(2e9, 2e9 + 0.001)
         ('27 → 71 %', '2 G')
+        >>> Scale(kind="counter", largest=4.3e6).step(2.9e6, 4.3e6)
+        '2.9 → 4.3 M/s'
         """
         from_text, to_text = self._bare(before, 2), self._bare(after, 2)
-        text = to_text if from_text == to_text else f"{from_text} → {to_text}"
+        figure, _, prefix = from_text.partition(" ")
+        first = figure if prefix == to_text.partition(" ")[2] else from_text
+        text = to_text if from_text == to_text else f"{first} → {to_text}"
         return text + _UNITS.get(self.kind, "")
 
     def _bare(self, value: float, digits: int) -> str:

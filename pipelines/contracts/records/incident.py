@@ -94,7 +94,10 @@ class Incident(Record):
     )
     severity: Severity = Field(description="the severity in a word: from `severity_score` 0, 25, 50 and 75 on")
     severity_score: int = Field(
-        alias="event.risk_score", ge=0, le=100, description="0 to 100: the highest score, and how many series are novel"
+        alias="event.risk_score",
+        ge=0,
+        le=100,
+        description="0 to 100: how sure and how large its novelties are, in how many series, and what has sent nothing",
     )
     record_score: int = Field(ge=0, le=100, description="highest score of its novelties, rounded")
     start: Instant = Field(alias="event.start", description="earliest onset of its novelties")
@@ -116,8 +119,8 @@ class Incident(Record):
     )
     series: list[AffectedSeries] = Field(
         default_factory=list,
-        description="the first 50 series: what has sent nothing first, then by score; absent in records of earlier "
-        "versions",
+        description="the first 50 series: what has sent nothing first, then the strongest; empty in records of "
+        "earlier versions",
     )
     candidates: list[Candidate] = Field(
         default_factory=list, description="up to five machines at which it may have begun, the most likely first"

@@ -10,7 +10,7 @@ from pipelines.contracts.settings.section import Section
 
 class IncidentSettings(Section):
     score: Number = Field(
-        70.0, ge=0, le=100, description="novelties are written as an incident if one of them has this record_score, ..."
+        50.0, ge=0, le=100, description="novelties are written as an incident if its severity_score is this, ..."
     )
     series: Whole = Field(5, ge=1, le=10**9, description="... or so many series are novel, or a series has stopped")
     together: Duration = Field(

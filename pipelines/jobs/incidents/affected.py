@@ -13,9 +13,13 @@ from pipelines.contracts.records.novelty import JOINED, NoveltyKind
 from pipelines.contracts.records.telemetry import MetricKind
 from pipelines.jobs.incidents.bursts import Rules
 from pipelines.jobs.incidents.episode import LOGS, Episode
+from pipelines.jobs.incidents.severity import points, weighed
 
 ZONE = "UTC"
 """Time zone of the instants in texts: they are sent to others, and the same for all readers."""
+
+_LONGEST = 160
+"""The most characters of a template in a text."""
 
 _Key = TypeVar("_Key")
 
@@ -46,11 +50,11 @@ def affected_metrics(episodes: Iterable[Episode]) -> list[AffectedMetric]:
 
 
 def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list[AffectedSeries]:
-    """The series: what has sent nothing first, then those with the highest scores.
+    """The series: what has sent nothing first, then those that weigh most.
 
     Args:
         episodes: The episodes of an incident, in any order. A series with several is told of once: by the one in which
-            it sent nothing, or else by the one with the highest score.
+            it sent nothing, or else by the one that weighs most.
         rules: The settings.
         now: The watermark, epoch milliseconds.
     """
@@ -59,7 +63,9 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
         one = min(own, key=strength)
         ends = [e.end(now, rules.longest) for e in own]
         known = [end for end in ends if end is not None]
-        end = None if len(known) < len(ends) else one.resumed if one.absent and len(own) == 1 else max(known)
+        if one.absent:
+            known = [one.resumed or one.until] if one.end(now, rules.longest) is not None else []
+        end = max(known) if len(known) == len(ends) or (known and one.absent) else None
         found.append((one, min(e.since for e in own), end))
     found.sort(key=lambda each: strength(each[0]))
     return [
@@ -76,35 +82,43 @@ def affected_series(episodes: Iterable[Episode], rules: Rules, now: int) -> list
             typical=e.typical,
             lower=e.lower,
             upper=e.upper,
-            change=change(e, rules, now),
+            change=change(e, end),
         )
         for e, since, end in found
     ]
 
 
 def strength(episode: Episode) -> tuple[bool, bool, int, int, str, str]:
-    """Order of an incident's series: silence first, of it whole machines; then by score, onset and name."""
+    """Order of an incident's series: silence first, of it whole machines; then by weight, onset and name."""
     e = episode
-    return not e.absent, e.absent and e.metric != JOINED, -round(e.score), e.since, e.entity, e.metric
+    return not e.absent, e.absent and e.metric != JOINED, -round(points(weighed(e))), e.since, e.entity, e.metric
 
 
-def change(episode: Episode, rules: Rules, now: int) -> str:
-    """What changed in a series, in a few words, such as "27 → 71 %" or "has sent nothing since 19:05:00 UTC"."""
+def change(episode: Episode, end: int | None) -> str:
+    """What changed in a series, in a few words, such as "27 → 71 %" or "has sent nothing since 19:05:00 UTC".
+
+    Args:
+        episode: The episode that tells most of the series.
+        end: When it was over, epoch milliseconds; ``None`` while it lasts.
+    """
     if episode.absent:
-        return silence(episode, rules, now)
+        return silence(episode.since, episode.reported, end)
     if episode.metric == JOINED:
         return "unusual as a whole"
     if episode.metric == LOGS:
-        return "unusual lines"
+        return f"unusual lines, such as {quoted(episode.template)}" if episode.template else "unusual lines"
     return changed(episode.actual, episode.typical, _metric_kind(episode))
 
 
-def silence(episode: Episode, rules: Rules, now: int) -> str:
-    """Since when a series has sent nothing, or for how long it sent nothing."""
-    since, resumed = episode.since, episode.resumed
-    if episode.end(now, rules.longest) is None or resumed is None or resumed <= since:
-        return f"has sent nothing since {instant(since, episode.reported, ZONE)}"
-    return f"sent nothing for {duration(resumed - since)}"
+def silence(since: int, reported: int, end: int | None, verb: str = "has") -> str:
+    """Since when something has sent nothing, or for how long it sent nothing.
+
+    >>> silence(1767571200000, 1767571210000, None), silence(1767571200000, 1767571210000, 1767571290000)
+    ('has sent nothing since 00:00:00 UTC', 'sent nothing for 1 min 30 s')
+    """
+    if end is None:
+        return f"{verb} sent nothing since {instant(since, reported, ZONE)}"
+    return f"sent nothing for {duration(end - since)}" if end > since else "sent nothing for a moment"
 
 
 def _metric_kind(episode: Episode) -> MetricKind:
@@ -120,3 +134,9 @@ def _by(episodes: Iterable[Episode], key: Callable[[Episode], _Key]) -> dict[_Ke
     for episode in episodes:
         by[key(episode)].append(episode)
     return by
+
+
+def quoted(template: str) -> str:
+    """A log template in one line, in quotation marks, shortened if it is long."""
+    text = " ".join(template.split())
+    return f'"{text if len(text) <= _LONGEST else text[:_LONGEST] + "..."}"'

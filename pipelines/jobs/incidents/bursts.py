@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pipelines.jobs.incidents.episode import Episode
+from pipelines.jobs.incidents.episode import SILENCE, STRONG, Episode
 
 
 @dataclass(frozen=True)
 class Rules:
     """The settings `incidents.*`; times are in milliseconds."""
 
-    score: float = 70.0
+    score: float = 50.0
     series: int = 5
     together: int = 60_000
     related: int = 180_000
@@ -31,7 +31,7 @@ class Burst:
         onset: When the first of them begins, epoch milliseconds.
         end: When the last of them ended; ``None`` if one lasts.
         episodes: The episodes.
-        shows: The metrics that are compared with other machines.
+        shows: The metrics that are compared with other machines; only `SILENCE` if the machine has sent nothing.
     """
 
     entity: str
@@ -40,25 +40,57 @@ class Burst:
     episodes: tuple[Episode, ...]
     shows: frozenset[str]
 
+    @property
+    def silent(self) -> bool:
+        """True if the machine has sent nothing."""
+        return SILENCE in self.shows
+
+    @property
+    def strong(self) -> bool:
+        """True if one of its novelties has a score of `STRONG`, or the machine has sent nothing."""
+        return self.silent or any(episode.score >= STRONG for episode in self.episodes)
+
+    @property
+    def began(self) -> int:
+        """When half of its series had begun, epoch milliseconds: one series that was dated back too far moves it not.
+
+        >>> early, late = (Episode("a", name, at, at, at, None, 60.0) for name, at in (("cpu", 0), ("mem", 50)))
+        >>> Burst("a", 0, None, (early, late, late), frozenset()).began
+        50
+        """
+        return sorted(episode.since for episode in self.episodes)[len(self.episodes) // 2]
+
 
 def bursts(episodes: Iterable[Episode], rules: Rules, now: int) -> list[Burst]:
-    """The bursts of all machines, in the order of their onsets."""
+    """The bursts of all machines, in the order of their onsets.
+
+    The silence of a machine is a burst of its own, with its series that stop at the same time.
+    """
     made = []
     machines: dict[str, list[Episode]] = defaultdict(list)
     for episode in episodes:
         machines[episode.entity].append(episode)
-    for entity, own in machines.items():
-        own.sort(key=lambda e: (e.since, e.metric, e.reported))
-        first = 0
-        for i in range(1, len(own) + 1):
-            if i == len(own) or own[i].since > own[first].since + rules.together:
-                made.append(_burst(entity, tuple(own[first:i]), rules, now))
-                first = i
-    return sorted(made, key=lambda b: (b.onset, b.entity))
+    for own in machines.values():
+        silent = [e for e in own if e.silent]
+        stopped = [e for e in own if e.absent and any(abs(e.since - s.since) <= rules.together for s in silent)]
+        for some in (stopped, [e for e in own if e not in stopped] if stopped else own):
+            made += [_burst(each, rules, now) for each in _together(some, rules)]
+    return sorted(made, key=lambda b: (b.onset, b.entity, not b.silent))
 
 
-def _burst(entity: str, episodes: tuple[Episode, ...], rules: Rules, now: int) -> Burst:
+def _together(episodes: list[Episode], rules: Rules) -> Iterator[tuple[Episode, ...]]:
+    """Parts of a machine's episodes, each of which begins within `Rules.together` of its first one."""
+    own = sorted(episodes, key=lambda e: (e.since, e.metric, e.reported))
+    first = 0
+    for i in range(1, len(own) + 1):
+        if i == len(own) or own[i].since > own[first].since + rules.together:
+            yield tuple(own[first:i])
+            first = i
+
+
+def _burst(episodes: tuple[Episode, ...], rules: Rules, now: int) -> Burst:
     ends = [episode.end(now, rules.longest) for episode in episodes]
     end = None if None in ends else max(end for end in ends if end is not None)
     shows = frozenset(shown for episode in episodes if (shown := episode.shows))
-    return Burst(entity, episodes[0].since, end, episodes, shows)
+    shows = frozenset({SILENCE}) if SILENCE in shows else shows
+    return Burst(episodes[0].entity, episodes[0].since, end, episodes, shows)

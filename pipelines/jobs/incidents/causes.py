@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from math import exp
 
 from pipelines.contracts.records.incident import Candidate
@@ -13,46 +16,71 @@ from pipelines.jobs.incidents.episode import LOGS, Episode
 MOST = 5
 """The most candidates of an incident."""
 
+TWO = 2
+"""So many machines that depend on another and begin at one time come from it; a single one is rather the cause."""
+
+_EFFECT = 1 / 3
+"""What the evidence of a machine counts that shows what a machine does that depends on it."""
+
+
+@dataclass(frozen=True)
+class _Below:
+    """The machines that depend on another one, and began when it did.
+
+    Attributes:
+        machines: Their names.
+        parts: Of those that depend on it directly, how many are affected, or have affected ones below them.
+        first: When the first of them began then, epoch milliseconds.
+        earliest: When the first of them began, up to `Rules.quiet` and `Rules.reopen` before.
+    """
+
+    machines: frozenset[str]
+    parts: int
+    first: int
+    earliest: int
+
 
 def candidates(group: Sequence[Burst], parents: Mapping[str, str], rules: Rules) -> list[Candidate]:
     """The machines at which an incident may have begun, the most likely first.
 
     A machine's weight is the product of three numbers: how early its novelties began (1 for the first machine, less by
-    the factor e for each `Rules.together` after it), its highest score (as a share of 100), and 1 more than twice the
-    number of the incident's machines that depend on it. Its share is its weight, as a share of all machines' weights. A
-    machine on which two or more others depend began no later than the first of these, if that was within `Rules.quiet`
-    and `Rules.reopen` before, as long as a machine's novelties are one incident: what is alike on its VMs comes from
-    it, even if one of them had a novelty of its own a moment earlier.
+    the factor e for each `Rules.together` after it), its highest score (as a share of 100), and its place. The place
+    counts 1, but for machines on which others depend that began within `Rules.related`. It is 1 more than twice the
+    number of these if two or more depend on it in different ways, if it began clearly first, by half of
+    `Rules.together`, or if it has sent nothing, as no VM silences its host. Otherwise it is a third, as a host shows
+    what its VM does. A share is a weight as a part of all weights.
+
+    A machine began when half of the series of its first burst had begun. One on which two or more others depend began
+    no later than the first of these, if that was within `Rules.quiet` and `Rules.reopen` before: what is alike on its
+    VMs comes from it, even if one of them had a novelty of its own a moment earlier.
     """
-    first: dict[str, Burst] = {}
-    for burst in sorted(group, key=lambda b: (b.onset, b.entity)):
-        first.setdefault(burst.entity, burst)
-    start = min(burst.onset for burst in group)
-    children = dict.fromkeys(first, 0)
-    began = {entity: burst.onset for entity, burst in first.items()}
-    for entity, own in first.items():
-        for above in _above(entity, parents):
-            if above in children:
-                children[above] += 1
-                if first[above].onset - rules.quiet - rules.reopen <= own.onset:
-                    began[above] = min(began[above], own.onset)
-    began = {entity: onset if children[entity] > 1 else first[entity].onset for entity, onset in began.items()}
-    scores = _scores(group)
-    weights = {
-        entity: exp(-(began[entity] - start) / max(rules.together, 1))
-        * (scores[entity] / 100 + 0.01)
-        * (1 + 2 * children[entity])
-        for entity in first
-    }
-    total, best = sum(weights.values()), max(scores.values())
-    found = sorted(weights, key=lambda entity: (-round(weights[entity], 9), first[entity].onset, entity))
+    own = _by_machine(group)
+    first = {entity: next((b for b in some if b.strong), some[0]) for entity, some in own.items()}
+    began = {entity: burst.began for entity, burst in first.items()}
+    below = _below(own, first, parents, rules)
+    start = min(began.values())
+    scores = {entity: max(e.score for burst in some for e in burst.episodes) for entity, some in own.items()}
+    weights, reasons = {}, {}
+    best = max(scores.values())
+    for entity, burst in first.items():
+        others, after, place = below.get(entity), burst.began - start, 1.0
+        early = after
+        if others is not None:
+            stopped = all(e.absent for e in burst.episodes)
+            causes = others.parts >= TWO or stopped or burst.began < others.first - rules.together // 2
+            place = 1 + 2 * len(others.machines) if causes else _EFFECT
+            early = min(after, others.earliest - start) if causes else after
+        weights[entity] = exp(-early / max(rules.together, 1)) * (scores[entity] / 100 + 0.01) * place
+        reasons[entity] = _reason(after, others, place, scores[entity], scores[entity] >= best)
+    total = sum(weights.values())
+    found = sorted(weights, key=lambda entity: (-round(weights[entity], 9), began[entity], entity))
     return [
         Candidate(
             entity=entity,
             metric=first_metric(first[entity].episodes).metric,
-            since=first[entity].onset,
+            since=began[entity],
             share=round(weights[entity] / total, 3),
-            reason=_reason(first[entity].onset - start, children[entity], scores[entity], scores[entity] >= best),
+            reason=reasons[entity],
         )
         for entity in found[:MOST]
     ]
@@ -63,11 +91,38 @@ def first_metric(episodes: Sequence[Episode]) -> Episode:
     return min(episodes, key=lambda e: (e.metric in (JOINED, LOGS), e.since, -round(e.score), e.metric))
 
 
-def _scores(group: Sequence[Burst]) -> dict[str, float]:
-    scores: dict[str, float] = {}
-    for burst in group:
-        scores[burst.entity] = max(scores.get(burst.entity, 0.0), *(episode.score for episode in burst.episodes))
-    return scores
+def _by_machine(group: Sequence[Burst]) -> dict[str, list[Burst]]:
+    own: dict[str, list[Burst]] = defaultdict(list)
+    for burst in sorted(group, key=lambda b: (b.onset, b.entity)):
+        own[burst.entity].append(burst)
+    return own
+
+
+def _below(
+    own: Mapping[str, Sequence[Burst]], first: Mapping[str, Burst], parents: Mapping[str, str], rules: Rules
+) -> dict[str, _Below]:
+    """What depends on each machine that others of the incident depend on."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for entity in own:
+        line = [entity, *_above(entity, parents)]
+        for part, above in pairwise(line):
+            if above in first and any(_near(b, first[above], rules.related) for b in own[entity]):
+                found[above][entity] = part
+    made = {}
+    for above, some in found.items():
+        begins = [burst for entity in some for burst in own[entity]]
+        made[above] = _Below(
+            frozenset(some),
+            len(set(some.values())),
+            min(b.began for b in begins if _near(b, first[above], rules.related)),
+            min(b.began for b in begins if _near(b, first[above], rules.quiet + rules.reopen)),
+        )
+    return made
+
+
+def _near(one: Burst, other: Burst, within: int) -> bool:
+    """Whether a burst has strong evidence, and begins so many milliseconds before or after another one at most."""
+    return one.strong and abs(one.onset - other.onset) <= within
 
 
 def _above(entity: str, parents: Mapping[str, str]) -> list[str]:
@@ -78,10 +133,13 @@ def _above(entity: str, parents: Mapping[str, str]) -> list[str]:
     return found[1:]
 
 
-def _reason(after: int, children: int, score: float, strongest: bool) -> str:
+def _reason(after: int, below: _Below | None, place: float, score: float, strongest: bool) -> str:
     """Why a machine is a candidate, in words."""
     reasons = ["it began first" if after == 0 else f"it began {after / 1000:g} s after the first"]
-    if children:
-        reasons.append(f"{children} of the other machines {'depends' if children == 1 else 'depend'} on it")
+    if below is not None and place < 1:
+        reasons.append(f"it shows what {min(below.machines)} does, which depends on it")
+    elif below is not None:
+        count = len(below.machines)
+        reasons.append(f"{count} of the other machines {'depends' if count == 1 else 'depend'} on it")
     reasons.append(f"{'the strongest evidence' if strongest else 'evidence'} (score {score:.0f})")
     return ", ".join(reasons)

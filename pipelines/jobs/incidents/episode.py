@@ -9,6 +9,12 @@ from pipelines.contracts.records.novelty import JOINED
 LOGS = "logs"
 """The metric name of verdicts on a machine's log."""
 
+SILENCE = "silence"
+"""What machines that have sent nothing show alike."""
+
+STRONG = 50.0
+"""A novelty with less evidence than this score, half of the scale, links no machines and takes in no later ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:
@@ -71,8 +77,32 @@ class Episode:
         return self.until + longest if self.until + longest <= now else None
 
     @property
+    def silent(self) -> bool:
+        """True if the whole machine has sent nothing."""
+        return self.absent and self.metric == JOINED
+
+    @property
     def shows(self) -> str | None:
-        """What is compared with other machines: the metric, for logs with the template; ``None`` if it is no metric."""
+        """What is compared with other machines: the metric, for logs with the template, for a silent machine `SILENCE`.
+
+        ``None`` if a machine is unusual as a whole, which says nothing of what it has in common with others.
+        """
         if self.metric == JOINED:
-            return None
+            return SILENCE if self.absent else None
         return f"{LOGS} {self.template or ''}" if self.metric == LOGS else self.metric
+
+    @property
+    def evidence(self) -> float:
+        """The evidence of its worst verdict: 1 at a score of 50, 3 at 75, without a bound.
+
+        >>> [round(Episode("a", "m", 0, 1, 1, None, score).evidence, 2) for score in (0, 50, 69, 75)]
+        [0.0, 1.0, 2.23, 3.0]
+        """
+        return self.score / max(100.0 - self.score, 0.01)
+
+    @property
+    def beyond(self) -> float:
+        """How far the worst value lies outside its band, in widths of the band; 0 inside it, or if there is none."""
+        if self.actual is None or self.lower is None or self.upper is None or self.upper <= self.lower:
+            return 0.0
+        return max(self.actual - self.upper, self.lower - self.actual, 0.0) / (self.upper - self.lower)

@@ -9,27 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from math import log
 
 from pipelines.contracts.records import Acknowledgement, Incident, Placement
-from pipelines.contracts.records.incident import AffectedMachine, IncidentStatus, LogChange
+from pipelines.contracts.records.incident import IncidentStatus
 from pipelines.contracts.records.novelty import JOINED
 from pipelines.contracts.records.severity import severity_of
 from pipelines.jobs.incidents.affected import affected_machines, affected_metrics, affected_series
 from pipelines.jobs.incidents.bursts import Burst, Rules
 from pipelines.jobs.incidents.causes import candidates
-from pipelines.jobs.incidents.episode import LOGS, Episode
+from pipelines.jobs.incidents.episode import STRONG, Episode
 from pipelines.jobs.incidents.links import grouped, with_move
 from pipelines.jobs.incidents.log_changes import log_changes
+from pipelines.jobs.incidents.severity import severity_score
+from pipelines.jobs.incidents.title import in_the_log, moved, title
 
 MACHINES, METRICS, SERIES = 100, 50, 50
 """The most machines, metrics and series that an incident names; it counts all of them."""
-
-_LONGEST = 160
-"""The most characters of a template in a message."""
-
-_WIDE = 17
-"""An incident of 16 series has the score of its worst novelty; the score of one with fewer series is lower."""
 
 
 @dataclass(frozen=True)
@@ -109,16 +104,17 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
         status = "resolved"
     elif acknowledged:
         status = "acknowledged"
-    series = {(e.entity, e.metric) for e in episodes}
-    single = {pair for pair in series if pair[1] != JOINED} or series
+    pairs = {(e.entity, e.metric) for e in episodes}
+    single = {pair for pair in pairs if pair[1] != JOINED} or pairs
     score = max(e.score for e in episodes)
-    severity = round(score * (0.25 + 0.75 * min(1.0, log(1 + len(single), _WIDE))))
+    severity = severity_score(episodes)
     changes = [episodes[-1].reported]
     changes += [acknowledged.time] if acknowledged else []
     changes += [end + rules.quiet] if over and end is not None else []
+    series = affected_series(episodes, rules, now)
     machines, causes = affected_machines(episodes), candidates(group, site.parents, rules)
     changed = log_changes(episodes, site.new_lines, rules)
-    moved = [move for move in site.moves if any(with_move(burst, move, rules) for burst in group)]
+    moves = [move for move in site.moves if any(with_move(burst, move, rules) for burst in group)]
     lasting = {(e.entity, e.metric) for e in episodes if e.end(now, rules.longest) is None} & single
     incident = Incident(
         id=episode_id(site.name, first),
@@ -131,20 +127,21 @@ def _incident(group: Sequence[Burst], site: Site, rules: Rules, now: int) -> Fou
         start=min(e.since for e in episodes),
         end=end if over else None,
         updated=max(changes),
-        message=_message(machines, single, episodes, causes[0].entity) + _moved(moved) + _in_the_log(changed),
+        message=moved(moves) + title(machines, series, causes[0].entity, site.parents, changed) + in_the_log(changed),
         machine_count=len(machines),
         series_count=len(single),
         open_series=0 if over else len(lasting),
         machines=machines[:MACHINES],
         metrics=affected_metrics(episodes)[:METRICS],
-        series=affected_series(episodes, rules, now)[:SERIES],
+        series=series[:SERIES],
         candidates=causes,
         log_changes=changed,
         reopenings=len(spans) - 1,
         acknowledged_by=(acknowledged.by or None) if acknowledged else None,
         note=(acknowledged.note or None) if acknowledged else None,
     )
-    notable = score >= rules.score or len(single) >= rules.series or any(e.absent for e in episodes)
+    stopped = any(e.silent or (e.absent and e.score >= STRONG) for e in episodes)
+    notable = severity >= rules.score or len(single) >= rules.series or stopped
     last = end + rules.quiet + rules.reopen if end is not None else None
     return Found(incident, ids, tuple(episodes), notable, last)
 
@@ -168,43 +165,3 @@ def _acknowledged(ids: frozenset[str], site: Site, since: int) -> Acknowledgemen
     given = [known[name] for name in known.keys() & ids if known[name].time >= since]
     last = max(given, key=lambda a: (a.time, a.incident), default=None)
     return last if last and last.active else None
-
-
-def _message(
-    machines: Sequence[AffectedMachine], series: set[tuple[str, str]], episodes: Sequence[Episode], cause: str
-) -> str:
-    """What happened, in words."""
-    absent = {(e.entity, e.metric) for e in episodes if e.absent} & series
-    verb = "sent nothing" if absent == series else "unusual"
-    if len(machines) == 1:
-        metrics = sorted({metric for _, metric in series})
-        if metrics == [JOINED]:
-            return f"{cause} is unusual as a whole"
-        names = [("its log" if metric == LOGS else metric) for metric in metrics]
-        named = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        return f"{cause}: {named} {verb}"
-    others = [machine.entity for machine in machines if machine.entity != cause]
-    named = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-    return f"{cause} and {named}: {len(series)} series {verb}; it probably began at {cause}"
-
-
-def _moved(moves: Sequence[Placement]) -> str:
-    """The part of a message that names the machine that moved then; empty if none did."""
-    if not moves:
-        return ""
-    first = min(moves, key=lambda move: (move.time, move.entity))
-    more = f", and {len(moves) - 1} more moved" if len(moves) > 1 else ""
-    return f"; {first.entity} moved from {first.moved_from} to {first.parent}{more}"
-
-
-def _in_the_log(changes: Sequence[LogChange]) -> str:
-    """The end of a message: the template that tells most of what happened; empty if no log changed.
-
-    No line is quoted, as messages are sent to others, and a line may hold what is secret.
-    """
-    if not changes:
-        return ""
-    first = changes[0]
-    where = first.entity if first.machines == 1 else f"{first.machines} machines"
-    text = " ".join(first.template.split())  # a message is one line
-    return f'; the log of {where} changed: "{text if len(text) <= _LONGEST else text[:_LONGEST] + "..."}"'

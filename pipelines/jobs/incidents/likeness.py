@@ -1,0 +1,55 @@
+"""Machines without a link that show the same at one time: which of their bursts belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipelines.jobs.incidents.bursts import Burst, Rules
+from pipelines.jobs.incidents.groups import Groups
+
+MANY = 3
+"""So many machines that show the same at one time are no coincidence, whatever else is known of them."""
+
+
+def by_likeness(found: Sequence[Burst], groups: Groups, places: Sequence[str], rules: Rules) -> None:
+    """Links bursts of different machines that begin within `Rules.together` and show the same.
+
+    Two of them are linked if they have two metrics or more in common, or have both sent nothing, and if no topology
+    sets them apart (at most one of them has a place in it, or both have the same root). `MANY` or more with different
+    roots are always linked, if they are as many groups until now. One after another they may go on for `Rules.quiet`
+    and `Rules.reopen`, and no longer. Only bursts with strong evidence count.
+
+    Args:
+        found: The bursts, in the order of their onsets.
+        groups: The groups of bursts until now; changed.
+        places: For each burst the root of its machine in the topology; empty if it has no place there.
+        rules: The settings.
+    """
+    like = Groups(len(found))
+    latest: dict[tuple[frozenset[str], str], int] = {}
+    for i, burst in enumerate(found):
+        if not burst.shows or not burst.strong:
+            continue
+        for (shows, place), j in list(latest.items()):
+            if burst.onset - found[j].onset > rules.together:
+                del latest[shows, place]
+            elif alike(found[j], burst) and burst.onset - found[like.find(j)].onset <= rules.quiet + rules.reopen:
+                like.unite(i, j)
+                apart = bool(place) and bool(places[i]) and place != places[i]
+                if (len(shows & burst.shows) > 1 or burst.silent) and not apart:
+                    groups.unite(i, j)
+        latest[burst.shows, places[i]] = i
+    many = [
+        members
+        for members in like.members()
+        if len({places[i] or found[i].entity for i in members}) >= MANY
+        and len({groups.find(i) for i in members}) >= MANY
+    ]
+    for members in many:
+        for i in members[1:]:
+            groups.unite(members[0], i)
+
+
+def alike(one: Burst, other: Burst) -> bool:
+    """Whether two bursts show the same: at least half of all metrics that either shows."""
+    return 2 * len(one.shows & other.shows) >= len(one.shows | other.shows)

@@ -1,0 +1,68 @@
+"""The bursts of one machine, one after the other: which of them are the same incident."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from pipelines.jobs.incidents.bursts import Burst, Rules
+from pipelines.jobs.incidents.groups import Groups
+from pipelines.jobs.incidents.likeness import alike
+
+
+class _Sequence:
+    """Bursts of one machine that are linked.
+
+    Attributes:
+        onset: When the first of them began, epoch milliseconds.
+        over: When the last of them ended; ``None`` while one lasts.
+        members: The bursts.
+    """
+
+    def __init__(self, burst: Burst) -> None:
+        self.onset, self.over, self.members = burst.onset, burst.end, [burst]
+
+    def takes(self, burst: Burst, rules: Rules) -> bool:
+        """Whether a later burst belongs to it, though it shows something else: only soon after it began.
+
+        The silence of a machine does so only within `Rules.together`; later it is news of its own.
+        """
+        within = rules.together if burst.silent else rules.quiet + rules.reopen
+        return burst.onset <= self.onset + within
+
+    def add(self, burst: Burst) -> None:
+        self.over = None if self.over is None or burst.end is None else max(self.over, burst.end)
+        self.members.append(burst)
+
+
+def by_machine(
+    found: Sequence[Burst], of: Mapping[str, list[int]], groups: Groups, effects: Collection[int], rules: Rules
+) -> None:
+    """Links a burst to one before it of the same machine that has not been over for `Rules.quiet` and `Rules.reopen`.
+
+    It must show the same as that, or begin so soon after the first of the bursts that were linked that it is still a
+    part of the same thing. So what goes on for hours does not take in all else that begins on its machine.
+
+    Args:
+        found: The bursts, in the order of their onsets.
+        of: The bursts of each machine with strong evidence, in the same order.
+        groups: The groups of bursts until now; changed.
+        effects: Bursts that show what another machine does; they begin anew.
+        rules: The settings.
+    """
+    for own in of.values():
+        known: list[tuple[int, _Sequence]] = []
+        for i in own:
+            burst = found[i]
+            open_ones = [] if i in effects else [each for each in known if _holds(each[1], burst, rules)]
+            same = [each for each in open_ones if any(alike(burst, other) for other in each[1].members)]
+            fit = same or [each for each in open_ones if each[1].takes(burst, rules)]
+            if fit:
+                first, sequence = fit[-1]
+                sequence.add(burst)
+                groups.unite(first, i)
+            else:
+                known.append((i, _Sequence(burst)))
+
+
+def _holds(sequence: _Sequence, burst: Burst, rules: Rules) -> bool:
+    return sequence.over is None or burst.onset <= sequence.over + rules.quiet + rules.reopen

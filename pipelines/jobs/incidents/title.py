@@ -1,0 +1,125 @@
+"""The title of an incident: one sentence that says what happened, how much of it, where, and which machines show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pipelines.contracts.explanations.quantities import duration, instant, listed
+from pipelines.contracts.records import Placement
+from pipelines.contracts.records.incident import AffectedMachine, AffectedSeries, LogChange
+from pipelines.contracts.records.novelty import JOINED
+from pipelines.jobs.incidents.affected import ZONE, quoted, silence
+from pipelines.jobs.incidents.episode import LOGS
+
+_NAMED = 2
+"""So many series are named; one more is named rather than counted."""
+
+_SILENT = 3
+"""Up to so many machines that have sent nothing are named, more are counted."""
+
+
+def title(
+    machines: Sequence[AffectedMachine],
+    series: Sequence[AffectedSeries],
+    cause: str,
+    parents: Mapping[str, str],
+    logs: Sequence[LogChange],
+) -> str:
+    """The sentence without what moved, and what changed in the logs.
+
+    Args:
+        machines: The machines of the incident.
+        series: All its series, in order: what has sent nothing first, then the strongest.
+        cause: The machine at which it probably began.
+        parents: For machines with a place in the topology: what each runs on.
+        logs: What changed in the logs, which `in_the_log` tells.
+    """
+    silent = {each.entity: each for each in series if each.kind == "absence" and each.metric == JOINED}
+    if silent:
+        head, told = _silence(silent, cause), set(silent)
+        cause = cause if cause in silent else min(silent)
+    else:
+        head, told = _change(cause, [each for each in series if each.entity == cause], bool(logs)), {cause}
+    return head + _shown_by([m.entity for m in machines if m.entity not in told], cause, parents)
+
+
+def _silence(silent: Mapping[str, AffectedSeries], cause: str) -> str:
+    """Which machines have sent nothing, since when, and whether they send again."""
+    names = sorted(silent, key=lambda name: (name != cause, name))
+    who = listed(names) if len(names) <= _SILENT else f"{len(names)} machines"
+    one = len(names) == 1
+    since = min(each.since for each in silent.values())
+    at = instant(since, min(each.reported for each in silent.values()), ZONE)
+    ends = [each.end for each in silent.values() if each.end is not None]
+    if len(ends) < len(names):
+        again = f"; {len(ends)} of them {'sends' if len(ends) == 1 else 'send'} again" if ends else ""
+        return f"{who} {'has' if one else 'have'} sent nothing since {at}{again}"
+    longest = max(each.end - each.since for each in silent.values() if each.end is not None)
+    lasted = f"for {'' if one else 'up to '}{duration(longest)} " if longest > 0 else ""
+    return f"{who} sent nothing {lasted}from {at}; {'it sends' if one else 'they send'} again"
+
+
+def _change(cause: str, own: Sequence[AffectedSeries], logs: bool) -> str:
+    """What changed most on a machine; the text of its log is left out where the title ends with it."""
+    single = [each for each in own if each.metric != JOINED]
+    if not single:
+        return f"{cause} is {own[0].change}" if own else cause
+    stopped = [each for each in single if each.kind == "absence"]
+    if len(stopped) > 1:
+        ends = [each.end for each in stopped if each.end is not None]
+        end = max(ends) if len(ends) == len(stopped) else None
+        since, reported = min(each.since for each in stopped), min(each.reported for each in stopped)
+        return f"{cause}: {_counted([each.metric for each in stopped])} {silence(since, reported, end, 'have')}"
+    texts = [
+        ("its log unusual" if logs else f"its log has {each.change}")
+        if each.metric == LOGS
+        else f"{each.metric} {each.change}"
+        for each in single
+    ]
+    return f"{cause}: {_counted(texts)}"
+
+
+def _counted(texts: Sequence[str]) -> str:
+    """The first texts, and how many more there are."""
+    if len(texts) <= _NAMED + 1:
+        return ", ".join(texts)
+    return ", ".join(texts[:_NAMED]) + f" and {len(texts) - _NAMED} more"
+
+
+def _shown_by(others: Sequence[str], cause: str, parents: Mapping[str, str]) -> str:
+    """Which other machines show it, and how they depend on that at which it began; empty if none does."""
+    if not others:
+        return ""
+    above = parents.get(cause)
+    below = [name for name in others if parents.get(name) == cause]
+    if len(others) == 1:
+        how = ", on which it runs, shows it" if above in others else ", which runs on it, shows it" if below else ""
+        return f"; {others[0]}{how or ' shows it too'}"
+    if above in others:
+        more = len(others) - 1
+        return f"; {above}, on which it runs, and {more} more machine{'s' if more > 1 else ''} show it"
+    if len(below) == len(others):
+        return f"; {len(below)} machines that run on it show it"
+    named = f"{listed(sorted(others))} show it too" if len(others) == _NAMED else f"{len(others)} more machines show it"
+    return f"; {named}"
+
+
+def moved(moves: Iterable[Placement]) -> str:
+    """The beginning of a title that names the machine that moved then; empty if none did."""
+    found = sorted(moves, key=lambda move: (move.time, move.entity))
+    if not found:
+        return ""
+    more = f", and {len(found) - 1} more moved" if len(found) > 1 else ""
+    return f"{found[0].entity} moved from {found[0].moved_from} to {found[0].parent}{more}; "
+
+
+def in_the_log(changes: Sequence[LogChange]) -> str:
+    """The end of a title: the template that tells most of what happened; empty if no log changed.
+
+    No line is quoted, as titles are sent to others, and a line may hold what is secret.
+    """
+    if not changes:
+        return ""
+    first = changes[0]
+    where = first.entity if first.machines == 1 else f"{first.machines} machines"
+    return f"; the log of {where} changed: {quoted(first.template)}"
