@@ -5,10 +5,12 @@ Verdicts on logs that are no novelties, but have lines that are new to their mac
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from pipelines.contracts.records.novelty import ALARM_KINDS
-from pipelines.jobs.incidents.episode import Episode
+from pipelines.jobs.incidents.episode import LOGS, Episode
 
 SITE = "site"
 """Name of the key column: all novelties of a site have the same key, and are in one shard."""
@@ -121,8 +123,31 @@ def episodes(found: pl.DataFrame) -> list[Episode]:
     found = found.filter(_TOLD)
     after = pl.col("since").shift(-1).over(SITE, "entity", "metric")
     closed = pl.coalesce("closed", pl.when(after.is_not_null()).then(pl.max_horizontal(after, "until")))
-    known = found.sort(*_SERIES).with_columns(closed=closed).filter(pl.col("reported").is_not_null()).drop(SITE)
-    return [Episode(**row) for row in known.to_dicts()]
+    known = (
+        found.sort(*_SERIES)
+        .with_columns(closed=closed, resumed=pl.coalesce("resumed", "closed", closed))
+        .filter(pl.col("reported").is_not_null())
+        .drop(SITE)
+    )
+    return _sending([Episode(**row) for row in known.to_dicts()])
+
+
+def _sending(found: list[Episode]) -> list[Episode]:
+    """Ends the silence of machines of which a metric has had a novelty since then.
+
+    No verdict says that such a machine sends again, as its first window after the silence was unusual by itself.
+    """
+    silent = {e.entity for e in found if e.silent}
+    heard: dict[str, list[int]] = {entity: [] for entity in silent}
+    for e in found:
+        if e.entity in silent and not e.absent and e.metric != LOGS:
+            heard[e.entity].append(e.since)
+    made = []
+    for e in found:
+        again = min((at for at in heard[e.entity] if at > e.since), default=None) if e.silent else None
+        earlier = again is not None and (e.resumed is None or again < e.resumed)
+        made.append(replace(e, resumed=again, closed=again) if earlier else e)
+    return made
 
 
 def new_lines(found: pl.DataFrame) -> dict[str, list[Episode]]:

@@ -14,5 +14,7 @@ def test_nine_of_ten_incidents_hold_exactly_one_event_and_a_host_that_goes_down_
     found = incidents.run(entities=25, weeks=3, seed=8)["with topology"]
     assert found["incidents that hold exactly one event"] >= 0.9
     assert found["incidents an event"] <= 1.3
+    assert found["incidents that name their cause first"] >= 0.9
+    assert found["of one VM: incidents that name it first"] >= 0.9
     assert found["outages of hosts that name a host first"] == 1.0
     assert found["events found"] >= 0.7 * found["events"], "one event must not be most of what is found"
