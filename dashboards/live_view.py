@@ -141,7 +141,7 @@ def replay_text(progress: Progress, now: int) -> str:
     >>> replay_text(Progress("v2", None, 0.0, 0.0, None), 2_000)
     'replay into v2: its first micro-batch is being computed; how far it has come is known when that is written'
     """
-    if not progress.share:
+    if not progress.share and progress.at is None:
         first = "its first micro-batch is being computed; how far it has come is known when that is written"
         return f"replay into {progress.version}: {first}"
     at = "not known yet" if progress.at is None else clock_time(progress.at, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from dashboards.quantities import duration
 from dashboards.status import Progress
@@ -41,20 +41,14 @@ class ReplayProgress:
     ) -> None:
         self._driver, self._program, self._first, self._clock = driver, program, first, clock
         self._began = clock()
-        self._most: dict[str, int] = {}
+        self._read = LogRead()
         self._seen: deque[tuple[float, int, float]] = deque()
         self.caught_up = False
 
     def look(self) -> Progress | None:
         """The progress now; ``None`` when the replay has caught up: from then on the version is live."""
         lags, tallies = self._driver.lags(), self._driver.status.tallies
-        for name, lag in lags.items():
-            if lag is not None:
-                self._most[name] = max(self._most.get(name, 0), lag)
-        first = [name for name in self._program.first if self._most.get(name)]
-        left, most = sum(lags[name] or 0 for name in first), sum(self._most[name] for name in first)
-        known = all(lags[name] is not None for name in self._program.first)
-        share = 1.0 - left / most if most else float(known)
+        share = self._read.share(lags, self._program.first)
         marks = [tally.watermark for tally in tallies.values() if tally.watermark is not None]
         records = sum(tallies[name].records_in for name in self._program.first)
         now = self._clock()
@@ -88,4 +82,36 @@ class ReplayProgress:
 
     def _near(self, name: str, lag: int | None) -> bool:
         """Whether a job has read nearly all: what is left is what comes while a micro-batch runs."""
-        return lag is not None and lag <= max(100, self._most.get(name, 0) // 100)
+        return lag is not None and lag <= max(100, self._read.most.get(name, 0) // 100)
+
+
+class LogRead:
+    """How much of the log jobs have read.
+
+    Attributes:
+        most: For each job the most messages that it had not read yet.
+
+    >>> read = LogRead()
+    >>> [read.share({"detector": left}, ["detector"]) for left in (80, 20, 30)]
+    [0.0, 0.75, 0.75]
+    """
+
+    def __init__(self) -> None:
+        self.most: dict[str, int] = {}
+        self._share = 0.0
+
+    def share(self, lags: Mapping[str, int | None], first: Sequence[str]) -> float:
+        """The share that is read, 0 to 1. It never falls, although messages such as heartbeats come meanwhile.
+
+        Args:
+            lags: For each job the messages that it has not read yet; ``None``: unknown.
+            first: The jobs that read the log; later ones read what these write.
+        """
+        for name, lag in lags.items():
+            if lag is not None:
+                self.most[name] = max(self.most.get(name, 0), lag)
+        begun = [name for name in first if self.most.get(name)]
+        left, most = sum(lags[name] or 0 for name in begun), sum(self.most[name] for name in begun)
+        known = all(lags[name] is not None for name in first)
+        self._share = max(self._share, 1.0 - left / most if most else float(known))
+        return self._share
