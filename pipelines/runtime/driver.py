@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from threading import Thread
@@ -301,11 +301,18 @@ class Driver:
         waiting = [text for each in self.drained.values() if (text := each.problem())]
         return waiting + [text for name, run in self.runs.items() if (text := run.problem(name, time.monotonic()))]
 
-    def lags(self) -> dict[str, int | None]:
-        """For each job the number of Kafka messages that it has not read yet; ``None`` if unknown, as in an outage."""
+    def lags(self, without: Collection[str] = ()) -> dict[str, int | None]:
+        """For each job the number of Kafka messages that it has not read yet; ``None`` if unknown, as in an outage.
+
+        Args:
+            without: Topics that are not counted.
+        """
         unknown = self.servers.is_away("kafka") or not self.ends
         return {
-            name: None if unknown or not run.read else behind(self.ends, run.read) for name, run in self.runs.items()
+            name: None
+            if unknown or not run.read
+            else behind(self.ends, {topic: offsets for topic, offsets in run.read.items() if topic not in without})
+            for name, run in self.runs.items()
         }
 
     def finish(self, name: str) -> None:

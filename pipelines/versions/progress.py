@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dashboards.quantities import duration
 from dashboards.status import Progress
 from engine.spec.duration import iso
+from pipelines.contracts.topics import FROM_OPERATORS
 from pipelines.runtime.driver import Driver
 from pipelines.versions.program import VersionProgram
 
@@ -19,7 +20,8 @@ _CAUGHT_UP = 0.999
 class ReplayProgress:
     """Follows a driver that replays.
 
-    The share of the log is that of the jobs that read it. Later jobs work on what these have written: the event time is
+    The share of the log is that of the jobs that read it, without the topics of operators: of these nearly all messages
+    are heartbeats, which come while the replay runs. Later jobs work on what these have written: the event time is
     that of the slowest job, and the replay has caught up when no job has more to read than a live one.
 
     Args:
@@ -42,12 +44,13 @@ class ReplayProgress:
         self._driver, self._program, self._first, self._clock = driver, program, first, clock
         self._began = clock()
         self._read = LogRead()
+        self._heartbeats = {driver.settings.reads(topic) for topic in FROM_OPERATORS}
         self._seen: deque[tuple[float, int, float]] = deque()
         self.caught_up = False
 
     def look(self) -> Progress | None:
         """The progress now; ``None`` when the replay has caught up: from then on the version is live."""
-        lags, tallies = self._driver.lags(), self._driver.status.tallies
+        lags, tallies = self._driver.lags(without=self._heartbeats), self._driver.status.tallies
         share = self._read.share(lags, self._program.first)
         marks = [tally.watermark for tally in tallies.values() if tally.watermark is not None]
         records = sum(tallies[name].records_in for name in self._program.first)
