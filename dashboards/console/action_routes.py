@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from dashboards.console.access import Access
 from dashboards.console.actions import LONGEST_MAINTENANCE, Actions
+from dashboards.console.clock import now_ms
 from dashboards.console.own_page import own_page, refused
 from dashboards.console.store import Store
 
@@ -30,6 +31,12 @@ class _Label(_Said):
     note: Note = ""
 
 
+class _IncidentLabel(_Said):
+    incident: Name
+    verdict: Literal["expected_change", "false_alarm", "true"]
+    note: Note = ""
+
+
 class _Acknowledgement(_Said):
     incident: Name
     active: bool = True
@@ -44,7 +51,9 @@ class _Maintenance(_Said):
 
 
 def action_routes(store: Store, actions: Actions | None, access: Access) -> APIRouter:
-    """The paths ``/api/actions``, ``/api/label``, ``/api/acknowledgement``, ``/api/maintenance`` and ``/api/answer``.
+    """What operators say, below ``/api``.
+
+    The paths are ``actions``, ``label``, ``incident/label``, ``acknowledgement``, ``maintenance`` and ``answer``.
 
     Args:
         store: Where the answers of the detector are read.
@@ -76,6 +85,18 @@ def action_routes(store: Store, actions: Actions | None, access: Access) -> APIR
     def label(told: _Label, request: Request) -> dict[str, Any]:
         writer, _ = said(request)
         return {"from": writer.label(told.entity, told.metric, told.start, told.verdict, told.note)}
+
+    @api.post("/incident/label")
+    def incident_label(told: _IncidentLabel, request: Request) -> dict[str, Any]:
+        writer, _ = said(request)
+        if (incident := store.incidents.one(told.incident)) is None:
+            raise HTTPException(404, "there is no such incident")
+        rows = store.incidents.rows(incident, now_ms())
+        each = [(row["entity"], row["metric"], row["since"]) for row in rows]
+        if not each:
+            raise HTTPException(404, "none of its series is known any more")
+        begin = writer.labels(each, told.verdict, told.note)
+        return {"from": begin, "series": len(each)}
 
     @api.post("/acknowledgement")
     def acknowledgement(told: _Acknowledgement, request: Request) -> dict[str, Any]:

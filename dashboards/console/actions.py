@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 VERDICTS = ("expected_change", "new_normal", "false_alarm", "true")
@@ -25,6 +26,15 @@ class Actions(Protocol):
             entity: The machine.
             metric: The metric.
             start: When the novelty began, epoch milliseconds.
+            verdict: One of `VERDICTS`.
+            note: A remark.
+        """
+
+    def labels(self, series: Sequence[tuple[str, str, int]], verdict: str, note: str) -> int:
+        """Says the same of the novelties of several series; returns from when on that takes effect, as `label`.
+
+        Args:
+            series: Of each: the machine, the metric, and when the novelty began, epoch milliseconds; at least one.
             verdict: One of `VERDICTS`.
             note: A remark.
         """

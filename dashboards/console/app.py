@@ -16,7 +16,7 @@ from dashboards.console.access import Access, login_routes
 from dashboards.console.action_routes import action_routes
 from dashboards.console.actions import Actions
 from dashboards.console.belief import AskView
-from dashboards.console.incident_routes import incident_routes
+from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.search import REFUSED
 from dashboards.console.series_routes import series_routes
@@ -61,6 +61,7 @@ def create_app(
     access: Access | None = None,
     view: AskView | None = None,
     versions: Versions | None = None,
+    quiet: int = QUIET,
 ) -> FastAPI:
     """The console's application.
 
@@ -74,13 +75,14 @@ def create_app(
         access: Decides who is answered; ``None``: who reaches a console without a token or a proxy, if any may.
         view: Asks the state view; ``None``: nobody does.
         versions: Lists and compares versions; ``None``: this console knows none.
+        quiet: How long nothing is novel before an incident is resolved, milliseconds.
     """
     app = FastAPI(title="Newnormal console", docs_url=None, redoc_url=None, openapi_url=None)
     access = access or Access(listening)
     _guard(app, listening, hosts, access)
     app.add_middleware(GZipMiddleware, compresslevel=_LEVEL)
     app.include_router(login_routes(access))
-    app.include_router(incident_routes(store.incidents, store.heat))
+    app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, quiet))
     app.include_router(novelty_routes(store, zone))
     app.include_router(series_routes(store, view, zone))
     app.include_router(status_routes(store, status))

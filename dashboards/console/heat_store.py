@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dashboards.console.search import Document, Search, within
 from pipelines.contracts.records.novelty import ALARM_KINDS
 
 CELLS = 72
-"""Into how many equal spans the time is divided."""
+"""Into how many equal spans the time is divided at most."""
 
 MACHINES = 24
 """The most machines that are listed."""
+
+_SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+_STEPS = (
+    *(each * _SECOND for each in (10, 20, 30)),
+    *(each * _MINUTE for each in (1, 2, 5, 10, 15, 20, 30)),
+    *(each * _HOUR for each in (1, 2, 4, 6, 12)),
+    *(each * _DAY for each in (1, 2, 5, 10, 30, 60, 100)),
+)
+"""Lengths of a span that people know, milliseconds."""
 
 
 class HeatStore:
@@ -24,40 +35,85 @@ class HeatStore:
         self._search = search
         self._novelties = novelties
 
-    def heat(self, now: int, hours: int) -> Document:
-        """The highest score of the alarms of each machine in each of `CELLS` spans that end with the present one.
+    def heat(self, now: int, length: int | None = None, ongoing: Sequence[str] = (), known: int = 0) -> Document:
+        """The highest score of the alarms of each machine in each of some spans of the time that has data.
+
+        The time ends with the newest window that is known, and begins ``length`` before, but not before the first one.
 
         Args:
             now: The present, epoch milliseconds.
-            hours: Length of the time that is shown.
+            length: Length of the time that is shown at most, milliseconds; ``None``: all that there is.
+            ongoing: Machines of incidents that go on; they are listed first.
+            known: Event time up to which the pipeline has judged all windows, epoch milliseconds; 0: not known.
 
         Returns:
-            ``start`` (epoch ms) and ``step`` (ms) of the spans; ``machines``, the worst first, each with its ``name``
-            and ``cells``, pairs of the number of a span and the highest score in it; and ``count``, about how many
-            machines had an alarm.
+            ``start`` and ``end`` (epoch ms), ``step`` (ms) and ``cells``, the number of the spans; ``machines``, those
+            of ``ongoing`` first and then those with the latest alarm, each with its ``name``, ``ongoing`` and
+            ``cells``, pairs of the number of a span and the highest score in it; ``all``, these pairs over all
+            machines; ``count``, about how many machines had an alarm; and ``first`` and ``last``, epoch ms, between
+            which there are documents, ``None`` without any.
 
         Raises:
             NewnormalError: See `Search.answer`.
         """
-        step = hours * 3_600_000 // CELLS
-        start = (now // step - CELLS + 1) * step
-        highest = {"highest": {"max": {"field": "record_score"}}}
-        spans = {"date_histogram": {"field": "@timestamp", "fixed_interval": f"{step}ms", "min_doc_count": 1}}
-        terms = {"field": "host.name", "size": MACHINES, "order": [{"highest": "desc"}, {"_key": "asc"}]}
-        aggs = {
-            "machines": {"terms": terms, "aggs": {**highest, "spans": {**spans, "aggs": highest}}},
-            "count": {"cardinality": {"field": "host.name"}},
-        }
-        alarms = [{"terms": {"kind": list(ALARM_KINDS)}}, within(gte=start, lt=start + CELLS * step)]
-        reply = self._search.answer(self._novelties, query={"bool": {"filter": alarms}}, size=0, aggs=aggs)
+        first, last = self._bounds(now)
+        if first is None or last is None:
+            nothing: Document = {"machines": [], "all": [], "count": 0, "first": None, "last": None}
+            return {"start": now, "end": now, "step": _MINUTE, "cells": 0, **nothing}
+        end = max(last, min(known, now))
+        start = max(first, end - length) if length else first
+        step = _step(end - start)
+        start = start // step * step
+        cells = (end - start) // step + 1
+        alarms = [{"terms": {"kind": list(ALARM_KINDS)}}, within(gte=start, lte=end)]
+        reply = self._search.answer(
+            self._novelties, query={"bool": {"filter": alarms}}, size=0, aggs=_aggregations(step, ongoing)
+        )
         found = reply.get("aggregations", {})
         machines = [
-            {
-                "name": bucket["key"],
-                "cells": [[(each["key"] - start) // step, each["highest"]["value"]] for each in
-                          bucket["spans"]["buckets"]],
-            }
-            for bucket in found.get("machines", {}).get("buckets", [])
-        ]  # fmt: skip
+            {"name": bucket["key"], "ongoing": of == "ongoing", "cells": _cells(bucket, start, step)}
+            for of in ("ongoing", "others")
+            for bucket in found.get(of, {}).get("machines", {}).get("buckets", [])
+        ]
         count = max(len(machines), found.get("count", {}).get("value", 0))
-        return {"start": start, "step": step, "cells": CELLS, "machines": machines, "count": count}
+        return {
+            "start": start, "end": end, "step": step, "cells": cells, "machines": machines[:MACHINES],
+            "all": _cells(found, start, step), "count": count, "first": first, "last": last,
+        }  # fmt: skip
+
+    def _bounds(self, now: int) -> tuple[int | None, int | None]:
+        """The end of the first and of the newest window that is stored, but for those of the future."""
+        aggs = {name: {name: {"field": "@timestamp"}} for name in ("min", "max")}
+        query = {"bool": {"filter": [within(lte=now + _MINUTE)]}}
+        found = self._search.answer(self._novelties, query=query, size=0, aggs=aggs).get("aggregations", {})
+        first, last = (found.get(name, {}).get("value") for name in ("min", "max"))
+        return (None, None) if first is None or last is None else (int(first), int(last))
+
+
+def _aggregations(step: int, ongoing: Sequence[str]) -> Document:
+    highest = {"highest": {"max": {"field": "record_score"}}}
+    spans = {"date_histogram": {"field": "@timestamp", "fixed_interval": f"{step}ms", "min_doc_count": 1}}
+    inside = {"latest": {"max": {"field": "@timestamp"}}, "spans": {**spans, "aggs": highest}}
+    terms = {"field": "host.name", "size": MACHINES, "order": [{"latest": "desc"}, {"_key": "asc"}]}
+    machines = {"machines": {"terms": terms, "aggs": inside}}
+    those = {"terms": {"host.name": list(ongoing)}}
+    return {
+        "ongoing": {"filter": those, "aggs": machines},
+        "others": {"filter": {"bool": {"must_not": [those]}}, "aggs": machines},
+        "spans": {**spans, "aggs": highest},
+        "count": {"cardinality": {"field": "host.name"}},
+    }
+
+
+def _cells(bucket: Document, start: int, step: int) -> list[tuple[int, float]]:
+    spans = bucket.get("spans", {}).get("buckets", [])
+    return [((each["key"] - start) // step, each["highest"]["value"]) for each in spans]
+
+
+def _step(length: int) -> int:
+    """The shortest usual length of a span of which `CELLS` last for ``length``, milliseconds.
+
+    >>> _step(0), _step(2_760_000), _step(86_400_000)
+    (10000, 60000, 1800000)
+    """
+    return next((each for each in _STEPS if each * (CELLS - 1) >= length), -(-length // (CELLS - 1)))

@@ -7,42 +7,75 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query
 
+from dashboards.console.bands import step
 from dashboards.console.clock import now_ms
-from dashboards.console.incident_store import IncidentStore
-from dashboards.console.sparks import SPARKS
+from dashboards.console.heat_store import HeatStore
+from dashboards.console.incident_series import over_since
+from dashboards.console.incident_store import IncidentStore, around
+from dashboards.console.search import Document
+from dashboards.console.similar_store import SimilarStore
 
-_BEFORE = 600_000
-"""How much of a series before an incident its small plot shows at least, milliseconds."""
+QUIET = 300_000
+"""How long nothing is novel before an incident is resolved, milliseconds, unless the settings say otherwise."""
+
+_LAST = 4_102_444_800_000  # 2100
+
+Name = Annotated[str, Query(min_length=1, max_length=512)]
 
 
-def incident_routes(store: IncidentStore, heat: Callable[[int, int], dict[str, Any]]) -> APIRouter:
-    """The paths ``/api/incidents``, ``/api/incident`` and ``/api/heat``.
+def incident_routes(
+    store: IncidentStore,
+    similar: SimilarStore,
+    heat: HeatStore,
+    status: Callable[[], dict[str, Any]],
+    quiet: int = QUIET,
+) -> APIRouter:
+    """The paths ``/api/incidents``, ``/api/incident``, ``/api/incident/answer`` and ``/api/heat``.
 
     Args:
         store: Where incidents are read.
-        heat: See `dashboards.console.heat_store.HeatStore.heat`.
+        similar: Where earlier incidents are found.
+        heat: Where alarms of machines over time are read.
+        status: The pipeline's status, asked at each request; empty where no pipeline runs in this process.
+        quiet: How long nothing is novel before an incident is resolved, milliseconds.
     """
     api = APIRouter(prefix="/api")
 
+    def found(identity: str) -> tuple[Document, list[Document]]:
+        """An incident and its series."""
+        incident = store.one(identity)
+        if incident is None:
+            raise HTTPException(404, "there is no such incident")
+        return incident, store.rows(incident, now_ms())
+
     @api.get("/incidents")
     def incidents(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> dict[str, Any]:
-        return {"now": now_ms(), "open": store.listed(limit=limit), "resolved": store.resolved()}
+        now = now_ms()
+        going = store.carded(store.listed(limit=limit), now)
+        return {"now": now, "quiet": quiet, "open": going, "resolved": store.resolved()}
 
     @api.get("/incident")
-    def incident(id: Annotated[str, Query(min_length=1, max_length=512)]) -> dict[str, Any]:
-        found = store.one(id)
-        if found is None:
-            raise HTTPException(404, "there is no such incident")
-        now, machines = now_ms(), [each["entity"] for each in found.get("machines", ())]
-        end = found.get("event.end") or max(now, found["updated"])
-        start = found["event.start"]
-        begin = start - max(_BEFORE, (end - start) // 4)
-        listed = store.with_sparks(store.series(machines, start, end), begin, end)
-        return {"now": now, "incident": found, "series": listed, "sparks": SPARKS, "span": (begin, end)}
+    def incident(id: Name) -> dict[str, Any]:
+        it, rows = found(id)
+        now = now_ms()
+        begin, end = around(it, max(now, it["updated"]))
+        return {
+            "now": now, "quiet": quiet, "incident": it, "span": (begin, end), "step": step(begin, end),
+            "over": over_since(it), "series": store.plotted(rows, begin, end),
+            "similar": similar.similar(it),
+        }  # fmt: skip
+
+    @api.get("/incident/answer")
+    def answer(id: Name, after: Annotated[int, Query(ge=0, le=_LAST)]) -> dict[str, Any]:
+        it, rows = found(id)
+        return {"state": it["incident.state"], "revision": it["revision"], **store.judged(rows, after)}
 
     @api.get("/heat")
-    def machines(hours: Annotated[int, Query(ge=1, le=168)] = 6) -> dict[str, Any]:
+    def machines(minutes: Annotated[int | None, Query(ge=1, le=43_200)] = None) -> dict[str, Any]:
         now = now_ms()
-        return {"now": now, "hours": hours, **heat(now, hours)}
+        marks = [job["watermark"] for job in status().get("jobs", ()) if job["watermark"] is not None]
+        ongoing = [each["entity"] for it in store.listed() for each in it.get("machines", ())]
+        length = minutes and minutes * 60_000
+        return {"now": now, **heat.heat(now, length, list(dict.fromkeys(ongoing)), min(marks, default=0))}
 
     return api

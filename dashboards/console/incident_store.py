@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dashboards.console.bands import Point, bands, step
+from dashboards.console.incident_series import over_since, strongest
+from dashboards.console.incident_series import rows as incident_rows
 from dashboards.console.search import Document, Search, within
-from dashboards.console.sparks import Sparks
 from pipelines.contracts.records.novelty import ALARM_KINDS, JOINED
 
 OPEN = ("open", "acknowledged", "reopened")
@@ -16,6 +18,12 @@ SERIES = 200
 
 PLOTTED = 60
 """The most series of one incident that have a small plot."""
+
+CARDS = 12
+"""The most open incidents that have a plot in the overview."""
+
+_BEFORE, _AFTER = 300_000, 120_000
+"""How much before and after an incident its plots show at least, milliseconds."""
 
 _MOST = 100
 """The most machines of an incident, and the most metrics of each, among which these series are found."""
@@ -59,7 +67,8 @@ class IncidentStore:
         """The series of some machines that had an alarm from ``start`` to ``end`` (epoch ms), in the order of onsets.
 
         Each is the first of its alarms in that time, with ``highest``, the highest score of them all. A machine's
-        verdict over all metrics is left out if single series of that machine are among them.
+        verdict over all metrics is left out if single series of that machine are among them, but for one that it has
+        sent nothing: that stands first.
         """
         alarms = [{"terms": {"host.name": list(machines)}}, {"terms": {"kind": list(ALARM_KINDS)}}]
         query = {"bool": {"filter": [*alarms, within(gte=start, lte=end)]}}
@@ -71,31 +80,85 @@ class IncidentStore:
         of_machines = reply.get("aggregations", {}).get("machines", {}).get("buckets", [])
         found = [_first(bucket) for machine in of_machines for bucket in machine["metrics"]["buckets"]]
         single = {each["host.name"] for each in found if each["metric"] != JOINED}
-        shown = [each for each in found if each["metric"] != JOINED or each["host.name"] not in single]
-        return sorted(shown, key=lambda each: (each["@timestamp"], each["host.name"], each["metric"]))[:SERIES]
+        shown = [each for each in found if _silent(each) or each["metric"] != JOINED or each["host.name"] not in single]
+        return sorted(shown, key=_order)[:SERIES]
 
-    def with_sparks(self, listed: list[Document], start: int, end: int) -> list[Document]:
-        """Adds ``spark``, see `Sparks.pairs`, to the first `PLOTTED` of some series: all that is stored of them."""
-        if not listed:
-            return listed
-        sparks, plotted = Sparks(start, end), listed[:PLOTTED]
-        of_metrics = {"terms": {"field": "metric", "size": PLOTTED}, "aggs": {"spark": sparks.aggregation}}
-        aggs = {"machines": {"terms": {"field": "host.name", "size": PLOTTED}, "aggs": {"metrics": of_metrics}}}
-        query = {"bool": {"should": [_of(each) for each in plotted], "minimum_should_match": 1}}
-        query = {"bool": {"filter": [query, within(gte=start, lte=end)]}}
-        reply = self._search.answer(self._novelties, query=query, size=0, aggs=aggs)
-        of_machines = reply.get("aggregations", {}).get("machines", {}).get("buckets", [])
-        found = {
-            (machine["key"], bucket["key"]): sparks.pairs(bucket["spark"])
-            for machine in of_machines
-            for bucket in machine["metrics"]["buckets"]
-        }
-        return [each | {"spark": found.get((each["host.name"], each["metric"]), [])} for each in listed]
+    def rows(self, incident: Document, now: int) -> list[Document]:
+        """The series of an incident, as `dashboards.console.incident_series.rows` gives them."""
+        machines = [each["entity"] for each in incident.get("machines", ())]
+        end = incident.get("event.end") or max(now, incident["updated"])
+        return incident_rows(incident, self.series(machines, incident["event.start"], end))
+
+    def plotted(self, rows: list[Document], start: int, end: int) -> list[Document]:
+        """These series, each of the first `PLOTTED` with ``plot``: see `dashboards.console.bands.bands`."""
+        wanted = {f"{i}": ((each["entity"], each["metric"]), start, end) for i, each in enumerate(rows[:PLOTTED])}
+        found = bands(self._search, self._novelties, wanted)
+        return [each | {"plot": found.get(f"{i}", [])} for i, each in enumerate(rows)]
+
+    def carded(self, incidents: list[Document], end: int) -> list[Document]:
+        """These incidents, each of the first `CARDS` with ``plot``: its strongest series before and in it.
+
+        Args:
+            incidents: Incidents that go on.
+            end: End of the plots of those that last, epoch milliseconds.
+        """
+        wanted = {}
+        for each in incidents[:CARDS]:
+            if series := strongest(each):
+                wanted[each["event.id"]] = (series, *around(each, end))
+        found = bands(self._search, self._novelties, wanted)
+        return [each | {"plot": _plot(*wanted[name], found[name]) if (name := each["event.id"]) in found else None}
+                for each in incidents]  # fmt: skip
+
+    def judged(self, rows: list[Document], after: int) -> Document:
+        """Of how many of some series there is a verdict on a window that ended after a time, and how many have ended.
+
+        Returns:
+            ``of``, how many series were asked about (at most `PLOTTED`), ``judged`` and ``closed``.
+        """
+        asked = rows[:PLOTTED]
+        of = {"bool": {"should": [_of(each) for each in asked], "minimum_should_match": 1}}
+        closed = {"closed": {"filter": {"term": {"incident.state": "closed"}}}}
+        metrics = {"terms": {"field": "metric", "size": _MOST}, "aggs": closed}
+        aggs = {"machines": {"terms": {"field": "host.name", "size": _MOST}, "aggs": {"metrics": metrics}}}
+        query = {"bool": {"filter": [of, within(gt=after)]}}
+        reply = self._search.answer(self._novelties, query=query, size=0, aggs=aggs) if asked else {}
+        machines = reply.get("aggregations", {}).get("machines", {}).get("buckets", [])
+        found = [bucket for machine in machines for bucket in machine["metrics"]["buckets"]]
+        ended = sum(bucket["closed"]["doc_count"] > 0 for bucket in found)
+        return {"of": len(asked), "judged": len(found), "closed": ended}
+
+
+def around(incident: Document, now: int) -> tuple[int, int]:
+    """Begin and end of the time that plots of an incident show: what was before it, and what came after.
+
+    >>> around({"event.start": 1_000_000, "event.end": 1_120_000, "open_series": 0}, 9_000_000)
+    (700000, 1240000)
+    """
+    start, over = incident["event.start"], over_since(incident)
+    end = max(now, start) if over is None else over
+    length = end - start
+    after = 0 if over is None else max(_AFTER, length // 2)
+    return start - max(_BEFORE, length // 2), max(end, min(end + after, now))
+
+
+def _plot(series: tuple[str, str], start: int, end: int, points: list[Point]) -> Document:
+    return {"entity": series[0], "metric": series[1], "span": (start, end), "step": step(start, end), "points": points}
 
 
 def _of(series: Document) -> Document:
     """The documents on a series."""
-    return {"bool": {"filter": [{"term": {name: series[name]}} for name in ("host.name", "metric")]}}
+    names = (("host.name", "entity"), ("metric", "metric"))
+    return {"bool": {"filter": [{"term": {name: series[key]}} for name, key in names]}}
+
+
+def _silent(alarm: Document) -> bool:
+    """Whether a machine has sent nothing at all."""
+    return bool(alarm["metric"] == JOINED and alarm["kind"] == "absence")
+
+
+def _order(alarm: Document) -> tuple[bool, int, str, str]:
+    return not _silent(alarm), alarm["@timestamp"], alarm["host.name"], alarm["metric"]
 
 
 def _first_terms(field: str) -> Document:

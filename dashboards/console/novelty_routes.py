@@ -8,6 +8,7 @@ from fastapi import APIRouter, HTTPException, Query
 
 from dashboards.console.clock import now_ms
 from dashboards.console.store import POINTS, Store
+from dashboards.console.words import what
 from pipelines.contracts.explanations import explain
 from pipelines.contracts.records.novelty import NoveltyKind
 
@@ -37,7 +38,7 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
         min_score: Annotated[float, Query(ge=0, le=100)] = 0.0,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     ) -> dict[str, Any]:
-        newest = store.newest(kind or (), entity, min_score, limit)
+        newest = [each | {"what": what(each)} for each in store.newest(kind or (), entity, min_score, limit)]
         return {"now": now_ms(), "novelties": newest, "counts": store.counts()}
 
     @api.get("/novelty")

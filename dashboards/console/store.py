@@ -12,6 +12,7 @@ from dashboards.console.heat_store import HeatStore
 from dashboards.console.incident_store import IncidentStore
 from dashboards.console.search import Document, Search, within
 from dashboards.console.series_store import SeriesStore
+from dashboards.console.similar_store import SimilarStore
 
 POINTS = 1_500
 """Number of points in a plot; a longer series is summarised to about this number."""
@@ -33,7 +34,8 @@ class Store:
         self._connection = Search(url)
         self._index = index
         self.incidents = IncidentStore(self._connection, incidents, index)
-        self.heat = HeatStore(self._connection, index).heat
+        self.similar = SimilarStore(self._connection, incidents)
+        self.heat = HeatStore(self._connection, index)
         self.one_series = SeriesStore(self._connection, index, incidents)
 
     def newest(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deploy.embedded.services import running
+from engine.spec.duration import duration_ms
 from pipelines.cli.options import Namespace, StateDir
 from pipelines.cli.state_view import state_view
 from pipelines.contracts.access_token import console_token
@@ -56,6 +57,7 @@ def console(
         access=Access(shown.reached, console_token(shown), shown.user_header, shown.proxies.split(",")),
         view=state_view(settings),
         versions=ConsoleVersions(lambda: running(settings), overrides),
+        quiet=duration_ms(settings.incidents.quiet),
     )
     server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")

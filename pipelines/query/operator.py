@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 from engine.spec.errors import NewnormalError
@@ -32,11 +32,20 @@ class Operator:
         Raises:
             NewnormalError: As `checked` and `write`.
         """
+        return self.labels([(entity, metric, start)], verdict, note)
+
+    def labels(self, series: Sequence[tuple[str, str, int]], verdict: str, note: str) -> int:
+        """Writes the same label on several series (machine, metric, onset), at least one, all of them or none.
+
+        Raises:
+            NewnormalError: As `checked` and `write`.
+        """
         settings, now = self._settings(), self._clock()
-        fields = {"entity": entity, "metric": metric, "start": start, "time": now, "verdict": verdict, "note": note}
-        label = checked(Label, fields, settings, now)
-        write(settings, label)
-        return label.effective_from
+        said = {"time": now, "verdict": verdict, "note": note}
+        fields = [{"entity": entity, "metric": metric, "start": start, **said} for entity, metric, start in series]
+        found = [checked(Label, each, settings, now) for each in fields]
+        write(settings, *found)
+        return found[0].effective_from
 
     def acknowledge(self, incident: str, active: bool, by: str, note: str) -> None:
         """Writes that an operator looks after an incident, or no longer does.

@@ -14,6 +14,7 @@ from dashboards.console import Access, Actions, AskView, Store, Versions, create
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from dashboards.web.server import serve
+from engine.spec.duration import duration_ms
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.access_token import console_token
 from pipelines.contracts.records.novelty import NEWS_KINDS
@@ -144,6 +145,7 @@ def watching(
         Access(console.reached, console_token(console), console.user_header, console.proxies.split(",")),
         state_view(settings) if state_view else None,
         versions(settings) if versions else None,
+        duration_ms(settings.incidents.quiet),
     )
     with driver.interrupts, ExitStack() as stack:
         stack.callback(store.close)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import time
 import uuid
 from collections.abc import Iterator
@@ -128,6 +129,7 @@ def test_it_shows_what_is_novel_newest_first_and_not_what_is_normal(page: Page) 
     expect(page.locator("#rows tr")).to_have_count(9)
     assert set(machines(page)) == set(EXPECTED)
     times = [cell.get_attribute("title") or "" for cell in page.locator("#rows td:nth-child(1)").all()]
+    assert all(each.endswith(" UTC") for each in times)
     assert times == sorted(times, reverse=True)
     assert "normal" not in page.locator("#rows .kind").all_inner_texts()
     age, frame = page.locator("thead th").last.bounding_box(), page.locator("#list").bounding_box()
@@ -205,10 +207,20 @@ def test_a_link_opens_the_novelty_it_names(page: Page, console: WebServer) -> No
     expect(page.locator("#detail h2")).to_contain_text("web-2")
 
 
-def test_the_header_tells_how_the_pipeline_is_doing(page: Page) -> None:
-    expect(page.locator("#figures")).to_contain_text("1.8 s")
-    expect(page.locator(".job")).to_have_count(4)
-    expect(page.locator(".job .bad")).to_have_text("12 dead letters")
+def test_one_word_tells_how_the_pipeline_is_doing_and_leads_to_the_figures_of_its_jobs(page: Page) -> None:
+    expect(page.locator("#state")).to_have_text("Running")
+    page.locator("#state").click()
+    detail = page.locator("#detail")
+    expect(detail).to_contain_text("1.8 s")
+    expect(detail.locator("tbody tr")).to_have_count(4)
+    expect(detail.locator("tbody tr", has_text="normalizer").locator(".bad").last).to_have_text("12")
+
+
+def test_the_table_says_what_a_verdict_is_in_words_with_its_unit(page: Page) -> None:
+    cells = page.locator("#rows tr", has_text="cpu.user").locator("td.what")
+    expect(cells).to_have_text([re.compile("^[\\d.]+$"), *2 * [re.compile("^1\\.[5-9] × the usual$")]])
+    joined = page.locator("#rows tr", has_text="all metrics").locator("td.what")
+    expect(joined).to_have_text("disk.latency, cpu.user and 1 more together")
 
 
 def test_it_works_on_a_narrow_dark_screen(browser: Browser, console: WebServer) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dashboards.web.server import WebServer, serve
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Incident, Novelty
 from pipelines.jobs.index import Sink, SinkConfig, SinkDocument
-from tests.dashboards.console_documents import END, INCIDENTS, WINDOW, novelty, stored_site
+from tests.dashboards.console_documents import END, INCIDENTS, ONSET, WINDOW, novelty, stored_site
 
 pytestmark = [pytest.mark.servers, pytest.mark.browser]
 
@@ -29,6 +30,10 @@ class Pipeline:
 
     def label(self, entity: str, metric: str, start: int, verdict: str, note: str) -> int:
         self.said.append((entity, metric, start, verdict, note))
+        return END
+
+    def labels(self, series: Sequence[tuple[str, str, int]], verdict: str, note: str) -> int:
+        self.said.append((list(series), verdict))
         return END
 
     def acknowledge(self, incident: str, active: bool, by: str, note: str) -> None:
@@ -65,7 +70,7 @@ def page(browser: Browser, site: tuple[WebServer, Pipeline], request: pytest.Fix
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto(site[0].url)
-    page.locator("#incidents .card", has_text="rack: 3 machines").click()
+    page.locator("#incidents .card a", has_text="rack: 3 machines").click()
     expect(page.locator("#detail h2")).to_have_text("rack: 3 machines")
     yield page
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is not wider than the screen"
@@ -79,7 +84,8 @@ def page(browser: Browser, site: tuple[WebServer, Pipeline], request: pytest.Fix
 def test_a_label_waits_for_the_detector_and_then_tells_its_verdict(
     page: Page, site: tuple[WebServer, Pipeline]
 ) -> None:
-    row = page.locator(".onsets > div", has_text="vm-1 cpu")
+    page.locator("#detail summary", has_text="Say what single series were").click()
+    row = page.locator(".label-row", has_text="vm-1 cpu")
     row.get_by_role("button", name="Expected").click()
     expect(row.locator(".outcome")).to_contain_text("Waiting for the detector")
     ((entity, metric, start, verdict, _),) = site[1].said
@@ -88,6 +94,34 @@ def test_a_label_waits_for_the_detector_and_then_tells_its_verdict(
     closed = novelty("vm-1", "cpu", END + WINDOW, "new_normal", 5.0).model_copy(update={"incident_state": "closed"})
     site[1].answers(closed)
     expect(row.locator(".outcome")).to_contain_text("new normal, its incident is closed", timeout=15_000)
+
+
+def test_a_label_at_the_incident_is_said_once_for_all_its_series_and_tells_of_how_many_the_detector_has_judged(
+    page: Page, site: tuple[WebServer, Pipeline]
+) -> None:
+    detail = page.locator("#detail")
+    assert detail.get_by_role("button", name="False alarm").count() == 1, "not one for each series"
+    detail.get_by_role("button", name="False alarm").click()
+    outcome = detail.locator(".outcome", has_text="False alarm")
+    expect(outcome).to_contain_text("sent for 3 series")
+    onsets = [("rack-7", "cpu", ONSET), ("vm-1", "cpu", ONSET + WINDOW), ("vm-2", "disk", ONSET + 2 * WINDOW)]
+    assert site[1].said == [(onsets, "false_alarm")]
+    for machine, metric in (("vm-1", "cpu"), ("vm-2", "disk")):
+        site[1].answers(novelty(machine, metric, END + WINDOW, "normal", 5.0))
+    expect(outcome).to_contain_text(re.compile("has judged [12] of its 3 series"), timeout=15_000)
+
+
+def test_the_card_of_an_incident_takes_the_same_without_opening_it(
+    page: Page, site: tuple[WebServer, Pipeline]
+) -> None:
+    page.evaluate("() => { location.hash = ''; }")
+    card = page.locator("#incidents .card", has_text="again: 2 machines")
+    card.get_by_role("button", name="Acknowledge").click()
+    expect(card.locator(".outcome")).to_contain_text("Waiting for the incidents job")
+    assert site[1].said == [("again", True, "", "")]
+    card.locator("summary", has_text="Maintenance").click()
+    expect(card.get_by_role("button", name="2 h")).to_be_visible()
+    assert page.evaluate("location.hash") == "", "no button opens the incident"
 
 
 def test_an_incident_is_acknowledged_by_keyboard_and_shows_it_when_the_job_has_answered(
@@ -112,6 +146,7 @@ def test_a_maintenance_is_for_the_chosen_machine_and_shows_that_the_detector_res
     page: Page, site: tuple[WebServer, Pipeline]
 ) -> None:
     detail = page.locator("#detail")
+    detail.locator("summary", has_text="Maintenance").click()
     detail.get_by_label("Machine", exact=True).select_option("vm-2")
     detail.get_by_role("button", name="2 h").click()
     outcome = detail.locator(".outcome", has_text="Maintenance until")
@@ -123,7 +158,7 @@ def test_a_maintenance_is_for_the_chosen_machine_and_shows_that_the_detector_res
 
 
 def test_what_could_not_be_sent_is_said_with_its_reason(page: Page) -> None:
-    page.locator("#incidents .card", has_text="small: 1 machines").click()
+    page.evaluate("() => { location.hash = '#incident/small'; }")
     detail = page.locator("#detail")
     expect(detail.locator("h2")).to_have_text("small: 1 machines")
     detail.get_by_role("button", name="Acknowledge").click()

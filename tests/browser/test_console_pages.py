@@ -158,7 +158,7 @@ def test_a_page_takes_new_windows_by_itself_and_keeps_its_plot_and_its_place(
 
 def test_the_keyboard_leads_everywhere(page: Page) -> None:
     page.keyboard.press("j")
-    expect(page.locator("#incidents .card").first).to_be_focused()
+    expect(page.locator("#incidents .card a").first).to_be_focused()
     page.keyboard.press("j")
     page.keyboard.press("k")
     page.keyboard.press("Enter")

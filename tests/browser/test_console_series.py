@@ -63,8 +63,8 @@ def page(browser: Browser, console: WebServer, request: pytest.FixtureRequest) -
 
 
 def test_three_clicks_lead_from_the_overview_to_a_series_and_one_to_its_machine(page: Page) -> None:
-    page.locator("#incidents .card", has_text="nine: 2 machines").click()
-    page.locator("#detail .machine-links a").first.click()
+    page.locator("#incidents .card a", has_text="nine: 2 machines").click()
+    page.locator("#detail .multiples .machine a").first.click()
     detail = page.locator("#detail")
     expect(detail.locator("h2")).to_have_text(MACHINE)
     names = detail.locator(".of-series .name")
@@ -135,6 +135,7 @@ def test_a_row_of_the_overview_leads_to_its_machine_and_its_series(page: Page) -
     row = page.locator("#rows tr", has_text="disk").first
     row.locator("a.to").first.click()
     expect(page.locator("#detail h2")).to_have_text(MACHINE)
+    page.evaluate("() => { location.hash = ''; }")
     row.locator("a.to").nth(1).click()
     expect(page.locator("#detail h2")).to_have_text(f"disk of {MACHINE}")
 

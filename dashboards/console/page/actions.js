@@ -1,8 +1,8 @@
 // What an operator says by a click: labels, acknowledgements, maintenance. Nothing counts as done before the pipeline has answered.
 import { ask, tell } from "./ask.js";
-import { duration, el, time, words } from "./dom.js";
+import { duration, el, local, words } from "./dom.js";
 
-const ANSWER_MS = 2000, PATIENCE_MS = 60000, LONGEST_MS = 3600000, NAME = "newnormal.operator";
+const ANSWER_MS = 2000, PATIENCE_MS = 60000, LONGEST_MS = 3600000;
 const LENGTHS = [[30, "30 min"], [120, "2 h"], [480, "8 h"]];
 const sayings = new Map(); // what was said and has become of it, by what it is about: outlives a page that is drawn anew
 let possible = null; // whether operators can say anything here, asked once
@@ -10,20 +10,20 @@ let possible = null; // whether operators can say anything here, asked once
 const can = () => (possible ??= ask("/api/actions").catch(() => ({ possible: false, why: "the console does not answer" })));
 
 // A place for buttons; it stays empty where nothing can be said, and says why.
-function bar(name, fill, quiet = false) {
+export function bar(name, fill, quiet = false) {
   const place = el("div", { class: "actions", role: "group", "aria-label": name });
   can().then((it) => { if (it.possible) fill(place, it); else if (!quiet) place.append(el("span", { class: "soft" }, `Nothing can be said here: ${it.why}.`)); });
   return place;
 }
 
-function button(text, title, act) {
+export function button(text, title, act) {
   const made = el("button", { type: "button", title }, text);
   made.addEventListener("click", act);
   return made;
 }
 
 // One line below the buttons, for what became of the last click on them; also where the page is drawn anew meanwhile.
-function outcome(key) {
+export function outcome(key) {
   const line = el("span", { class: "outcome", role: "status", "data-key": key });
   line.textContent = sayings.get(key) ?? "";
   return line;
@@ -35,7 +35,7 @@ function report(key, text) {
 }
 
 // Sends, and then asks again and again whether the pipeline has answered: `answered` gives its answer in words, or nothing yet.
-async function say(key, path, body, sent, answered) {
+export async function say(key, path, body, sent, answered) {
   report(key, "Sending…");
   let reply;
   try {
@@ -59,12 +59,12 @@ const newest = (entity, metric, after) => ask("/api/answer", { entity, metric, a
 export function labels(it, start, quiet = false) {
   const entity = it["host.name"], { metric } = it, key = `label ${entity} ${metric} ${start}`;
   const label = (verdict, shown) => say(key, "/api/label", { entity, metric, start, verdict },
-    (reply) => `${shown}: sent, for windows that end after ${time(reply.from).slice(11)}. Waiting for the detector.`,
+    (reply) => `${shown}: sent, for windows that end after ${local(reply.from)}. Waiting for the detector.`,
     async (reply) => {
       const found = await newest(entity, metric, reply.from);
       if (!found) return null;
       const closed = found["incident.state"] === "closed" ? ", its incident is closed" : "";
-      return `${shown}: the detector has judged the window that ended at ${time(found["@timestamp"]).slice(11)} with it: ${words(found.kind)}${closed}.`;
+      return `${shown}: the detector has judged the window that ended at ${local(found["@timestamp"])} with it: ${words(found.kind)}${closed}.`;
     });
   return bar("What this was", (place) => place.append(
     button("Expected", "What the series does now is normal from now on; its incident is closed", () => label("expected_change", "Expected")),
@@ -73,30 +73,8 @@ export function labels(it, start, quiet = false) {
     outcome(key)), quiet);
 }
 
-// Acknowledges an incident, or takes that back.
-export function acknowledgement(incident) {
-  const id = incident["event.id"], state = incident["incident.state"], key = `acknowledgement ${id}`;
-  if (state === "resolved" || state === "merged") return el("div", {});
-  const active = state !== "acknowledged", revision = incident.revision;
-  return bar("Who looks after it", (place, it) => {
-    const by = el("input", { type: "text", maxlength: 200, autocomplete: "username", placeholder: "your name", "aria-label": "Your name" });
-    by.value = it.by ?? localStorage.getItem(NAME) ?? "";
-    by.readOnly = Boolean(it.by);
-    const act = () => {
-      if (!it.by) localStorage.setItem(NAME, by.value);
-      say(key, "/api/acknowledgement", { incident: id, active, by: by.value }, () => "Sent. Waiting for the incidents job.",
-        async () => {
-          const found = (await ask("/api/incident", { id })).incident;
-          return found.revision > revision ? " " : null; // the page shows the new state by itself
-        });
-    };
-    place.append(button(active ? "Acknowledge" : "Release", active ? "You look after it" : "You no longer look after it", act), ...(active ? [by] : []), outcome(key));
-  });
-}
-
-// Maintenance of one of the machines of an incident: nothing of it is reported or learned for some time.
-export function maintenance(machines) {
-  if (!machines.length) return el("div", {});
+// Maintenance of one of some machines: nothing of it is reported or learned for some time.
+export function maintenanceOf(machines) {
   const choice = el("select", { "aria-label": "Machine" }, ...machines.map((name) => el("option", { value: name }, name)));
   const line = el("span", { class: "outcome", role: "status" });
   const shown = () => { line.dataset.key = `maintenance ${choice.value}`; line.textContent = sayings.get(line.dataset.key) ?? ""; };
@@ -105,16 +83,15 @@ export function maintenance(machines) {
   const begin = (minutes) => {
     const entity = choice.value;
     say(line.dataset.key, "/api/maintenance", { entity, minutes },
-      (reply) => (minutes ? `Maintenance until ${time(reply.until)} UTC: sent. Waiting for the detector.` : "End of the maintenance: sent. Waiting for the detector."),
+      (reply) => (minutes ? `Maintenance until ${local(reply.until)}: sent. Waiting for the detector.` : "End of the maintenance: sent. Waiting for the detector."),
       async (reply) => {
         const found = await newest(entity, "", minutes ? reply.until - minutes * 60000 : reply.until);
         const ruled = (found?.rules ?? []).includes(reply.rule);
         if (!found || ruled !== minutes > 0) return null;
-        return minutes ? `In maintenance for ${duration(minutes * 60000)}, until ${time(reply.until)} UTC: nothing of it is reported.` : "The maintenance is over.";
+        return minutes ? `In maintenance for ${duration(minutes * 60000)}, until ${local(reply.until)}: nothing of it is reported.` : "The maintenance is over.";
       });
   };
-  const group = bar("Maintenance", (place) => place.append(
+  return [
     el("label", {}, "Maintenance of ", choice), ...LENGTHS.map(([minutes, text]) => button(text, "Nothing of this machine is reported or learned for so long", () => begin(minutes))),
-    button("End", "The machine is watched again", () => begin(0)), line), true);
-  return group;
+    button("End", "The machine is watched again", () => begin(0)), line];
 }

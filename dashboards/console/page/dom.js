@@ -50,8 +50,21 @@ export function duration(ms) {
 
 export const time = (ms) => new Date(ms).toISOString().slice(0, 19).replace("T", " ");
 
-// Short enough for a column: the time of day within half a day, else the date; `time` is for the whole of it.
-export const brief = (ms, now) => (Math.abs(now - ms) < 43200000 ? time(ms).slice(11) : time(ms).slice(0, 10));
+const DAY = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const clock = new Intl.DateTimeFormat("en-GB", DAY), day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" }), dated = new Intl.DateTimeFormat("en-GB", { ...DAY, day: "numeric", month: "short" });
+
+// Text of an instant by the reader's clock: the time of day, with its date unless that is today's; without seconds if `short`.
+export function local(ms, short = false) {
+  const today = new Date(ms).toDateString() === new Date().toDateString();
+  const text = (today ? clock : dated).format(ms).replace(",", "");
+  return short ? text.slice(0, -3) : text;
+}
+
+// The same as an element, which tells UTC on hover and to programs.
+export const when = (ms, short = false) => el("time", { datetime: new Date(ms).toISOString(), title: `${time(ms)} UTC` }, local(ms, short));
+
+// Short enough for a column: the time of day within half a day, else the date; by the reader's clock.
+export const brief = (ms, now) => (Math.abs(now - ms) < 43200000 ? clock.format(ms) : day.format(ms));
 export const words = (name) => name.replaceAll("_", " ");
 
 export const NOVEL = ["anomaly", "state_change", "new_normal", "absence", "recovered"];

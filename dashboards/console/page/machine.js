@@ -3,7 +3,7 @@ import { ask } from "./ask.js";
 import { sign } from "./chart.js";
 import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
 import { spark } from "./heat.js";
-import { since, stateText } from "./incidents.js";
+import { since, stateText } from "./incident_words.js";
 import { incidentLink, noveltyLink, seriesLink } from "./place.js";
 import { update } from "./update.js";
 

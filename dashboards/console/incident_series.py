@@ -1,0 +1,63 @@
+"""The series of an incident as the page lists them: those that the incident names, or those of its novelties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dashboards.console.search import Document
+from dashboards.console.words import values, what
+from pipelines.contracts.records.novelty import JOINED
+
+_UNPLOTTED = (JOINED, "logs")
+_AS_THEY_ARE = ("metric", "metric_kind", "kind", "actual", "typical", "lower", "upper")
+
+
+def rows(incident: Document, alarms: Sequence[Document]) -> list[Document]:
+    """The series of an incident, each with its fields as in `AffectedSeries`, and ``_id``, a novelty of it, if stored.
+
+    Args:
+        incident: The incident.
+        alarms: The first alarm of each of its series that is stored, with ``highest``, the highest score.
+
+    Returns:
+        The series that the incident lists, in its order, each with ``values`` in words. An incident of an earlier
+        version lists none: then the series of the alarms, in theirs.
+    """
+    stored = {(each["host.name"], each["metric"]): each for each in alarms}
+    listed = incident.get("series") or [_row(each) for each in alarms]
+    known = [stored.get((each["entity"], each["metric"]), {}) for each in listed]
+    return [each | {"_id": alarm.get("_id"), "values": values(each)} for each, alarm in zip(listed, known, strict=True)]
+
+
+def strongest(incident: Document) -> tuple[str, str] | None:
+    """The series of an incident that its card plots: the strongest one that has values; ``None`` if none is known."""
+    listed = [(each["record_score"], each["entity"], each["metric"]) for each in incident.get("series") or ()]
+    known = [each for each in listed if each[2] not in _UNPLOTTED]
+    if known:
+        _, entity, metric = max(known, key=lambda each: each[0])
+        return entity, metric
+    likely = [(each["entity"], each["metric"]) for each in incident.get("candidates") or ()]
+    return next((each for each in likely if each[1] not in _UNPLOTTED), None)
+
+
+def over_since(incident: Document) -> int | None:
+    """When the last novelty of an incident ended, epoch milliseconds; ``None`` while one lasts.
+
+    >>> over_since({"open_series": 0, "updated": 9, "series": [{"end": 5}, {"end": 7}]})
+    7
+    """
+    if incident.get("event.end") is not None:
+        return int(incident["event.end"])
+    if incident["open_series"]:
+        return None
+    ends = [each["end"] for each in incident.get("series") or () if each.get("end") is not None]
+    return max(ends, default=int(incident["updated"]))
+
+
+def _row(alarm: Document) -> Document:
+    row = {name: alarm.get(name) for name in _AS_THEY_ARE}
+    since = alarm.get("since") or alarm["window_start"]
+    return row | {
+        "entity": alarm["host.name"], "since": since, "reported": alarm["@timestamp"], "end": None,
+        "record_score": round(alarm["highest"]), "change": what(alarm),
+    }  # fmt: skip

@@ -1,0 +1,49 @@
+// What an operator says of a whole incident, once for all its series and machines.
+import { bar, button, maintenanceOf, outcome, say } from "./actions.js";
+import { ask } from "./ask.js";
+import { el, local } from "./dom.js";
+
+const NAME = "newnormal.operator";
+
+// Acknowledge, expected, false alarm, maintenance. `named`: with a field for the operator's name.
+export function actionBar(incident, named = false) {
+  const id = incident["event.id"], machines = (incident.machines ?? []).map((it) => it.entity);
+  return bar(`What you say of: ${incident.message}`, (place, it) => {
+    place.append(
+      ...acknowledgement(incident, it, named),
+      judged(id, "expected_change", "Expected", "What its series do now is normal from now on; the incident is closed"),
+      judged(id, "false_alarm", "False alarm", "Evidence of its series counts less from now on"),
+      ...(machines.length ? [maintenance(machines)] : []),
+      outcome(`incident ${id}`));
+  }, !named);
+}
+
+function acknowledgement(incident, { by: known }, named) {
+  const id = incident["event.id"], active = incident["incident.state"] !== "acknowledged", { revision } = incident;
+  const field = el("input", { type: "text", maxlength: 200, autocomplete: "username", placeholder: "your name", "aria-label": "Your name" });
+  field.value = known ?? localStorage.getItem(NAME) ?? "";
+  field.readOnly = Boolean(known);
+  const act = () => {
+    if (!known) localStorage.setItem(NAME, field.value);
+    say(`incident ${id}`, "/api/acknowledgement", { incident: id, active, by: field.value }, () => "Sent. Waiting for the incidents job.",
+      async () => ((await ask("/api/incident/answer", { id, after: 0 })).revision > revision ? " " : null)); // the page shows the new state by itself
+  };
+  return [button(active ? "Acknowledge" : "Release", active ? "You look after it" : "You no longer look after it", act), ...(active && named ? [field] : [])];
+}
+
+// A label for each of its series.
+function judged(id, verdict, text, title) {
+  return button(text, title, () => say(`incident ${id}`, "/api/incident/label", { incident: id, verdict },
+    (reply) => `${text}: sent for ${reply.series} series, for windows that end after ${local(reply.from)}. Waiting for the detector.`,
+    async (reply) => {
+      const found = await ask("/api/incident/answer", { id, after: reply.from });
+      const over = found.state === "resolved" ? "; the incident is closed" : "";
+      return found.judged ? `${text}: the detector has judged ${found.judged} of its ${found.of} series with it${over}.` : null;
+    }));
+}
+
+function maintenance(machines) {
+  const inside = el("div", { class: "inside" }), folded = el("details", { class: "fold" }, el("summary", {}, "Maintenance"), inside);
+  folded.addEventListener("toggle", () => { if (folded.open && !inside.children.length) inside.append(...maintenanceOf(machines)); });
+  return folded;
+}

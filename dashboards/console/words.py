@@ -1,0 +1,61 @@
+"""Verdicts and series in a few words, for the cells of tables: how much, in which unit."""
+
+from __future__ import annotations
+
+from dashboards.console.search import Document
+from pipelines.contracts.explanations.change import changed
+from pipelines.contracts.explanations.quantities import Scale
+from pipelines.contracts.records.novelty import JOINED
+
+_NAMED = 2
+_QUIET = ("normal", "learning", "recovered")
+
+
+def what(novelty: Document) -> str:
+    """What a verdict says, in a few words.
+
+    >>> what({"metric": "cpu", "kind": "anomaly", "actual": 380.0, "typical": 100.0})
+    '3.8 × the usual'
+    >>> what({"metric": "disk", "metric_kind": "ratio", "kind": "normal", "actual": 0.225})
+    '22.5 %'
+    >>> what({"metric": "_machine", "kind": "anomaly", "influencers": {"net": 0.1, "cpu": 0.6, "disk": 0.3}})
+    'cpu, disk and 1 more together'
+    """
+    kind, metric = novelty["kind"], novelty["metric"]
+    if kind == "absence":
+        return "has sent nothing"
+    if metric == JOINED:
+        return _together(novelty.get("influencers") or {})
+    if metric == "logs":
+        return str(novelty.get("event.original") or novelty.get("log.template") or "its log")
+    unit = novelty.get("metric_kind") or "gauge"
+    if kind in _QUIET:
+        value = novelty.get("actual")
+        return "" if value is None else Scale(None, unit, abs(value))(value)
+    return changed(novelty.get("actual"), novelty.get("typical"), unit)
+
+
+def values(series: Document) -> str:
+    """The value of a series, and in which band it was expected; empty if it has none.
+
+    >>> values({"metric_kind": "ratio", "actual": 0.71, "typical": 0.27, "lower": 0.2, "upper": 0.34})
+    '71 %, usual: 20 to 34 %'
+    """
+    actual, typical, *band = (series.get(name) for name in ("actual", "typical", "lower", "upper"))
+    if actual is None:
+        return ""
+    known = [abs(each) for each in (actual, typical, *band) if each is not None]
+    low, high = band
+    width = None if low is None or high is None else high - low
+    scale = Scale(width, series.get("metric_kind") or "gauge", max(known))
+    if low is None or high is None:
+        return scale(actual) if typical is None else f"{scale(actual)}, usual: {scale(typical)}"
+    return f"{scale(actual)}, usual: {scale.span(low, high)}"
+
+
+def _together(influencers: dict[str, float]) -> str:
+    names = sorted(influencers, key=lambda name: (-influencers[name], name))
+    if not names:
+        return "unusual as a whole"
+    more = len(names) - _NAMED
+    return f"{', '.join(names[:_NAMED])}{f' and {more} more' if more > 0 else ''} together"
