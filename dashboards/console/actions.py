@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 VERDICTS = ("expected_change", "new_normal", "false_alarm", "true")
 """What a novelty may be said to have been; see docs/rules.md."""
@@ -13,10 +13,10 @@ LONGEST_MAINTENANCE = 30 * 24 * 60
 
 
 class Actions(Protocol):
-    """Writes what operators say to the topics of the pipeline.
+    """Writes what operators say to the topics of the pipeline, and reads what they have said.
 
-    Each method returns when Kafka has accepted the message. It raises `NewnormalError` if Kafka has not, or if the job
-    that reads the message would refuse it: then nothing was written.
+    Each method that writes returns when Kafka has accepted the message. It raises `NewnormalError` if Kafka has not, or
+    if the job that reads the message would refuse it: then nothing was written.
     """
 
     def label(self, entity: str, metric: str, start: int, verdict: str, note: str) -> int:
@@ -60,3 +60,6 @@ class Actions(Protocol):
         Returns:
             The id of the rule, and the event time at which the maintenance ends, epoch milliseconds.
         """
+
+    def in_force(self) -> dict[str, list[dict[str, Any]]]:
+        """What was said before: ``rules``, ``labels``, ``placements``; each record by its JSON names, times in ms."""

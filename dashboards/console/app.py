@@ -20,6 +20,7 @@ from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.search import REFUSED
 from dashboards.console.series_routes import series_routes
+from dashboards.console.standing import Remembered
 from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
 from dashboards.console.version_routes import version_routes
@@ -82,7 +83,7 @@ def create_app(
     _guard(app, listening, hosts, access)
     app.add_middleware(GZipMiddleware, compresslevel=_LEVEL)
     app.include_router(login_routes(access))
-    app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, quiet))
+    app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, Remembered(actions), quiet))
     app.include_router(novelty_routes(store, zone))
     app.include_router(series_routes(store, view, zone))
     app.include_router(status_routes(store, status))

@@ -14,6 +14,7 @@ from dashboards.console.incident_series import over_since
 from dashboards.console.incident_store import IncidentStore, around
 from dashboards.console.search import Document
 from dashboards.console.similar_store import SimilarStore
+from dashboards.console.standing import Remembered
 
 QUIET = 300_000
 """How long nothing is novel before an incident is resolved, milliseconds, unless the settings say otherwise."""
@@ -28,15 +29,17 @@ def incident_routes(
     similar: SimilarStore,
     heat: HeatStore,
     status: Callable[[], dict[str, Any]],
+    standing: Remembered,
     quiet: int = QUIET,
 ) -> APIRouter:
-    """The paths ``/api/incidents``, ``/api/incident``, ``/api/incident/answer`` and ``/api/heat``.
+    """The paths ``/api/incidents``, ``/api/incident`` with ``/around`` and ``/answer``, and ``/api/heat``.
 
     Args:
         store: Where incidents are read.
         similar: Where earlier incidents are found.
         heat: Where alarms of machines over time are read.
         status: The pipeline's status, asked at each request; empty where no pipeline runs in this process.
+        standing: What operators have said.
         quiet: How long nothing is novel before an incident is resolved, milliseconds.
     """
     api = APIRouter(prefix="/api")
@@ -64,6 +67,12 @@ def incident_routes(
             "over": over_since(it), "series": store.plotted(rows, begin, end),
             "similar": similar.similar(it),
         }  # fmt: skip
+
+    @api.get("/incident/around")
+    def around_it(id: Name) -> dict[str, Any]:
+        if (it := store.one(id)) is None:
+            raise HTTPException(404, "there is no such incident")
+        return standing.around(it, now_ms())
 
     @api.get("/incident/answer")
     def answer(id: Name, after: Annotated[int, Query(ge=0, le=_LAST)]) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
+from typing import Any
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.records import Label, Rule
 from pipelines.contracts.settings import Settings
+from pipelines.jobs.operator_messages import OperatorMessage
 from pipelines.query import incidents
-from pipelines.query.control_topics import checked, rules, write
+from pipelines.query.control_topics import checked, labels, placements, rules, write
 
 _MINUTE = 60_000
 _LONGEST_NAME = 200
@@ -77,6 +79,20 @@ class Operator:
             fields |= {"time": end, "active": False}
         write(settings, checked(Rule, fields, settings, now))
         return name, end
+
+    def in_force(self) -> dict[str, list[dict[str, Any]]]:
+        """The rules, labels and placements that apply, each by its JSON names, times in epoch milliseconds.
+
+        Raises:
+            NewnormalError: As `rules`.
+        """
+        settings = self._settings()
+        found: dict[str, Sequence[OperatorMessage]] = {
+            "rules": rules(settings), "labels": labels(settings), "placements": list(placements(settings).values()),
+        }  # fmt: skip
+        return {
+            name: [each.model_dump(by_alias=True, exclude_none=True) for each in some] for name, some in found.items()
+        }
 
 
 def maintenance(entity: str) -> str:

@@ -27,6 +27,7 @@ class Pipeline:
 
     def __init__(self, url: str, store: Store) -> None:
         self.url, self.store, self.said = url, store, list[Any]()
+        self.rules, self.placements = list[Any](), list[Any]()
 
     def label(self, entity: str, metric: str, start: int, verdict: str, note: str) -> int:
         self.said.append((entity, metric, start, verdict, note))
@@ -44,6 +45,9 @@ class Pipeline:
     def maintain(self, entity: str, minutes: int, note: str) -> tuple[str, int]:
         self.said.append((entity, minutes, note))
         return "maintenance", END + minutes * 60_000
+
+    def in_force(self) -> dict[str, list[dict[str, Any]]]:
+        return {"rules": self.rules, "labels": [], "placements": self.placements}
 
     def answers(self, record: Novelty | Incident) -> None:
         name = self.store._index + ("-incidents" if isinstance(record, Incident) else "")

@@ -15,6 +15,7 @@ LABEL = {"entity": "db-1", "metric": "cpu", "start": 1_000, "verdict": "false_al
 MAINTENANCE = {"entity": "db-1", "minutes": 30}
 ACKNOWLEDGEMENT = {"incident": "ab12", "by": "ann"}
 EACH = [("label", LABEL), ("maintenance", MAINTENANCE), ("acknowledgement", ACKNOWLEDGEMENT)]
+OF_AN_INCIDENT = ("incident/label", {"incident": "ab12", "verdict": "false_alarm"})
 
 
 class Written:
@@ -26,6 +27,12 @@ class Written:
     def label(self, *given: Any) -> int:
         self.said.append(given)
         return 7_000
+
+    def labels(self, *given: Any) -> int:
+        return self.label(*given)
+
+    def in_force(self) -> dict[str, list[Any]]:
+        return {"rules": [], "labels": [], "placements": []}
 
     def acknowledge(self, *given: Any) -> None:
         if given[0] == "over":
@@ -51,7 +58,7 @@ def test_what_an_operator_says_is_written_as_it_was_said() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "body"), EACH)
+@pytest.mark.parametrize(("path", "body"), [*EACH, OF_AN_INCIDENT])
 @pytest.mark.parametrize(
     "headers",
     [

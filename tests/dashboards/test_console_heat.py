@@ -32,22 +32,46 @@ def store(endpoints: Endpoints) -> Iterator[Store]:
         yield found
 
 
-@pytest.mark.parametrize("hours", [1, 6, 24])
-def test_a_cell_is_the_highest_score_of_the_alarms_in_its_span(store: Store, hours: int) -> None:
-    found = store.heat(END + 1, hours)
-    assert found["step"] == hours * HOUR // CELLS
-    assert found["start"] % found["step"] == 0
-    assert found["start"] + CELLS * found["step"] > END >= found["start"]
+FIRST, LAST = (at(each.window_end for each in NOVELTIES) for at in (min, max))
+
+
+@pytest.mark.parametrize("minutes", [15, 60, 360, None])
+def test_a_cell_is_the_highest_score_of_the_alarms_in_its_span(store: Store, minutes: int | None) -> None:
+    found = store.heat.heat(END + 1, minutes and minutes * 60_000)
+    start, end, step = found["start"], found["end"], found["step"]
+    assert end == LAST, "it ends with the newest window that is known"
+    assert start == max(FIRST, end - (minutes or 10**6) * 60_000) // step * step, "it begins with the first one"
+    assert 1 < found["cells"] <= CELLS
+    assert start + (found["cells"] - 1) * step <= end < start + found["cells"] * step
     wanted: dict[str, dict[int, float]] = {}
+    overall: dict[int, float] = {}
     for each in NOVELTIES:
-        at = (each.window_end - found["start"]) // found["step"]
-        if each.kind in ALARMS and 0 <= at < CELLS:
-            cells = wanted.setdefault(each.entity, {})
+        if each.kind in ALARMS and each.window_end >= start:
+            cells, at = wanted.setdefault(each.entity, {}), (each.window_end - start) // step
             cells[at] = max(cells.get(at, 0.0), each.record_score)
+            overall[at] = max(overall.get(at, 0.0), each.record_score)
     assert {each["name"]: dict(each["cells"]) for each in found["machines"]} == wanted
-    worst = [max(score for _, score in each["cells"]) for each in found["machines"]]
-    assert worst == sorted(worst, reverse=True)
+    assert dict(found["all"]) == overall, "the overall lane is the highest of all machines"
     assert found["count"] == len(wanted)
+
+
+def test_machines_of_incidents_that_go_on_stand_first_and_then_those_with_the_latest_alarm(store: Store) -> None:
+    latest = {each.entity: 0 for each in NOVELTIES}
+    for each in NOVELTIES:
+        if each.kind in ALARMS:
+            latest[each.entity] = max(latest[each.entity], each.window_end)
+    by_latest = sorted(latest, key=lambda name: -latest[name])
+    last = by_latest[-1]
+    assert [each["name"] for each in store.heat.heat(END + 1)["machines"]] == by_latest
+    found = store.heat.heat(END + 1, ongoing=[last])["machines"]
+    assert [each["name"] for each in found] == [last, *by_latest[:-1]]
+    assert [each["ongoing"] for each in found] == [True, False, False]
+
+
+def test_the_time_ends_with_what_the_pipeline_has_judged_and_never_in_the_future(store: Store) -> None:
+    later = LAST + 300_000
+    assert store.heat.heat(later + HOUR, known=later)["end"] == later, "calm windows are not stored, but judged"
+    assert store.heat.heat(LAST + 1_000, known=later)["end"] == LAST + 1_000
 
 
 def test_the_small_plot_of_a_series_has_the_mean_of_each_span(store: Store) -> None:
@@ -67,4 +91,4 @@ def test_the_small_plot_of_a_series_has_the_mean_of_each_span(store: Store) -> N
 def test_the_time_is_bounded_and_an_index_without_documents_has_no_machine(endpoints: Endpoints) -> None:
     client = TestClient(create_app(Store(endpoints.elasticsearch_url, "nothing-here")), "http://localhost")
     assert client.get("/api/heat").json()["machines"] == []
-    assert [client.get(f"/api/heat?hours={hours}").status_code for hours in (0, 169)] == [422, 422]
+    assert [client.get(f"/api/heat?minutes={minutes}").status_code for minutes in (0, 43_201)] == [422, 422]

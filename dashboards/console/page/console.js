@@ -125,7 +125,11 @@ async function openIncident(id) {
     if (incidentShown() !== id) return;
     state.revision = found.incident.revision;
     state.going = found.over === null;
-    showIncident($("detail"), found, state.site);
+    const show = () => showIncident($("detail"), found, state.site, state.around?.id === id ? state.around : null);
+    show();
+    if (state.around?.id === id && Date.now() - state.around.at < SLOWLY_MS) return;
+    state.around = { ...(await ask("/api/incident/around", { id })), id, at: Date.now() };
+    if (incidentShown() === id) show();
   } catch (error) {
     if (incidentShown() === id) $("detail").replaceChildren(el("p", { class: "hint" }, `This incident cannot be shown: ${error.message}`));
   }

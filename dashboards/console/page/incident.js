@@ -1,6 +1,7 @@
 // One incident: what happened, how much, since when, what is known around it, and what an operator says of it.
 import { el, foreign } from "./dom.js";
 import { actionBar } from "./incident_actions.js";
+import { inForce, moves } from "./incident_around.js";
 import { causes, history, logChanges, similar } from "./incident_past.js";
 import { labelsBySeries, seriesOf } from "./incident_series.js";
 import { plural, stateText } from "./incident_words.js";
@@ -28,6 +29,7 @@ export function showIncident(place, found, known, around = null) {
     ...seriesOf(found, around?.parents),
     section("causes", ...causes(incident.candidates)),
     section("logs", ...logChanges(incident.log_changes)),
+    section("around", ...moves(around), ...inForce(around)),
     section("similar", ...similar(found.similar)),
     section("history", ...history(incident, over)),
     single,

@@ -47,6 +47,20 @@ def test_a_label_is_about_the_onset_and_takes_effect_now(settings: Settings) -> 
     assert (label["event.start"], label["event.created"]) == (NOW - 60_000, NOW)
 
 
+def test_a_label_of_an_incident_is_one_of_each_of_its_series_and_all_that_was_said_can_be_read_again(
+    settings: Settings,
+) -> None:
+    operator = at(settings, NOW)
+    each = [("db-1", "cpu", NOW - 60_000), ("db-2", "_machine", NOW - 50_000)]
+    assert operator.labels(each, "expected_change", "a release") == NOW
+    rule, _ = operator.maintain("db-1", 30, "upgrade")
+    found = operator.in_force()
+    labels = [(one["host.name"], one["metric"], one["event.start"], one["verdict"]) for one in found["labels"]]
+    assert labels == [(*one, "expected_change") for one in each]
+    assert [(one["id"], one["event.end"]) for one in found["rules"]] == [(rule, NOW + 1_800_000)]
+    assert found["placements"] == []
+
+
 def test_a_maintenance_silences_one_machine_from_now_on_and_its_end_withdraws_it(settings: Settings) -> None:
     name, end = at(settings, NOW).maintain("db-*[1]", 30, "upgrade")
     assert end == NOW + 30 * 60_000

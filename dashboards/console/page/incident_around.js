@@ -1,0 +1,28 @@
+// What operators have said that touches an incident: machines that moved before it, rules and labels in force on its machines.
+import { el, foreign, when, words } from "./dom.js";
+
+const EFFECTS = { skip_result: "not reported", skip_learning: "not learned", report: "always reported", store: "stored", weekend: "as on a weekend" };
+
+export function moves(around) {
+  if (!around?.moves.length) return [];
+  const items = around.moves.map((it) => el("li", {}, el("b", {}, foreign(it["host.name"])), " moved from ", foreign(it.moved_from), " to ", foreign(it.parent ?? "nowhere"), " at ", when(it["@timestamp"])));
+  return [el("h3", {}, "What changed before"), el("ul", { class: "causes" }, ...items)];
+}
+
+export function inForce(around) {
+  if (!around || around.missing) return [];
+  const title = el("h3", {}, "In force on its machines");
+  const items = [...around.rules.map(rule), ...around.labels.map(label)];
+  return items.length ? [title, el("ul", { class: "causes" }, ...items)] : [title, el("p", { class: "soft" }, "No rule, no maintenance, no label.")];
+}
+
+function rule(it) {
+  const effects = Object.keys(EFFECTS).filter((name) => it[name]).map((name) => EFFECTS[name]);
+  if (it.only) effects.push(`only what is ${it.only}`);
+  const until = it["event.end"] ? [" until ", when(it["event.end"], true)] : [];
+  return el("li", {}, "Rule ", el("b", {}, foreign(it.id)), ": ", foreign(effects.join(", ") || "limits what is reported"), ...until, ...(it.note ? [el("div", { class: "soft" }, foreign(it.note))] : []));
+}
+
+function label(it) {
+  return el("li", {}, el("b", {}, foreign(it["host.name"]), " ", foreign(it.metric)), ` was labelled ${words(it.verdict)} at `, when(it["event.created"], true), ...(it.note ? [el("div", { class: "soft" }, foreign(it.note))] : []));
+}

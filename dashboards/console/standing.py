@@ -1,0 +1,86 @@
+"""What operators have said and what is in force: rules, labels, the places of machines."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from dashboards.console.actions import Actions
+from dashboards.console.search import Document
+from engine.spec.errors import NewnormalError
+from pipelines.contracts.globs import matches
+
+_KEPT_SECONDS = 15.0
+_BEFORE = 1_800_000
+"""How long before an incident a move of a machine may be a reason of it, milliseconds."""
+
+_MOST = 20
+
+
+@dataclass
+class _Kept:
+    at: float = -_KEPT_SECONDS
+    found: dict[str, list[Document]] | None = None
+
+
+class Remembered:
+    """Asks at most once in some seconds, one at a time.
+
+    Args:
+        actions: Reads what is in force; ``None``: nobody does.
+    """
+
+    def __init__(self, actions: Actions | None) -> None:
+        self._actions = actions
+        self._lock, self._kept = threading.Lock(), _Kept()
+
+    def around(self, incident: Document, now: int) -> dict[str, Any]:
+        """What is in force on the machines of an incident, and how these stand to each other.
+
+        Returns:
+            ``rules`` that name one of its machines (or all) and are in force now or were while it went on; ``labels``
+            on its machines, the newest first; ``parents``, what each of its machines runs on; ``moves``, placements of
+            its machines from half an hour before it began on; and ``missing``, why nothing is known, else empty.
+        """
+        machines = [each["entity"] for each in incident.get("machines") or ()]
+        try:
+            known = self._known()
+        except NewnormalError as error:
+            return {"rules": [], "labels": [], "parents": {}, "moves": [], "missing": error.code}
+        start, end = incident["event.start"], incident.get("event.end") or now
+        rules = [each for each in known["rules"] if _in_force(each, start, end) and _on(each, machines)]
+        labels = [each for each in known["labels"] if each["host.name"] in machines]
+        placed = [each for each in known["placements"] if each["host.name"] in machines]
+        moves = [each for each in placed if each.get("moved_from") and start - _BEFORE <= each["@timestamp"] <= end]
+        return {
+            "rules": rules[:_MOST], "labels": sorted(labels, key=lambda each: -each["event.created"])[:_MOST],
+            "parents": {each["host.name"]: each["parent"] for each in placed if each.get("parent")},
+            "moves": moves[:_MOST], "missing": "" if self._actions else "this console reads no topics",
+        }  # fmt: skip
+
+    def _known(self) -> dict[str, list[Document]]:
+        if self._actions is None:
+            return {"rules": [], "labels": [], "placements": []}
+        with self._lock:
+            if self._kept.found is None or time.monotonic() - self._kept.at > _KEPT_SECONDS:
+                self._kept = _Kept(time.monotonic(), self._actions.in_force())
+            return self._kept.found or {}
+
+
+def _on(rule: Document, machines: list[str]) -> bool:
+    """Whether a rule names one of some machines."""
+    return bool(machines) and bool(matches(rule.get("host.name", "*"), pl.Series(machines)).any())
+
+
+def _in_force(rule: Document, start: int, end: int) -> bool:
+    """Whether a rule is in force at some time from ``start`` to ``end``, epoch milliseconds.
+
+    >>> _in_force({"@timestamp": 5, "event.end": 9}, 9, 20), _in_force({"@timestamp": 5}, 9, 20)
+    (False, True)
+    """
+    begin = max(rule["@timestamp"], rule.get("event.start") or 0)
+    return begin <= end and (rule.get("event.end") is None or rule["event.end"] > start)
