@@ -15,7 +15,7 @@ import { showState } from "./state.js";
 import { Verdicts } from "./verdicts.js";
 import { openComparison, openVersions } from "./versions.js";
 
-const EVERY_MS = 2000, SLOWLY_MS = 10000;
+const EVERY_MS = 2000, SLOWLY_MS = 10000, PATIENCE_MS = 600;
 const HINT = "Choose an incident to see what is unusual and where it began, or a verdict to see its series, the band in which it was expected, and why it was reported.";
 const $ = (id) => document.getElementById(id);
 const WHOLE = new Set(["versions", "compare", "health"]);
@@ -24,6 +24,7 @@ const state = { paused: false, place: place(""), auto: null, revision: null, zoo
 
 const chosen = (what) => (state.place.what === what ? state.place.id : null);
 const incidentShown = () => chosen("incident") ?? state.auto;
+const first = Promise.race([slowly(), new Promise((go) => setTimeout(go, PATIENCE_MS))]); // the line on the site has its place when the cards come
 const verdicts = new Verdicts($("list"), refresh, () => chosen("novelty"));
 const heat = new Heat($("heat"));
 
@@ -42,7 +43,7 @@ async function refresh() {
   state.waiting += 1;
   const turn = ++state.asked; // an answer that was overtaken by a newer question is not shown
   try {
-    const [status, incidents, found] = await Promise.all([ask("/api/status"), ask("/api/incidents"), ask("/api/novelties", verdicts.question)]);
+    const [status, incidents, found] = await Promise.all([ask("/api/status"), ask("/api/incidents"), ask("/api/novelties", verdicts.question), first]);
     if (turn !== state.asked) return;
     state.status = status;
     remember(status);
@@ -58,7 +59,6 @@ async function refresh() {
     if (turn === state.asked) trouble(troubled(error));
   } finally {
     state.waiting -= 1;
-    document.body.dataset.ready = "true";
   }
 }
 
@@ -166,9 +166,7 @@ $("pause").addEventListener("click", () => {
 const awake = () => !state.paused && !document.hidden;
 setInterval(() => { if (awake() && !state.waiting) refresh(); }, EVERY_MS); // a slow answer is waited for, not overtaken
 setInterval(() => { if (awake()) { slowly(); heat.refresh(); again(); } }, SLOWLY_MS);
-slowly();
-refresh();
-heat.refresh();
+Promise.allSettled([refresh(), heat.refresh()]).then(() => { document.body.dataset.ready = "true"; });
 keys({
   "/": () => { location.hash = ""; document.querySelector("main").dataset.wide = false; document.querySelector("main").dataset.chosen = false; $("entity").focus(); }, o: () => { location.hash = ""; }, h: () => { location.hash = "health"; },
   v: () => { location.hash = "versions"; }, b: () => history.back(), p: () => $("pause").click(),
