@@ -97,6 +97,20 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=str(Path(folder) / f"{name}.png"))
 
 
+@pytest.mark.parametrize(("name", "width"), [("overview", 1440), ("incident", 1440), ("series", 1440), ("phone", 390)])
+def test_the_pictures_of_the_docs_are_of_this_night(
+    browser: Browser, console: WebServer, name: str, width: int
+) -> None:
+    place = {"incident": "#incident/surge", "series": "#series/vm-00003/cpu.util"}.get(name, "")
+    page = opened(browser, console, width, place=place)
+    if name == "series":
+        expect(page.locator("#detail .canvas canvas").first).to_be_visible()
+    elif name != "phone":
+        expect(page.locator("#detail .band .expected").first).to_be_visible()
+    picture(page, f"console-{name}")
+    page.close()
+
+
 def clock(ms: int, zone: str = ZONE) -> str:
     return f"{datetime.fromtimestamp(ms / 1000, UTC).astimezone(ZoneInfo(zone)):%H:%M}"
 

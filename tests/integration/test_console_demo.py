@@ -27,6 +27,7 @@ PAGE_BYTES, FIRST_VIEW_SECONDS = 500_000, 4.0
 
 _BEHIND_MS, _ANSWER_MS, _NEAR_MS, _VIEW_MS = 60_000, 240_000, 60_000, 20_000
 _NO_SERIES = ("_machine", "logs")
+_WHOLE = re.compile("all (its )?metrics|logs|its log")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Demo:
             begun = incident["event.start"]
             machines = {row["entity"] for row in rows if row["start"] - _NEAR_MS <= begun <= row["end"] + _NEAR_MS}
             listed = self.asked("/api/incident", id=incident["event.id"]).get("series", ())
-            if any(each["host.name"] in machines and each["metric"] not in _NO_SERIES for each in listed):
+            if any(each["entity"] in machines and each["metric"] not in _NO_SERIES for each in listed):
                 return str(incident["event.id"])
         return None
 
@@ -98,18 +99,15 @@ def test_an_operator_finds_an_injected_incident_labels_it_and_silences_its_machi
 
 
 def _photographs(address: str, browser: Browser, folder: Path) -> None:
-    """The pictures of docs/console.md: the overview, an incident, one of its series."""
-    page = browser.new_page(viewport={"width": 1200, "height": 800})
+    """Pictures of a demo, for people to look at; those of the docs are of `tests.browser.test_console_night`."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(address)
     expect(page.locator("#incidents .card").first).to_be_visible()
-    page.screenshot(path=str(folder / "console-overview.png"))
-    page.locator("#incidents > .cards .card").first.click()
+    page.screenshot(path=str(folder / "demo-overview.png"))
+    page.locator("#incidents > .cards .card a").first.click()
     detail = page.locator("#detail")
-    expect(detail.locator(".onsets > div").first).to_be_visible()
-    page.screenshot(path=str(folder / "console-incident.png"))
-    detail.locator(".onsets > div", has_not_text="all metrics").first.locator("a").click()
-    expect(detail.locator(".canvas[data-marked] canvas")).to_be_visible()
-    page.screenshot(path=str(folder / "console-series.png"))
+    expect(detail.locator(".multiples .row").first).to_be_visible()
+    page.screenshot(path=str(folder / "demo-incident.png"))
     page.close()
 
 
@@ -136,9 +134,9 @@ def _leads_to_the_plot(page: Page, demo: Demo) -> None:
     """Two clicks lead from the overview to the plot of a series of the injected incident; then it goes back to it."""
     identity = demo.injected()
     assert identity is not None
-    page.locator(f'#incidents > .cards .card[data-id="{identity}"]').click()
+    page.locator(f'#incidents > .cards .card[data-id="{identity}"] a').click()
     detail = page.locator("#detail")
-    _row(page).locator("a").click()
+    _row(page).click()
     expect(detail.locator(".canvas[data-marked] canvas")).to_be_visible()
     page.go_back()
     expect(_row(page)).to_be_visible()
@@ -146,12 +144,13 @@ def _leads_to_the_plot(page: Page, demo: Demo) -> None:
 
 def _row(page: Page) -> Locator:
     """The first single series of the incident that is open."""
-    return page.locator("#detail .onsets > div", has_not_text=re.compile("all metrics|logs")).first
+    return page.locator("#detail .multiples .row", has_not_text=_WHOLE).first
 
 
 def _labels_and_silences(page: Page, address: str) -> None:
-    row = _row(page)
-    machine, metric = (row.locator(".name").inner_text()).split(" ", 1)
+    page.locator("#detail summary", has_text="Say what single series were").click()
+    row = page.locator("#detail .label-row", has_not_text=_WHOLE).first
+    machine, metric = (row.locator("span").first.inner_text()).split(" ", 1)
     before = time.time() * 1000
     row.get_by_role("button", name="Expected").click()
     expect(row.locator(".outcome")).to_contain_text("the detector has judged", timeout=_ANSWER_MS)
@@ -166,6 +165,7 @@ def _labels_and_silences(page: Page, address: str) -> None:
 def _silence(page: Page, machine: str) -> None:
     """Sets maintenance of a machine by click, and waits until the detector respects it."""
     detail = page.locator("#detail")
+    detail.locator("summary", has_text="Maintenance").click()
     detail.get_by_label("Machine", exact=True).select_option(machine)
     detail.get_by_role("button", name="30 min").click()
     expect(detail.locator(".outcome", has_text="In maintenance for 30 min")).to_be_visible(timeout=_ANSWER_MS)

@@ -38,7 +38,7 @@ export function history(it, over) {
   if (it.acknowledged_by) steps.push([null, `${it.acknowledged_by} acknowledged it`]);
   if (over !== null) steps.push([over, "its last series was normal again"]);
   if (state === "resolved") steps.push([it.updated, "it was closed"]);
-  else if (it.updated !== it["@timestamp"]) steps.push([it.updated, "it changed last"]);
+  else if (it.updated !== it["@timestamp"] && it.updated !== over) steps.push([it.updated, "it changed last"]);
   const items = steps.map(([at, text]) => el("li", {}, ...(at === null ? ["Then "] : [when(at), " "]), foreign(text)));
   return [el("h3", {}, "Its history"), el("ul", { class: "causes plain-list" }, ...items)];
 }
