@@ -20,6 +20,7 @@ from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.search import REFUSED
 from dashboards.console.series_routes import series_routes
+from dashboards.console.site_routes import site_routes
 from dashboards.console.standing import Remembered
 from dashboards.console.status_routes import status_routes
 from dashboards.console.store import Store
@@ -86,6 +87,7 @@ def create_app(
     app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, Remembered(actions), quiet))
     app.include_router(novelty_routes(store, zone))
     app.include_router(series_routes(store, view, zone))
+    app.include_router(site_routes(store))
     app.include_router(status_routes(store, status))
     app.include_router(version_routes(versions))
     app.include_router(action_routes(store, actions, access))

@@ -32,10 +32,10 @@ export function showHealth(place, { now, pipeline }) {
   );
 }
 
-const HEADS = ["Job", "Records read /s", "", "Lag", "", "Written /s", "Watermark", "Completed", "Batch", "Late", "Dead letters", "Keys", "State"];
+const HEADS = ["Job", "Records read /s", "Course of the rate", "Lag", "Course of the lag", "Written /s", "Watermark", "Completed", "Batch", "Late", "Dead letters", "Keys", "State"];
 
 function table(jobs, now) {
-  const heads = HEADS.map((text, i) => el("th", i ? { class: "n" } : {}, text));
+  const heads = HEADS.map((text, i) => el("th", { role: "columnheader", ...(i ? { class: "n" } : {}) }, text.startsWith("Course") ? el("span", { class: "unseen" }, text) : text));
   const rows = jobs.flatMap((it) => {
     const ago = (at) => (at === null || at === undefined ? "–" : `${duration(Math.max(0, now - at))} ago`);
     const stale = it.completed && now - it.completed > STALE_MS;
@@ -43,7 +43,9 @@ function table(jobs, now) {
     const row = el("tr", {}, el("td", {}, el("b", {}, it.name)), cell(num(it.rate_in, 3)), el("td", {}, trail(it.name, "rate_in")), cell(it.lag === null ? "–" : count(it.lag)), el("td", {}, trail(it.name, "lag")),
       cell(num(it.rate_out ?? null, 3)), cell(ago(it.watermark)), cell(ago(it.completed), stale), cell(it.batch_ms ? duration(it.batch_ms) : "–"), cell(count(it.late)), cell(count(it.dead_lettered), it.dead_lettered > 0),
       cell(it.keys === null ? "–" : count(it.keys)), cell(it.state_bytes ? bytes(it.state_bytes) : "–"));
+    row.setAttribute("role", "row");
+    [...row.children].forEach((each, i) => { each.setAttribute("role", "cell"); each.dataset.name = HEADS[i]; });
     return it.last_error ? [row, el("tr", {}, el("td", { colspan: HEADS.length, class: "bad" }, "its last restart: ", foreign(it.last_error)))] : [row];
   });
-  return el("table", { class: "plain" }, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...rows));
+  return el("table", { class: "plain jobs", role: "table" }, el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...heads)), el("tbody", { role: "rowgroup" }, ...rows));
 }
