@@ -22,6 +22,6 @@ def site_routes(store: Store) -> APIRouter:
     def site() -> dict[str, Any]:
         newest = store.newest(limit=1)
         last = newest[0]["@timestamp"] if newest else None
-        return {"now": now_ms(), "machines": 0, "learning": [], "learning_count": 0, "last": last}
+        return {"now": now_ms(), "machines": 0, "learning": [], "learning_count": 0, "last": last, "missing": "no view"}
 
     return api

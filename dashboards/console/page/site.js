@@ -4,8 +4,10 @@ import { el, foreign } from "./dom.js";
 
 const NAMED = 3;
 
-// What the console knows of the site; nothing where it does not answer that.
-export const site = () => ask("/api/site").catch(() => ({ machines: 0, learning: [], last: null }));
+const NOTHING = { machines: 0, learning: [], last: null };
+
+// What the console knows of the site. What is stored does not tell until when there are data, as calm windows are not: `last` needs a view.
+export const site = () => ask("/api/site").then((found) => (found.missing ? { ...found, last: null } : found)).catch(() => NOTHING);
 
 export function showSite(place, { machines, learning = [], learning_count: many = learning.length }) {
   place.hidden = !machines;
