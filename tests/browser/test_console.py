@@ -64,10 +64,11 @@ def records() -> list[Novelty]:
 
 
 def pipeline() -> dict[str, Any]:
+    now = int(time.time() * 1000)
     jobs = (
-        JobStatus("normalizer", 2_400_000, 2_399_988, 41_250.0, 0, 12, 340, END - 2_000, 0, 0, 310.0),
-        JobStatus("extractor", 2_399_988, 81_000, 40_900.0, 17, 0, 2, END - 4_000, 48_200_000, 10_000, 420.0),
-        JobStatus("detector", 81_000, 81_000, 1_350.0, 0, 0, 0, END - 5_000, 96_500_000, 10_000, 510.0),
+        JobStatus("normalizer", 2_400_000, 2_399_988, 41_250.0, 0, 12, 340, now - 2_000, 0, 0, 310.0),
+        JobStatus("extractor", 2_399_988, 81_000, 40_900.0, 17, 0, 2, now - 4_000, 48_200_000, 10_000, 420.0),
+        JobStatus("detector", 81_000, 81_000, 1_350.0, 0, 0, 0, now - 5_000, 96_500_000, 10_000, 510.0),
         JobStatus("sink", 81_000, 81_000, 1_350.0, 0, 0, 0, None, 0, 0, 220.0),
     )
     return PipelineStatus(started=END - 3_600_000, jobs=jobs, latency_ms=1_840.0, indexed=81_000).to_dict()
@@ -153,7 +154,7 @@ def test_it_filters_by_kind_machine_and_score(page: Page) -> None:
 
 
 def test_a_click_shows_the_series_with_its_band_and_the_reason(page: Page) -> None:
-    page.locator("#rows tr", has_text="cpu.user").filter(has_text="anomaly").first.click()
+    page.locator("#rows tr", has_text="web-1").filter(has_text="anomaly").first.click()
     detail = page.locator("#detail")
     expect(detail.locator("h2")).to_have_text("Unusual: web-1")
     expect(detail.locator(".canvas[data-marked=anomaly] canvas")).to_have_count(1)
@@ -217,7 +218,7 @@ def test_one_word_tells_how_the_pipeline_is_doing_and_leads_to_the_figures_of_it
 
 
 def test_the_table_says_what_a_verdict_is_in_words_with_its_unit(page: Page) -> None:
-    cells = page.locator("#rows tr", has_text="cpu.user").locator("td.what")
+    cells = page.locator("#rows tr", has_text="web-1").locator("td.what")
     expect(cells).to_have_text([re.compile("^[\\d.]+$"), *2 * [re.compile("^1\\.[5-9] × the usual$")]])
     joined = page.locator("#rows tr", has_text="all metrics").locator("td.what")
     expect(joined).to_have_text("disk.latency, cpu.user and 1 more together")
