@@ -77,7 +77,8 @@ def _snapshot(store: Path, version: int) -> Iterator[tuple[str, bytes]]:
         listed = json.loads(archive.read("metadata").decode().partition("\n")[2])
         archive.extractall(folder, [name for name in archive.namelist() if name != "metadata"])
         for file in listed["sstFiles"]:
-            _linked(store / "SSTs" / file["dfsSstFileName"], Path(folder) / file["localFileName"])
+            there, here = (Path(file[name]).name for name in ("dfsSstFileName", "localFileName"))
+            _linked(store / "SSTs" / there, Path(folder) / here)
         family = listed.get("columnFamilyMapping", {})[_FAMILY]
         database = Rdict(folder, Options(raw_mode=True), access_type=AccessType.read_only())
         try:
