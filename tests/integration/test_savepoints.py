@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Sequence
 
@@ -55,6 +57,10 @@ def test_a_job_goes_back_to_a_savepoint_in_other_shards_and_loses_nothing(pipeli
     send(pipeline, range(begin, middle, STEP))
     pipeline.wait("the first half", lambda: {w for w in wanted if w[1] + SIZE < middle} <= counts(pipeline).keys())
     assert "savepoint before: extractor" in pipeline.command("savepoint", "create", "before")
+    shards = [json.loads(line) for line in pipeline.command("savepoint", "show", "before", "--json").splitlines()]
+    assert sum(shard["keys"] for shard in shards) == ENTITIES
+    told = pipeline.command("savepoint", "show", "before", "--series", "h3/m")
+    assert re.match(r"extractor: \d+ windows are open or kept for late records; the newest value is of ", told)
     send(pipeline, range(middle, end, STEP))
     pipeline.wait("the second half", lambda: {w for w in wanted if w[1] + SIZE < end} <= counts(pipeline).keys())
     assert "ALREADY_RUNNING" in pipeline.refused("savepoint", "restore", "before", "--yes")
