@@ -3,8 +3,8 @@
 from dashboards.console.access import Access
 from dashboards.console.actions import Actions
 from dashboards.console.app import create_app
-from dashboards.console.belief import AskView
+from dashboards.console.belief import Beliefs
 from dashboards.console.store import Store
 from dashboards.console.versions import Versions
 
-__all__ = ["Access", "Actions", "AskView", "Store", "Versions", "create_app"]
+__all__ = ["Access", "Actions", "Beliefs", "Store", "Versions", "create_app"]

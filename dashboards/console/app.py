@@ -15,7 +15,7 @@ from fastapi.staticfiles import StaticFiles
 from dashboards.console.access import Access, login_routes
 from dashboards.console.action_routes import action_routes
 from dashboards.console.actions import Actions
-from dashboards.console.belief import AskView
+from dashboards.console.belief import Beliefs
 from dashboards.console.incident_routes import QUIET, incident_routes
 from dashboards.console.novelty_routes import novelty_routes
 from dashboards.console.search import REFUSED
@@ -61,7 +61,7 @@ def create_app(
     hosts: Collection[str] = (),
     actions: Actions | None = None,
     access: Access | None = None,
-    view: AskView | None = None,
+    beliefs: Beliefs | None = None,
     versions: Versions | None = None,
     quiet: int = QUIET,
 ) -> FastAPI:
@@ -75,7 +75,7 @@ def create_app(
         hosts: Further names that it is reached by, see `dashboards.web.hosts`.
         actions: Writes what operators say; ``None``: the console only shows.
         access: Decides who is answered; ``None``: who reaches a console without a token or a proxy, if any may.
-        view: Asks the state view; ``None``: nobody does.
+        beliefs: What the detector believes; ``None``: nobody can be asked.
         versions: Lists and compares versions; ``None``: this console knows none.
         quiet: How long nothing is novel before an incident is resolved, milliseconds.
     """
@@ -86,8 +86,8 @@ def create_app(
     app.include_router(login_routes(access))
     app.include_router(incident_routes(store.incidents, store.similar, store.heat, status, Remembered(actions), quiet))
     app.include_router(novelty_routes(store, zone))
-    app.include_router(series_routes(store, view, zone))
-    app.include_router(site_routes(store))
+    app.include_router(series_routes(store, beliefs, zone))
+    app.include_router(site_routes(store, beliefs))
     app.include_router(status_routes(store, status))
     app.include_router(version_routes(versions))
     app.include_router(action_routes(store, actions, access))

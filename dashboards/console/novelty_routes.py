@@ -23,7 +23,7 @@ Time = Annotated[int, Query(ge=0, le=_LAST)]
 
 
 def novelty_routes(store: Store, zone: str) -> APIRouter:
-    """The paths ``/api/novelties``, ``/api/novelty``, ``/api/series`` and ``/api/entities``.
+    """The paths ``/api/novelties``, ``/api/novelty`` and ``/api/series``.
 
     Args:
         store: Where novelties are read.
@@ -66,9 +66,5 @@ def novelty_routes(store: Store, zone: str) -> APIRouter:
         if not 0 <= end - start <= _LONGEST:
             raise HTTPException(422, "start lies after end, or more than ten years before it")
         return {"series": store.series(entity, metric, start, end, limit)}
-
-    @api.get("/entities")
-    def entities() -> dict[str, Any]:
-        return {"entities": store.entities()}
 
     return api

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from dashboards.console.belief import AskView, asked, completed
+from dashboards.console.belief import NOTHING, Beliefs, asked, completed
 from dashboards.console.clock import now_ms
-from dashboards.console.series_store import INCIDENTS, LINES, NEWS
-from dashboards.console.sparks import SPARKS
+from dashboards.console.machine_series import listed
+from dashboards.console.search import Document
+from dashboards.console.series_store import INCIDENTS, LINES, LISTED, NEWS
+from dashboards.console.sparks import SPARKS, Sparks
 from dashboards.console.store import Store
 
 _HOUR, _DAY = 3_600_000, 86_400_000
@@ -22,12 +25,12 @@ _SMALL = 300
 Name = Annotated[str, Query(min_length=1, max_length=512)]
 
 
-def series_routes(store: Store, view: AskView | None, zone: str) -> APIRouter:
+def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter:
     """The paths ``/api/series/page`` and ``/api/machine``.
 
     Args:
         store: Where novelties and incidents are read.
-        view: Asks the state view; ``None``: nobody does.
+        beliefs: What the detector believes; ``None``: nobody can be asked.
         zone: IANA name of the operator's time zone.
     """
     api = APIRouter(prefix="/api")
@@ -40,38 +43,54 @@ def series_routes(store: Store, view: AskView | None, zone: str) -> APIRouter:
         end: Annotated[int | None, Query(ge=_DAY * 15, le=_LAST)] = None,
     ) -> dict[str, Any]:
         newest = store.one_series.last(entity, metric)
-        seen, why = asked(view, entity, metric)
-        windows, kind = seen["windows"], (newest or {}).get("metric_kind", "gauge")
+        seen, why = asked(beliefs and (lambda: beliefs.series(entity, metric)), NOTHING)
+        windows = seen["windows"]
         ends = [newest["@timestamp"]] if newest else []
         ends += [each["window_end"] for each in windows[-1:]]
         until = end or max(ends, default=now_ms())
         start = until - hours * _HOUR
-        stored = store.series(entity, metric, start, until)
+        points = completed(store.series(entity, metric, start, until), windows, start, until)
+        axis = (points[0]["@timestamp"], until) if points else (start, until)
         earlier = []
         for days in _EARLIER:
             span = start - days * _DAY, until - days * _DAY
-            points = completed(store.series(entity, metric, *span, _SMALL), windows, *span, kind)
-            earlier.append({"days": days, "span": span, "series": points})
+            before = completed(store.series(entity, metric, *span, _SMALL), windows, *span)
+            earlier += [{"days": days, "span": span, "series": before}] if before else []
         return {
-            "now": now_ms(), "zone": zone, "known": bool(ends), "span": (start, until), "hours": hours,
-            "series": completed(stored, windows, start, until, kind), "earlier": earlier,
+            "now": now_ms(), "zone": zone, "known": bool(ends), "span": (start, until), "axis": axis, "hours": hours,
+            "metric_kind": _kind(newest, windows), "series": points, "earlier": earlier,
             "novelties": store.one_series.news(entity, metric, start, until), "most": NEWS,
             "incidents": store.one_series.incidents(entity),
-            "view": {"state": seen["state"], "age": seen["age"], "missing": why},
+            "view": {"state": seen["state"], "age": seen["age"], "missing": why,
+                     "windows": len(windows), "needed": seen["needed"]},
         }  # fmt: skip
 
     @api.get("/machine")
     def machine(name: Name, hours: Annotated[int, Query(ge=1, le=720)] = 24) -> dict[str, Any]:
         now, of = now_ms(), store.one_series
-        newest = of.last(name)
-        end = max(now, newest["@timestamp"]) if newest else now
+        believed, why = asked(beliefs and (lambda: beliefs.machine(name, LISTED)), [])
+        ends = [each["windows"][-1]["window_end"] for each in believed if each["windows"]]
+        ends += [newest["@timestamp"]] if (newest := of.last(name)) else []
+        last = max(ends, default=None)
+        end = max(now, last or 0)
         start = end - hours * _HOUR
-        listed, count = of.of_machine(name, start, end)
+        begins = [at for each in believed for at in (window["window_end"] for window in each["windows"]) if at >= start]
+        begins += [at] if (at := of.first(name, start, end)) else []
+        span = min(begins, default=start), max([last or end, *begins])
+        sparks = Sparks(*span)
+        stored, count = of.of_machine(name, start, end, sparks)
+        series = listed(stored, believed, sparks)
         return {
-            "now": now, "hours": hours, "last": newest and newest["@timestamp"],
-            "series": listed, "series_count": count, "sparks": SPARKS,
+            "now": now, "hours": hours, "last": last, "span": span, "missing": why,
+            "series": series[:LISTED], "series_count": max(count, len(series)), "sparks": SPARKS,
             "incidents": of.incidents(name), "logs": of.logs(name, start, end),
             "most": {"incidents": INCIDENTS, "logs": LINES},
         }  # fmt: skip
 
     return api
+
+
+def _kind(newest: Document | None, windows: Sequence[Document]) -> str:
+    """The kind of a metric, which decides the unit of its values."""
+    known = [each.get("metric_kind") for each in ([newest] if newest else []) + list(windows[-1:])]
+    return str(next((kind for kind in known if kind), "gauge"))

@@ -59,8 +59,20 @@ class SeriesStore:
         query = {"bool": {"filter": [*of, within(gte=start, lte=end)]}}
         return self._search.documents(self._novelties, query=query, sort=_NEWEST, size=LINES)
 
-    def of_machine(self, entity: str, start: int, end: int) -> tuple[list[Document], int]:
+    def first(self, entity: str, start: int, end: int) -> int | None:
+        """End of the first stored window of a machine from ``start`` to ``end``, epoch ms."""
+        query = {"bool": {"filter": [_machine(entity), within(gte=start, lte=end)]}}
+        found = self._search.documents(self._novelties, query=query, sort=[{"@timestamp": "asc"}], size=1)
+        return found[0]["@timestamp"] if found else None
+
+    def of_machine(self, entity: str, start: int, end: int, sparks: Sparks) -> tuple[list[Document], int]:
         """The series of a machine that have a document from ``start`` to ``end``, the most novel first.
+
+        Args:
+            entity: The machine.
+            start: First instant, epoch ms.
+            end: Last instant.
+            sparks: The time of the small plots.
 
         Returns:
             The newest document of each of the first `LISTED` series, with ``highest``, the highest score of its alarms
@@ -70,7 +82,6 @@ class SeriesStore:
         highest = {"highest": {"max": {"field": "record_score"}}}
         alarms = {"filter": {"terms": {"kind": list(ALARM_KINDS)}}, "aggs": highest}
         newest = {"top_hits": {"size": 1, "sort": _NEWEST}}
-        sparks = Sparks(start, end)
         order = [{"alarms>highest": "desc"}, {"_key": "asc"}]
         terms = {"field": "metric", "size": LISTED, "order": order}
         aggs = {

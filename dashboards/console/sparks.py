@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dashboards.console.search import Document
 
 SPARKS = 48
@@ -26,6 +28,14 @@ class Sparks:
         spans = {"fixed_interval": f"{self._step}ms", "offset": offset, "min_doc_count": 1}
         values = {"value": {"avg": {"field": "actual"}}}
         return {"date_histogram": {"field": "@timestamp", **spans}, "aggs": values}
+
+    def of(self, windows: Iterable[tuple[int, float | None]]) -> list[tuple[int, float]]:
+        """The same pairs as `pairs`, of windows by their ends (epoch ms) and values, in order of time."""
+        spans: dict[int, list[float]] = {}
+        for end, value in windows:
+            if value is not None and end >= self._start:
+                spans.setdefault((end - self._start) // self._step, []).append(value)
+        return [(at, sum(values) / len(values)) for at, values in spans.items()]
 
     def pairs(self, found: Document) -> list[tuple[int, float]]:
         """The number of each span that has a value, and its mean value, from the answer for one series."""

@@ -98,6 +98,13 @@ class Store:
         """Machines by name, those with most documents first kept."""
         return sorted(bucket["key"] for bucket in self._terms("host.name", limit))
 
+    def last(self) -> int | None:
+        """The end of the newest window that is stored, epoch milliseconds."""
+        found = self._hits(
+            query={"match_all": {}}, sort=[{"@timestamp": "desc"}], size=1, source_includes=["@timestamp"]
+        )
+        return found[0]["@timestamp"] if found else None
+
     def counts(self, since: int | None = None) -> dict[str, int]:
         """Documents of each kind, with an event time from ``since`` on."""
         query = within(gte=since) if since is not None else None

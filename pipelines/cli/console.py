@@ -10,7 +10,7 @@ import typer
 from deploy.embedded.services import running
 from engine.spec.duration import duration_ms
 from pipelines.cli.options import Namespace, StateDir
-from pipelines.cli.state_view import state_view
+from pipelines.cli.state_view import beliefs
 from pipelines.contracts.access_token import console_token
 from pipelines.contracts.settings import load
 
@@ -48,6 +48,7 @@ def console(
     settings = running(settings, kafka=False)
     store = Store(settings.elasticsearch.url or "", settings.alias, settings.incident_alias)
     shown = settings.console
+    view = beliefs(settings, lambda: running(settings), "console")  # it begins when the console is there
     app = create_app(
         store,
         zone=settings.detector.timezone,
@@ -55,14 +56,15 @@ def console(
         hosts=shown.hosts.split(","),
         actions=Operator(lambda: running(settings, elasticsearch=False), lambda: int(time.time() * 1000)),
         access=Access(shown.reached, console_token(shown), shown.user_header, shown.proxies.split(",")),
-        view=state_view(settings),
+        beliefs=view,
         versions=ConsoleVersions(lambda: running(settings), overrides),
         quiet=duration_ms(settings.incidents.quiet),
     )
     server = serve(app, shown.host, shown.port)
     typer.echo(f"console at {server.url} (Ctrl-C ends it)")
     try:
-        server.join()
+        with view:
+            server.join()
     except KeyboardInterrupt:
         server.stop()
         store.close()

@@ -1,38 +1,99 @@
-"""Asks the running state view about one series, for the console's page of that series."""
+"""What the console asks about beliefs: a view in its own process, or the state view that runs beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.settings import Settings
+from pipelines.contracts.version_names import FIRST
+
+if TYPE_CHECKING:
+    from dashboards.console import Beliefs
 
 
-def state_view(settings: Settings) -> Callable[[str, str], dict[str, Any]]:
-    """What asks the view that the settings name; see `dashboards.console.belief.AskView`.
+class AskedView:
+    """Asks the state view over HTTP; see `dashboards.console.belief.Beliefs`.
 
     Args:
-        settings: The settings of the pipeline.
+        settings: The settings of the pipeline, which name the view.
     """
-    from pipelines.query.view.client import ViewClient  # noqa: PLC0415  HTTP: only where a console asks
 
-    def ask(entity: str, metric: str) -> dict[str, Any]:
-        client = ViewClient.of(settings.view, None)  # a token that cannot be read is no reason to end the pipeline
-        answers = [_known(client, path, entity, metric) for path in ("/windows", "/state")]
-        windows, state = answers
-        age = next((answer["age"] for answer in answers if answer), None)
-        return {"windows": windows.get("windows", []), "state": state.get("state"), "age": age}
+    def __init__(self, settings: Settings) -> None:
+        from pipelines.query.view.client import ViewClient  # noqa: PLC0415  HTTP: only where a console asks
 
-    return ask
+        self._client: Callable[[], ViewClient] = lambda: ViewClient.of(settings.view, None)
+        # made for each question: a token that cannot be read is no reason to end the pipeline
+
+    def series(self, entity: str, metric: str) -> dict[str, Any]:
+        """State, last windows and age of one series."""
+        windows, state = (self._known(path, entity, metric) for path in ("/windows", "/state"))
+        age = next((answer["age"] for answer in (windows, state) if answer), None)
+        told = {"windows": windows.get("windows", []), "needed": windows.get("needed", 0)}
+        return told | {"state": state.get("state"), "age": age}
+
+    def machine(self, entity: str, most: int) -> list[dict[str, Any]]:
+        """The series of a machine."""
+        return list(self._client().one("/machine", entity=entity, limit=most)["series"])
+
+    def machines(self, most: int) -> list[str]:
+        """Names of machines."""
+        return list(self._client().one("/machines", limit=most)["machines"])
+
+    def site(self) -> dict[str, Any]:
+        """How many machines report, and which are learned."""
+        return self._client().one("/site")
+
+    def __enter__(self) -> Self:
+        """Nothing is held."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+    def _known(self, path: str, entity: str, metric: str) -> dict[str, Any]:
+        """The view's answer; empty if it does not know the series."""
+        more = {"n": 1_000} if path == "/windows" else {}
+        try:
+            return self._client().one(path, entity=entity, metric=metric, **more)
+        except NewnormalError as error:
+            if error.code != "VIEW_SERIES_UNKNOWN":
+                raise
+            return {}
 
 
-def _known(client: Any, path: str, entity: str, metric: str) -> dict[str, Any]:
-    """The view's answer; empty if it does not know the series."""
-    more = {"n": 1_000} if path == "/windows" else {}
-    try:
-        return dict(client.one(path, entity=entity, metric=metric, **more))
-    except NewnormalError as error:
-        if error.code != "VIEW_SERIES_UNKNOWN":
-            raise
-        return {}
+def state_view(settings: Settings, here: bool) -> Beliefs:
+    """What the console of a running pipeline asks.
+
+    Args:
+        settings: The settings of the pipeline's version, with the servers' addresses filled in.
+        here: True if the detector runs in this process; of several processes with a console each only that one follows.
+    """
+    return beliefs(settings, lambda: settings, "run") if here else AskedView(settings)
+
+
+def beliefs(settings: Settings, running: Callable[[], Settings], name: str) -> Beliefs:
+    """What a console asks: itself, or with `view.embedded` off the state view.
+
+    Args:
+        settings: The settings.
+        running: Gives them with the servers' addresses filled in; may raise `NewnormalError`.
+        name: Name of the folder of a view of its own: processes that serve a console have one each.
+    """
+    if not settings.view.embedded:
+        return AskedView(settings)
+    from pipelines.query.view.followed import Followed  # noqa: PLC0415  Kafka: only where a console follows
+
+    return Followed(lambda: _shown(running()), name)
+
+
+def _shown(settings: Settings) -> Settings:
+    """The settings of the version whose documents the console shows."""
+    from pipelines.versions.promotion import shown_version  # noqa: PLC0415  servers: only when it is asked
+    from pipelines.versions.registry import Registry  # noqa: PLC0415  as above
+
+    if settings.version != FIRST or not settings.elasticsearch.url:
+        return settings
+    name = shown_version(settings) or FIRST
+    return settings if name == FIRST else settings.of(Registry(settings).get(name).names)

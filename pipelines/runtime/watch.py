@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from dashboards.console import Access, Actions, AskView, Store, Versions, create_app
+from dashboards.console import Access, Actions, Beliefs, Store, Versions, create_app
 from dashboards.live_view import LiveView
 from dashboards.status import PipelineStatus, Progress
 from dashboards.web.server import serve
@@ -113,7 +113,7 @@ def watching(
     driver: Driver,
     progress: Callable[[], Progress | None] = lambda: None,
     actions: Callable[[Settings], Actions] | None = None,
-    state_view: Callable[[Settings], AskView] | None = None,
+    state_view: Callable[[Settings, bool], Beliefs] | None = None,
     versions: Callable[[Settings], Versions] | None = None,
 ) -> Iterator[Watch]:
     """A context manager: starts the driver, the console and the live view, and stops them at the end.
@@ -124,7 +124,8 @@ def watching(
         driver: The driver.
         progress: See `Watch`.
         actions: Gives what writes the messages of operators; ``None``: the console only shows.
-        state_view: Gives what asks the state view about a series; ``None``: the console does not ask it.
+        state_view: Gives what the console asks what the detector believes, by the settings and whether the detector
+            runs in this process; ``None``: it asks nobody.
         versions: Gives what lists and compares versions; ``None``: the console knows none.
     """
     settings = driver.settings
@@ -134,6 +135,7 @@ def watching(
         shown, incidents = (",".join(Partition(index, 0).patterns) for index in own)
     store = Store(settings.elasticsearch.url or "", shown, incidents)
     watch: list[Watch] = []
+    beliefs = state_view(settings, "detector" in driver.names) if state_view else None
     console, status = settings.console, lambda: watch[0].status() if watch else {}
     app = create_app(
         store,
@@ -143,7 +145,7 @@ def watching(
         console.hosts.split(","),
         actions(settings) if actions else None,
         Access(console.reached, console_token(console), console.user_header, console.proxies.split(",")),
-        state_view(settings) if state_view else None,
+        beliefs,
         versions(settings) if versions else None,
         duration_ms(settings.incidents.quiet),
     )
@@ -158,6 +160,8 @@ def watching(
             with announced(settings, server.url, driver.names), LiveView(server.url) as view:
                 watch.append(Watch(driver, view, store, progress))
                 driver.start()
+                if beliefs:
+                    stack.enter_context(beliefs)  # not before: the jobs come first
                 yield watch[0]
         finally:
             log.info("stopping: the jobs complete their micro-batches; press Ctrl-C again to end at once")

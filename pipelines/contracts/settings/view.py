@@ -9,6 +9,12 @@ from pipelines.contracts.settings.access import AccessSettings
 
 
 class ViewSettings(AccessSettings):
+    embedded: bool = Field(
+        True,
+        description="whether `newnormal run`, `newnormal demo` and `newnormal console` themselves follow what the "
+        "detector believes, in a folder of the state directory; false: their consoles ask the state view at "
+        "`view.host`:`view.port`, which `newnormal view` starts",
+    )
     host: ListenHost = Field("127.0.0.1", description="address on which the state view listens")
     port: Whole = Field(8890, ge=0, le=65535, description="port of the state view; if taken, the next free one is used")
     hosts: Names = Field(

@@ -9,15 +9,26 @@ from typing import Any
 import orjson
 
 from engine.columns.partitioning import crc32
+from models.config import DetectorConfig
 from pipelines.contracts.settings import Settings
 from pipelines.query.view import progress
 from pipelines.query.view.database import Database
 from pipelines.query.view.follower import TOPICS
-from pipelines.query.view.keys import ABNORMAL, STATE, beginning, names
+from pipelines.query.view.keys import ABNORMAL, STATE, WINDOW, beginning, names, parts
+from pipelines.query.view.machines import machines
 from pipelines.query.view.part import Part
 from pipelines.query.view.progress import Heartbeat, Progress
 from pipelines.query.view.states import total
 from pipelines.query.view.windows import last_windows
+
+NEEDED = DetectorConfig().learning
+"""Windows of a series before it is judged."""
+
+_LATELY = 300_000
+"""A machine reports if one of its windows ended so shortly before the newest one of all, milliseconds."""
+
+_NAMED = 20
+"""Machines that are learned and named."""
 
 
 class Answers:
@@ -74,6 +85,43 @@ class Answers:
         for place in self._progress().values():
             whole.update(place.counts)
         return total(whole)
+
+    def machines(self, most: int) -> list[str]:
+        """Names of the machines, in order."""
+        return [entity for entity, _ in islice(machines(self.database), most)]
+
+    def machine(self, entity: str, most: int) -> list[dict[str, Any]]:
+        """The series of a machine in the order of their metrics: each with its last state and its last windows.
+
+        A series of which nothing was believed yet, as its first window has just ended, has windows only.
+        """
+        prefixes = [what + names(entity) for what in (WINDOW, STATE)]
+        metrics = {parts(key[1:])[1] for prefix in prefixes for key, _ in self.database.scan(prefix)}
+        found = []
+        for metric in sorted(metrics)[:most]:
+            state, windows = self.state(entity, metric), self.windows(entity, metric, self.settings.view.windows)
+            found.append({"metric": metric, "state": state, "windows": windows, "needed": NEEDED})
+        return found
+
+    def site(self) -> dict[str, Any]:
+        """How many machines report, which of them are still learned, and until when there are data.
+
+        Returns:
+            ``machines``: those with a window in the five minutes before ``last``; ``learning``: the first of those of
+            which no series has been judged yet, with the number of windows so far and how many are ``needed``;
+            ``learning_count``: how many there are; ``last``: end of the newest window, epoch milliseconds.
+        """
+        known = list(machines(self.database))
+        last = max((each.newest for _, each in known), default=0)
+        lately = [(entity, each) for entity, each in known if each.newest and each.newest >= last - _LATELY]
+        learning = [entity for entity, each in lately if not each.learned]
+        shown = [{"name": name, "windows": self._longest(name), "needed": NEEDED} for name in learning[:_NAMED]]
+        return {"machines": len(lately), "learning": shown, "learning_count": len(learning), "last": last or None}
+
+    def _longest(self, entity: str) -> int:
+        """The number of windows of the series of a machine that has most of them."""
+        series = Counter(parts(key[1:])[1] for key, _ in self.database.scan(WINDOW + names(entity)))
+        return min(max(series.values(), default=0), NEEDED)
 
     def age(self, entity: str | None = None) -> dict[str, Any]:
         """How old an answer is, see `progress.age`: by the partition of a machine, or by all of the part."""

@@ -16,7 +16,7 @@ from dashboards.web.hosts import allowed
 from dashboards.web.tokens import has_token
 from engine.spec.errors import NewnormalError
 from pipelines.contracts.setting_types import is_loopback
-from pipelines.query.view.answers import Answers
+from pipelines.query.view.answers import NEEDED, Answers
 
 _STATUS = {
     "VIEW_SERIES_UNKNOWN": 404, "VIEW_ELSEWHERE": 421, "VIEW_QUESTION": 400, "VIEW_HOST_REFUSED": 400,
@@ -91,7 +91,7 @@ def create_app(
         windows = view.windows(entity, metric, n)
         if not windows:
             raise _unknown(entity, metric)
-        return told({"windows": windows}, entity)
+        return told({"windows": windows, "needed": NEEDED}, entity)
 
     @app.get("/state/{entity}/{metric}", summary="what is believed of a series")
     async def state(entity: str, metric: str, request: Request) -> Response:
@@ -130,6 +130,20 @@ def create_app(
     @app.get("/counts", summary="how many series there are, by kind of their last verdict")
     async def counts() -> Response:
         return told({"counts": view.counts()})
+
+    @app.get("/site", summary="how many machines report, which are still learned, and until when there are data")
+    async def site() -> Response:
+        return told(view.site())
+
+    @app.get("/machines", summary="names of the machines")
+    async def machines(limit: Annotated[int, Query(ge=1, le=_MOST)] = 1_000) -> Response:
+        return told({"machines": view.machines(limit)})
+
+    @app.get("/machine", summary="the series of a machine, each with its last state and its last windows")
+    async def machine(entity: Entity, request: Request, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> Response:
+        if answer := elsewhere(entity, request):
+            return answer
+        return told({"series": view.machine(entity, limit)}, entity)
 
     @app.get("/health", summary="how far the view has read, and whether it must be restarted")
     async def health() -> Response:

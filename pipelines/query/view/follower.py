@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ from pipelines.query import tables
 from pipelines.query.view import progress
 from pipelines.query.view.database import Database
 from pipelines.query.view.keys import META, names
+from pipelines.query.view.machines import Machines
 from pipelines.query.view.part import Part
 from pipelines.query.view.progress import Heartbeat, Progress
 from pipelines.query.view.states import StateMessage, take_states
@@ -46,24 +48,34 @@ class Follower:
     Args:
         settings: The settings of a version, with the address of Kafka filled in.
         part: The part.
+        folder: Where the database is; ``None``: the folder of that part in the state directory.
 
     Raises:
         NewnormalError: ``TOPIC_UNKNOWN`` if the detector has not run yet; ``USAGE_INVALID`` if there are more parts
             than partitions; ``VIEW_UNUSABLE``.
     """
 
-    def __init__(self, settings: Settings, part: Part | None = None) -> None:
+    def __init__(self, settings: Settings, part: Part | None = None, folder: Path | None = None) -> None:
         self.settings, self.part, self._ring = settings, part or Part(), Ring(settings)
+        self.folder = folder or settings.folder("view") / f"part-{self.part.number}-of-{self.part.of}"
         self._names = {settings.reads(name): name for name in TOPICS}
         self._reader = tables.consumer(
             settings.kafka.bootstrap or "", {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
         )
+        try:
+            self._begin()
+        except BaseException:
+            self._reader.close()
+            raise
+
+    def _begin(self) -> None:
+        """Opens the database and finds where to go on."""
+        settings = self.settings
         found = {name: tables.partitions(self._reader, name) for name in self._names}
         self.partitions = len(found[settings.reads(topics.STATE)])
         if self.part.of > self.partitions:
             what, most = f"{self.part.of} parts, but {self.partitions} partitions", f"at most {self.partitions} parts"
             raise NewnormalError("USAGE_INVALID", what, "--part", most, "nothing was started")
-        self.folder = settings.folder("view") / f"part-{self.part.number}-of-{self.part.of}"
         ends = {
             (name, partition): self._reader.get_watermark_offsets(TopicPartition(name, partition), 10)
             for name, partitions in found.items()
@@ -116,7 +128,7 @@ class Follower:
         Args:
             ends: Offset behind the last message of each partition.
         """
-        layout, folder = f"2 {self._ring.every} {self._ring.places} {self.partitions}".encode(), self.folder / "data"
+        layout, folder = f"3 {self._ring.every} {self._ring.places} {self.partitions}".encode(), self.folder / "data"
         database = Database(folder)
         reason = ""
         if database.get(_LAYOUT) not in (None, layout):
@@ -146,6 +158,7 @@ class Follower:
         puts: dict[bytes, bytes] = {}
         gone: set[bytes] = set()
         last: dict[bytes, StateMessage] = {}
+        machines = Machines()
         read = refused = 0
         for message in got:
             if error := message.error():
@@ -155,7 +168,7 @@ class Follower:
             place = places[message.topic(), message.partition()]
             place.next, place.written = message.offset() + 1, message.timestamp()[1]
             try:
-                self._take(message, place, puts, last)
+                self._take(message, place, puts, last, machines)
             except (NewnormalError, ValueError, KeyError, TypeError, AttributeError) as error:
                 refused += 1
                 log.warning(
@@ -163,6 +176,7 @@ class Follower:
                 )
         counts = {partition: each.counts for (topic, partition), each in places.items() if self._is_state(topic)}
         take_states(self.database, last, counts, puts, gone)
+        puts.update(machines.entries(self.database))
         places = self._with_ends(places)
         before = self._heartbeat
         beat = Heartbeat(time.time(), before.messages + read, before.refused + refused)
@@ -186,15 +200,27 @@ class Follower:
     def _is_state(self, topic: str) -> bool:
         return self._names[topic] == topics.STATE
 
-    def _take(self, message: Any, place: Progress, puts: dict[bytes, bytes], last: dict[bytes, StateMessage]) -> None:
+    def _take(
+        self,
+        message: Any,
+        place: Progress,
+        puts: dict[bytes, bytes],
+        last: dict[bytes, StateMessage],
+        machines: Machines,
+    ) -> None:
         topic, value = self._names[message.topic()], message.value()
         if topic == topics.STATE:
             key = orjson.loads(message.key() or b"")
-            last[names(key["entity"], key["metric"])] = StateMessage(message.partition(), value)
+            said = StateMessage(message.partition(), value)
+            if said.state:
+                puts.update([self._ring.belief(said.state)])
+                machines.take_kind(key["entity"], said.state["kind"])
+            last[names(key["entity"], key["metric"])] = said
         elif topic == topics.FEATURES:
             table, watermark = columnar.decode(value or b"", Features.arrow_schema())
             if table.num_rows:
                 puts.update(self._ring.statistics(table))
+                machines.take_windows(table)
             if watermark is not None:
                 place.watermark = max(place.watermark, watermark)
         elif value:

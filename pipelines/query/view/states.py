@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -33,9 +34,13 @@ class StateMessage:
     value: bytes | None
 
     def __post_init__(self) -> None:
-        if self.value:
-            state = orjson.loads(self.value)
+        if state := self.state:
             _counted(state), _place(state, b"")
+
+    @cached_property
+    def state(self) -> dict[str, Any] | None:
+        """The `SeriesState` by its JSON names; ``None``: a tombstone."""
+        return dict(orjson.loads(self.value)) if self.value else None
 
 
 def take_states(
@@ -62,10 +67,9 @@ def take_states(
             own.subtract(_counted(before))
             if _is_abnormal(before):
                 gone.add(_place(before, series))
-        if not message.value:
+        if not (state := message.state) or not message.value:
             gone.add(STATE + series)
             continue
-        state = orjson.loads(message.value)
         own.update(_counted(state))
         puts[STATE + series] = message.value
         if _is_abnormal(state):

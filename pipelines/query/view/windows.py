@@ -6,25 +6,30 @@ A window's place in the ring follows from its end: a later revision replaces it,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
 from engine.spec.duration import duration_ms
+from pipelines.contracts.records.novelty import QUIET_KINDS
+from pipelines.contracts.records.telemetry import MetricKind
 from pipelines.contracts.settings import Settings
 from pipelines.query.view.database import Database
-from pipelines.query.view.keys import VERDICT, WINDOW, names, slot
+from pipelines.query.view.keys import BELIEF, STATE, VERDICT, WINDOW, names, slot
 
 _WHOLE = ("window_start", "window_end", "count", "revision")
 _NUMBERS = ("mean", "std", "min", "max", "last", "p50", "p95", "p99", "rate")
-_LAYOUT = np.dtype([*((name, "<i8") for name in _WHOLE), *((name, "<f8") for name in _NUMBERS)])
+_METRIC_KINDS: tuple[str, ...] = get_args(MetricKind)
+_LAYOUT = np.dtype([*((name, "<i8") for name in (*_WHOLE, "kind")), *((name, "<f8") for name in _NUMBERS)])
 _OF_VERDICT = (
     *("window_start", "@timestamp", "kind", "record_score", "actual", "typical", "lower", "upper", "since"),
     *("incident.state", "revision"),
 )
 """What is stored of a verdict, by its JSON names."""
+_OF_BELIEF = ("@timestamp", "kind", "typical", "lower", "upper", "since", "incident.state")
+"""What is stored of a belief, by its JSON names."""
 
 
 class Ring:
@@ -55,6 +60,7 @@ class Ring:
         rows = np.empty(table.num_rows, _LAYOUT)
         for name in (*_WHOLE, *_NUMBERS):
             rows[name] = table.column(name).to_numpy()
+        rows["kind"] = _kinds(table)
         numbers = (rows["window_end"] // self.every % self.places).tolist()
         keys = zip(*(_encoded(table, name) for name in ("entity", "metric")), numbers, strict=True)
         raw, size = rows.tobytes(), _LAYOUT.itemsize
@@ -67,26 +73,69 @@ class Ring:
         Raises:
             ValueError: If it is none.
         """
-        whole = orjson.loads(message)
-        key = VERDICT + names(whole["host.name"], whole["metric"]) + self.place(whole["@timestamp"])
-        return key, orjson.dumps({name: whole[name] for name in _OF_VERDICT if name in whole})
+        return self._entry(VERDICT, orjson.loads(message), _OF_VERDICT)
+
+    def belief(self, state: dict[str, Any]) -> tuple[bytes, bytes]:
+        """The entry for a belief, a `SeriesState` by its JSON names, among the windows of its series."""
+        return self._entry(BELIEF, state, _OF_BELIEF)
+
+    def _entry(self, what: bytes, whole: dict[str, Any], kept: tuple[str, ...]) -> tuple[bytes, bytes]:
+        key = what + names(whole["host.name"], whole["metric"]) + self.place(whole["@timestamp"])
+        return key, orjson.dumps({name: whole[name] for name in kept if name in whole})
 
 
 def last_windows(database: Database, entity: str, metric: str, most: int) -> list[dict[str, Any]]:
-    """The last windows of a series, the oldest first, with the verdicts on them where these are known."""
+    """The last windows of a series, the oldest first, with the verdicts on them where these are known.
+
+    A window without a verdict was quiet. It has the typical value and the band that were last said before its end: a
+    belief is said again when it has moved by a quarter of the band's width.
+    """
     series = names(entity, metric)
     found: dict[int, dict[str, Any]] = {}
-    for _, value in database.scan(WINDOW + series):
-        row = np.frombuffer(value, _LAYOUT)[0]
+    for row in np.frombuffer(b"".join(value for _, value in database.scan(WINDOW + series)), _LAYOUT):
         window = {name: row[name].item() for name in _LAYOUT.names or ()}
+        kind = _METRIC_KINDS[window.pop("kind")]
         window = {name: number for name, number in window.items() if number == number}  # noqa: PLR0124  without NaN
-        found[window["window_end"]] = window
+        found[window["window_end"]] = window | {"metric_kind": kind}
+    judged = set()
     for _, value in database.scan(VERDICT + series):
         verdict = orjson.loads(value)
         end = verdict.pop("@timestamp")
         verdict.pop("revision", None)
         found[end] = {"window_end": end, **found.get(end, {}), **verdict}
-    return [found[end] for end in sorted(found)[-most:]] if most else []
+        judged.add(end)
+    last = [found[end] for end in sorted(found)[-most:]] if most else []
+    beliefs = _beliefs(database, series)
+    said: dict[str, Any] = {}
+    for window in last:
+        while beliefs and beliefs[-1]["@timestamp"] <= window["window_end"]:
+            said = beliefs.pop()
+        if window["window_end"] not in judged:
+            window.update(_believed(said))
+    return last
+
+
+def _beliefs(database: Database, series: bytes) -> list[dict[str, Any]]:
+    """What was said of a series, the newest first: the last state may be older than the ring of its windows."""
+    said = {each["@timestamp"]: each for _, value in database.scan(BELIEF + series) if (each := orjson.loads(value))}
+    if state := database.get(STATE + series):
+        newest = orjson.loads(state)
+        said.setdefault(newest["@timestamp"], newest)
+    return [said[end] for end in sorted(said, reverse=True)]
+
+
+def _believed(said: dict[str, Any]) -> dict[str, Any]:
+    """What a belief says of a quiet window after it."""
+    band = {name: said[name] for name in ("typical", "lower", "upper") if said.get(name) is not None}
+    return band | ({"kind": said["kind"]} if said.get("kind") in QUIET_KINDS else {})
+
+
+def _kinds(table: pa.Table) -> Any:
+    """The place of the kind of each row's metric in `MetricKind`."""
+    column = table.column("kind").combine_chunks()
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    places = np.array([_METRIC_KINDS.index(each) for each in column.dictionary.to_pylist()] or [0], np.int64)
+    return places[column.indices.fill_null(0).to_numpy(zero_copy_only=False)]
 
 
 def _encoded(table: pa.Table, name: str) -> list[bytes]:

@@ -12,7 +12,7 @@ from dashboards.web.server import WebServer, address, listening
 from deploy.embedded.endpoints import Endpoints
 from engine.columns.partitioning import crc32
 from engine.spec.errors import NewnormalError
-from pipelines.cli.state_view import state_view
+from pipelines.cli.state_view import AskedView
 from pipelines.contracts.access_token import view_token
 from pipelines.contracts.settings import Settings, load
 from pipelines.query.view.app import create_app
@@ -53,7 +53,7 @@ def test_only_who_shows_the_token_is_answered_also_by_the_part_that_has_the_mach
             ViewClient(urls).every("/counts")
         assert caught.value.code == "VIEW_TOKEN_REQUIRED"
         port = int(urls[0].rpartition(":")[2])
-        asked = state_view(load(**{"view.port": port, "view.token": TOKEN}))(hosts[0], "cpu")
+        asked = AskedView(load(**{"view.port": port, "view.token": TOKEN})).series(hosts[0], "cpu")
         assert asked["state"]["host.name"] == hosts[0], "the console shows the token by itself"
     finally:
         for view, server in zip(views, servers, strict=True):
