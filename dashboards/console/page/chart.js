@@ -1,5 +1,6 @@
 // A series with the band in which it was expected, drawn by uPlot (vendor/, MIT). Fetches nothing.
 import { el, num, svg, time, words, NOVEL } from "./dom.js";
+import { band, quantity } from "./quantity.js";
 
 const TALL = 270, SMALL = 130, STEP = 1.6;
 const SHAPES = { anomaly: "diamond", state_change: "square", new_normal: "disc", absence: "cross", recovered: "ring" };
@@ -7,8 +8,8 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 const known = (value) => typeof value === "number";
 
 // Options: `span` [from, to] in ms; `marked`, the chosen novelty; `shade` [from, to], when its incident went on; `zone`, of
-// the time axis; `range` [low, high] of the values, else that of the points; `small`, without buttons.
-export function chart(points, { span, marked = null, shade = null, zone = "UTC", range = null, small = false, name = "series" }) {
+// the time axis; `of`, the metric and its kind, which decide the unit; `range` [low, high] of the values, else that of the points; `small`, without buttons.
+export function chart(points, { span, marked = null, shade = null, zone = "UTC", range = null, of = {}, small = false, name = "series" }) {
   const joined = isJoined(points); // the joined verdict has no value of its own, but a score
   const value = joined ? "record_score" : "actual";
   let rows = withGaps(points);
@@ -16,18 +17,16 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
   const frame = el("div", { class: small ? "canvas small" : "canvas", tabindex: 0, role: "group", "aria-label": `${name}, plot: arrow keys go from window to window, + and - zoom, 0 resets` });
   if (marked) frame.dataset.marked = marked.kind;
   const figure = el("figure", { class: "plot" }, frame, legend);
+  const unit = joined ? {} : of;
   const rest = () => legend.replaceChildren(...keys(points, joined, marked, shade));
+  if (!points.length) return el("p", { class: "hint" }, "No window is stored here.");
   rest();
-  if (!points.length) {
-    frame.append(el("p", { class: "hint" }, "No window is stored here."));
-    return figure;
-  }
   const columns = () => [rows.map((p) => p["@timestamp"]), ...["lower", "upper", "typical", value].map((field) => rows.map((p) => (known(p[field]) ? p[field] : null)))];
   const local = zoned(zone);
   const tell = (u) => {
     const p = rows[u.cursor.idx];
     if (!p || u.cursor.left < 0) return rest();
-    return legend.replaceChildren(...told(p, joined, local));
+    return legend.replaceChildren(...told(p, joined, local, unit));
   };
   const stroke = (tone) => () => colour(tone);
   const line = (tone, more = {}) => ({ stroke: stroke(tone), width: 1.7, points: { show: false }, ...more });
@@ -37,7 +36,7 @@ export function chart(points, { span, marked = null, shade = null, zone = "UTC",
     scales: { y: { range: (_, low, high) => range ?? limits(low, high, joined) } },
     axes: [
       { ...axis, size: 28, space: 72, values: (_, splits, __, ___, step) => splits.map((at, i) => local.tick(at, step, i === 0 ? null : splits[i - 1])) },
-      { ...axis, size: 58, gap: 4, space: small ? 32 : 44, values: (_, splits) => splits.map((at) => num(at, 4)) },
+      { ...axis, size: 64, gap: 4, space: small ? 32 : 44, values: (_, splits) => splits.map((at) => quantity(at, unit, 4)) },
     ],
     // the later ones are drawn over the earlier ones: the lines over the band
     series: [{}, line("band", { width: 0 }), line("band", { width: 0 }), line("typical", { width: 1.2, dash: [4, 3] }), line("actual", { points: { show: rows.length < 3, size: 5 } })],
@@ -124,7 +123,7 @@ export function common(lists) {
   return values.length ? limits(values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b)), joined) : null;
 }
 
-const isJoined = (points) => !points.some((p) => known(p.actual) || known(p.typical));
+const isJoined = (points) => points.length > 0 && !points.some((p) => known(p.actual) || known(p.typical));
 
 function limits(low, high, joined) {
   if (joined || low === null || high === null) return [0, 100];
@@ -224,12 +223,12 @@ function keys(points, joined, marked, shade) {
   return found;
 }
 
-function told(p, joined, local) {
+function told(p, joined, local, of) {
   const entry = (name, text) => el("span", {}, `${name} `, el("b", {}, text));
   const at = [el("b", {}, `${time(p["@timestamp"])} UTC`)];
   if (local.other) at.push(` (${local.moment(p["@timestamp"])})`);
   const found = [el("span", {}, ...at)];
-  if (!joined) found.push(entry("actual", num(p.actual)), entry("typical", num(p.typical)), entry("band", `${num(p.lower)} to ${num(p.upper)}`));
+  if (!joined) found.push(entry("actual", quantity(p.actual, of)), entry("typical", quantity(p.typical, of)), entry("band", band({ ...p, ...of }, 4) || "–"));
   found.push(entry("score", num(p.record_score, 3)));
   if (NOVEL.includes(p.kind)) found.push(el("span", {}, sign(p.kind), words(p.kind)));
   return found;

@@ -12,7 +12,7 @@ export function remember({ pipeline }) {
   if (seen.length > KEPT) seen.shift();
 }
 
-const trail = (name, field) => spark(seen.flatMap((jobs, i) => (typeof jobs[name]?.[field] === "number" ? [[i, jobs[name][field]]] : [])), KEPT);
+const trail = (name, field) => spark(seen.flatMap((jobs, i) => (typeof jobs[name]?.[field] === "number" ? [[i, jobs[name][field]]] : [])), Math.max(seen.length, 2));
 
 export function showHealth(place, { now, pipeline }) {
   const title = el("h2", {}, "Pipeline");
@@ -28,7 +28,7 @@ export function showHealth(place, { now, pipeline }) {
     el("dl", { class: "facts belief" }, ...facts.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, text)])),
     el("h3", {}, "Jobs, in the order in which data flow"),
     el("div", { class: "wide-table", tabindex: 0, role: "group", "aria-label": "Jobs" }, table(pipeline.jobs, now)),
-    el("p", { class: "soft" }, "The lines show the last three minutes, from when this page was opened on. Completed: when the last micro-batch was done, and with it the checkpoint. The same figures for Prometheus are at /metrics."),
+    el("p", { class: "soft" }, "The lines begin when this page was opened, and show the last three minutes at most. Completed: when the last micro-batch was done, and with it the checkpoint. The same figures for Prometheus are at /metrics."),
   );
 }
 

@@ -5,6 +5,7 @@ import { duration, el, foreign, metricName, num, time, words } from "./dom.js";
 import { spark } from "./heat.js";
 import { since, stateText } from "./incident_words.js";
 import { incidentLink, noveltyLink, seriesLink } from "./place.js";
+import { band, quantity } from "./quantity.js";
 import { update } from "./update.js";
 
 export async function openMachine(place, name, current) {
@@ -19,10 +20,10 @@ export async function openMachine(place, name, current) {
 function showMachine(place, name, found) {
   const head = el("h2", {}, foreign(name));
   if (found.last === null && !found.incidents.length) {
-    update(place, `machine ${name}`, head, el("p", { class: "hint unknown" }, "Nothing is known of a machine with this name: no window of it is stored, as is that of a machine that was always quiet. See whether the name is right (the field Machine above suggests names), and whether its agent sends: newnormal tail telemetry."));
+    update(place, `machine ${name}`, head, el("p", { class: "hint unknown" }, `Nothing is known of a machine with this name: no window of it has ended yet${found.missing ? ", or what the detector believes is not known here" : ""}. See whether the name is right (the field Machine above suggests names), and whether its agent sends: newnormal tail telemetry.`));
     return;
   }
-  const last = found.last === null ? "no window of it is stored any more" : `newest stored window ${duration(Math.max(0, found.now - found.last))} ago`;
+  const last = found.last === null ? "no window of it is stored any more" : `newest window ${duration(Math.max(0, found.now - found.last))} ago, at ${time(found.last)} UTC`;
   update(place, `machine ${name}`,
     head, el("p", { class: "where" }, last),
     ...incidentCards(found.incidents, found.now, "Incidents", found.most.incidents),
@@ -38,15 +39,26 @@ export function incidentCards(incidents, now, title, most = Infinity) {
   return [head, el("div", { class: "onsets of-incidents" }, ...rows), ...(incidents.length < most ? [] : [el("p", { class: "soft" }, `Those that go on and the newest others, ${most} at most, are listed.`)])];
 }
 
-function series(name, { series: list, series_count: count, hours, sparks }) {
-  const title = el("h3", {}, `Series with stored windows in the last ${hours} hours, the most novel first`);
-  const quiet = el("p", { class: "soft" }, "Quiet series are stored around their incidents only, unless the pipeline runs with detector.emit = all. All series of a machine, with ", el("code", {}, "newnormal view"), " running: ", el("code", {}, "newnormal query states MACHINE"), ".");
-  if (!list.length) return [title, el("p", { class: "soft" }, "None."), quiet];
+function series(name, { series: list, series_count: count, sparks, span, missing }) {
+  const title = el("h3", {}, "Series: what goes on first, then the most novel");
+  const quiet = missing ? [el("p", { class: "soft" }, `What the detector believes is not known here (${missing}), so quiet series are missing: Elasticsearch stores their windows around incidents only, unless the pipeline runs with detector.emit = all.`)] : [];
+  if (!list.length) return [title, el("p", { class: "soft" }, "None."), ...quiet];
   const rows = list.map((it) => el("a", { href: seriesLink(name, it.metric) },
     el("span", { class: "n score" }, it.highest === null ? "quiet" : num(it.highest, 3)), el("span", { class: "name" }, metricName(it.metric)), spark(it.spark, sparks),
-    el("span", { class: "kind", "data-kind": it.kind }, words(it.kind)), el("span", { class: "n" }, num(it.actual))));
+    el("span", { class: "kind", "data-kind": it.open_since ? "anomaly" : it.kind }, standing(it)), el("span", { class: "n" }, quantity(it.actual, it), usual(it))));
   const more = count > list.length ? [el("p", { class: "soft" }, `The first ${list.length} of about ${count.toLocaleString("en")} are listed.`)] : [];
-  return [title, el("p", { class: "soft" }, `Highest score of its alarms, metric, its values in the last ${hours} hours, newest verdict, newest value.`), el("div", { class: "onsets of-series" }, ...rows), ...more, quiet];
+  return [title, el("p", { class: "soft" }, `Highest score of its alarms, metric, its values from ${time(span[0])} to ${time(span[1])} UTC, how it stands, newest value and the band in which it was expected.`), el("div", { class: "onsets of-series" }, ...rows), ...more, ...quiet];
+}
+
+// How a series stands now: a window like any other does not end an incident.
+function standing(it) {
+  if (it.open_since) return `in an open incident since ${time(it.open_since).slice(11)}`;
+  return it.kind === "learning" && it.needed ? `learning: ${it.windows} of ${it.needed} windows` : words(it.kind);
+}
+
+function usual(it) {
+  const known = band(it);
+  return known ? el("span", { class: "soft" }, ` usual ${known}`) : "";
 }
 
 function logs({ logs: list, most }) {

@@ -1,0 +1,17 @@
+// Values with their units, as explanations write them (pipelines/contracts/explanations/quantities.py): shares in per cent,
+// what a counter counts by the second, and bytes where the metric's name says so.
+import { num } from "./dom.js";
+
+const BYTES = /(^|[._])bytes([._{]|$)|^(mem|swap|disk)\.(used|free|total|available|cached|buffers)(\{|$)|^process\.rss_/;
+
+export function quantity(value, { metric = "", metric_kind: kind = "gauge" }, digits = 4) {
+  if (value === null || value === undefined) return "–";
+  if (kind === "ratio") return `${num(100 * value, digits)}\u202f%`;
+  const text = num(value, digits), unit = BYTES.test(metric) ? (/[TGM]$/.test(text) ? "B" : "\u202fB") : "";
+  return `${text}${unit}${kind === "counter" ? "/s" : ""}`;
+}
+
+// A band, or nothing where there is none.
+export function band({ lower, upper, ...of }, digits = 3) {
+  return typeof lower === "number" && typeof upper === "number" ? `${quantity(lower, of, digits)} to ${quantity(upper, of, digits)}` : "";
+}
