@@ -57,12 +57,12 @@ _STATISTICS = {"counter": "rate", "latency": "p95"}  # what the detector judges;
 _SHOWN = ("typical", "lower", "upper", "record_score", "kind")
 
 
-def asked(ask: Callable[[], _T] | None, otherwise: _T) -> tuple[_T, str]:
+def asked(beliefs: Beliefs | None, question: Callable[[Beliefs], _T], otherwise: _T) -> tuple[_T, str]:
     """An answer, and why there is none; the reason is empty if somebody has answered."""
-    if ask is None:
+    if beliefs is None:
         return otherwise, "this console does not ask a state view"
     try:
-        return ask(), ""
+        return question(beliefs), ""
     except NewnormalError as error:
         return otherwise, error.code
 

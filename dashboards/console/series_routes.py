@@ -43,7 +43,7 @@ def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter
         end: Annotated[int | None, Query(ge=_DAY * 15, le=_LAST)] = None,
     ) -> dict[str, Any]:
         newest = store.one_series.last(entity, metric)
-        seen, why = asked(beliefs and (lambda: beliefs.series(entity, metric)), NOTHING)
+        seen, why = asked(beliefs, lambda them: them.series(entity, metric), NOTHING)
         windows = seen["windows"]
         ends = [newest["@timestamp"]] if newest else []
         ends += [each["window_end"] for each in windows[-1:]]
@@ -68,7 +68,7 @@ def series_routes(store: Store, beliefs: Beliefs | None, zone: str) -> APIRouter
     @api.get("/machine")
     def machine(name: Name, hours: Annotated[int, Query(ge=1, le=720)] = 24) -> dict[str, Any]:
         now, of = now_ms(), store.one_series
-        believed, why = asked(beliefs and (lambda: beliefs.machine(name, LISTED)), [])
+        believed, why = asked(beliefs, lambda them: them.machine(name, LISTED), list[dict[str, Any]]())
         ends = [each["windows"][-1]["window_end"] for each in believed if each["windows"]]
         ends += [newest["@timestamp"]] if (newest := of.last(name)) else []
         last = max(ends, default=None)

@@ -27,14 +27,14 @@ def site_routes(store: Store, beliefs: Beliefs | None) -> APIRouter:
 
     @api.get("/site")
     def site() -> dict[str, Any]:
-        known, why = asked(beliefs and beliefs.site, _NOBODY)
+        known, why = asked(beliefs, lambda them: them.site(), _NOBODY)
         last = max((at for at in (known["last"], store.last()) if at is not None), default=None)
         told = {name: known[name] for name in ("machines", "learning", "learning_count")}
         return {"now": now_ms(), **told, "last": last, "missing": why}
 
     @api.get("/entities")
     def entities() -> dict[str, Any]:
-        reporting, _ = asked(beliefs and (lambda: beliefs.machines(_NAMES)), [])
+        reporting, _ = asked(beliefs, lambda them: them.machines(_NAMES), list[str]())
         return {"entities": sorted({*store.entities(), *reporting})[:_NAMES]}
 
     return api

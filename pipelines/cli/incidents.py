@@ -10,11 +10,12 @@ from typing import Annotated
 import typer
 
 from engine.explain.printing import visible
-from engine.spec.duration import iso
+from engine.spec.duration import duration_ms, iso
 from pipelines.cli import rows
 from pipelines.cli.option_set import option_set
 from pipelines.cli.options import AsJson, Elasticsearch, Kafka, Namespace, StateDir, overrides
 from pipelines.cli.shown import shown
+from pipelines.contracts.explanations.quantities import duration
 from pipelines.contracts.records import Incident
 from pipelines.contracts.records.incident import LogChange
 from pipelines.contracts.settings import Settings, load
@@ -82,12 +83,12 @@ def show(
     if as_json:
         typer.echo(rows.of_record(found))
         return
-    until = f" to {iso(found.end)}" if found.end is not None else ", and lasts"
     parts = {
         "message": found.message,
         "state": _state(found),
         "severity": f"{found.severity} ({found.severity_score})",
-        "time": f"{iso(found.start)}{until}; first reported at {iso(found.opened)}",
+        "time": _time(found, duration_ms(settings.incidents.quiet)),
+        "reported": _reported(found, stored.first_written(settings, found)),
         "novel": f"{found.series_count} series, {found.open_series} of them still; machines: {found.machine_count}",
         "note": found.note or "",
     }
@@ -140,6 +141,20 @@ def _state(found: Incident) -> str:
     if found.merged_into:
         return f"merged into {found.merged_into}"
     return f"{found.status} by {found.acknowledged_by}" if found.acknowledged_by else found.status
+
+
+def _time(found: Incident, quiet: int) -> str:
+    """When it was, and for how long: what is over for now has a length, though the incident is still open."""
+    until = stored.novel_until(found)
+    if until is None:
+        return f"since {iso(found.start)}, and lasts"
+    lasted = f"{iso(found.start)} to {iso(until)}: lasted {duration(max(0, until - found.start))}"
+    return lasted if found.end is not None else f"{lasted}; is resolved at {iso(until + quiet)} if nothing comes"
+
+
+def _reported(found: Incident, written: int | None) -> str:
+    ended = f"its first novel window ended at {iso(found.opened)}"
+    return ended if written is None else f"{ended}; first written at {iso(written)}"
 
 
 def _table(title: str, lines: Sequence[Sequence[str]]) -> None:

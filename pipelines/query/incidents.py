@@ -39,6 +39,35 @@ def incidents(settings: Settings) -> list[Incident]:
     return sorted(newest.values(), key=lambda each: (-each.opened, each.id))
 
 
+def first_written(settings: Settings, incident: Incident) -> int | None:
+    """When Kafka took in the first revision of an incident, epoch ms; ``None`` if it no longer holds that revision.
+
+    Args:
+        settings: The settings of a version, with the address of Kafka filled in.
+        incident: Any revision of the incident.
+
+    Raises:
+        NewnormalError: As `incidents`.
+    """
+    name = incident.id.encode()
+    for message in kafka_content.content(settings.kafka.bootstrap or "", settings.reads(topics.INCIDENTS)):
+        value = message.value() or b""
+        if name not in value:
+            continue
+        with suppress(ValidationError):
+            found = Incident.from_json(value)
+            if found.id == incident.id:
+                return message.timestamp()[1] if found.updated == found.opened else None
+    return None
+
+
+def novel_until(incident: Incident) -> int | None:
+    """When the last novelty of an incident was over, epoch milliseconds; ``None`` while one goes on."""
+    if incident.end is not None or incident.open_series:
+        return incident.end
+    return max((each.end for each in incident.series or () if each.end is not None), default=incident.updated)
+
+
 def named(found: Iterable[Incident], name: str) -> Incident:
     """The incident with an id, or with an id that begins with a text that no other id begins with.
 

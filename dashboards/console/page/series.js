@@ -37,7 +37,7 @@ function showSeries(place, { entity, metric, end }, found) {
 // The newest value, the band in which it was expected, and how far a new series is learned.
 function now({ series, view, now: at }, of) {
   const newest = series.at(-1);
-  if (!newest) return [];
+  if (!newest) return [el("p", { class: "hint" }, "No window of it is stored in this range.")];
   const known = band({ ...newest, ...of });
   const learning = view.needed && (view.state?.kind ?? "learning") === "learning" ? ` Still learning: ${Math.min(view.windows, view.needed)} of ${view.needed} windows.` : "";
   return [el("p", { class: "words first newest" }, `${quantity(newest.actual, of)}, ${duration(Math.max(0, at - newest["@timestamp"]))} ago${known ? `; usual: ${known}` : ""}.${learning}`)];

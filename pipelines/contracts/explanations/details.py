@@ -64,12 +64,14 @@ def _evidence(facts: Facts) -> str:
 
 
 def _expectation(facts: Facts) -> str:
-    expected, experts = dict(ranked(facts.novelty.get("expected"))), ranked(facts.novelty.get("experts"))
+    expected, experts = dict(ranked(facts.novelty.get("expected"))), dict(ranked(facts.novelty.get("experts")))
     if not experts or facts.number("actual") is None:
         return ""
     hour = expected.get("hour")
+    if hour is None and "hour" in experts:  # there are no two similar days yet: its hours are those of today
+        experts["level"] = experts.get("level", 0.0) + experts.pop("hour")
     usual = f" At this hour it was about {facts.scale(hour)} on similar days before." if hour is not None else ""
-    name, share = experts[0]
+    name, share = ranked(experts)[0]
     return f"The expected value follows mainly {_EXPERTS.get(name, name)} ({share:.0%}).{usual}"
 
 

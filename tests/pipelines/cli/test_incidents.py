@@ -13,6 +13,7 @@ from datagen.kafka_writer import KafkaWriter
 from deploy.embedded.endpoints import Endpoints
 from engine.kafka import content
 from engine.kafka.admin import ensure_topics
+from engine.spec.duration import iso
 from pipelines.contracts import topics
 from pipelines.contracts.records import Incident
 from tests.pipelines.cli.conftest import Run
@@ -66,6 +67,33 @@ def test_one_is_shown_by_the_beginning_of_its_id_with_hostile_names_made_harmles
     code, _, said = run("incidents", "show", "ab", "--as", "v1")
     assert code == 2
     assert "INCIDENT_UNKNOWN" in said and "ab12, ab34" in said
+
+
+def test_what_is_over_for_now_has_a_length_and_the_first_revision_the_time_at_which_it_was_written(
+    namespace: str, run: Run, endpoints: Endpoints
+) -> None:
+    first, before = opened(), int(time.time() * 1000)
+    rows = [
+        {"entity": "db-1", "metric": name, "kind": "anomaly", "since": first.start, "reported": first.opened}
+        | {"end": end, "record_score": 60, "change": "3 × the usual"}
+        for name, end in (("cpu", first.start + 90_000), ("mem", first.start + 150_000))
+    ]
+    begun = first.model_copy(update={"id": "ef56"})
+    calm = Incident.model_validate(
+        begun.model_dump() | {"open_series": 0, "series": rows, "revision": 9, "updated": first.opened + 3 * MINUTE}
+    )
+    with KafkaWriter(endpoints.bootstrap) as writer:
+        writer.write(namespace + topics.INCIDENTS, [begun.to_json(), calm.to_json()], ["k"] * 2)
+    after = int(time.time() * 1000)
+    shown = run("incidents", "show", "ef56", "--as", "v1")[1]
+    assert f"{iso(first.start)} to {iso(first.start + 150_000)}: lasted 2 min 30 s" in shown
+    assert f"is resolved at {iso(first.start + 150_000 + 5 * MINUTE)} if nothing comes" in shown
+    assert f"its first novel window ended at {iso(first.opened)}" in shown
+    written = shown.partition("first written at ")[2][:24]
+    assert iso(before) <= written <= iso(after)
+    assert "and lasts" in run("incidents", "show", opened().id, "--as", "v1")[1], "two of its series are novel now"
+    over = run("incidents", "show", "ab34", "--as", "v1")[1]
+    assert "first written" not in over and "resolved at" not in over
 
 
 def test_what_acknowledge_and_release_write_is_taken_by_the_incidents_job(

@@ -47,6 +47,17 @@ def test_no_message_has_jargon_or_numbers_of_machines(case: dict[str, Any]) -> N
         assert strange not in " ".join(words["sentences"])
 
 
+def test_earlier_days_are_named_only_when_two_similar_ones_are_known() -> None:
+    """`expected.hour` is absent until then; see the field in docs/records.md."""
+    experts = {"level": 0.06, "hour": 0.89, "log_level": 0.05}
+    told = document({"at": "10:00:00", "actual": 5.0, "experts": experts, "expected": {"level": 3.0, "hour": None}})
+    new = " ".join(explain(told)["details"])
+    assert "days" not in new
+    assert "follows mainly its recent level (95%)" in new
+    known = " ".join(explain(told | {"expected": {"level": 3.0, "hour": 4.0}})["details"])
+    assert "follows mainly the same hour on earlier days (89%). At this hour it was about 4" in known
+
+
 def test_the_page_of_the_docs_quotes_messages_of_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs/reading-an-alert.md").read_text(encoding="utf-8")
     quoted = [line.removeprefix("> ") for line in page.splitlines() if line.startswith("> ")]
