@@ -95,7 +95,7 @@ def _example(rule: Rule, some: pl.DataFrame, word: str) -> str:
 
 
 def _value(row: Row, value: float) -> str:
-    scale = Scale(kind=row["kind"])
+    scale = Scale(kind=row["kind"], metric=row["metric"])
     return scale(value) if row["kind"] != "ratio" else f"{value:.3g} ({scale(value)})"
 
 

@@ -2,12 +2,14 @@
 // what a counter counts by the second, and bytes where the metric's name says so.
 import { num } from "./dom.js";
 
-const BYTES = /(^|[._])bytes([._{]|$)|^(mem|swap|disk)\.(used|free|total|available|cached|buffers)(\{|$)|^process\.rss_/;
+const BYTES = /(^|[._])bytes([._{]|$)/;
+const STORAGE = /^(mem|swap|disk)\.(used|free|total|available|cached|buffers)(\{|$)|^process\.rss_/; // bytes if they are large
 
 export function quantity(value, { metric = "", metric_kind: kind = "gauge" }, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (kind === "ratio") return `${num(100 * value, digits)}\u202f%`;
-  const text = num(value, digits), unit = BYTES.test(metric) ? (/[TGM]$/.test(text) ? "B" : "\u202fB") : "";
+  const text = num(value, digits), large = /[TGM]$/.test(text);
+  const unit = !BYTES.test(metric) && !(large && STORAGE.test(metric)) ? "" : large ? "B" : "\u202fB";
   return `${text}${unit}${kind === "counter" ? "/s" : ""}`;
 }
 

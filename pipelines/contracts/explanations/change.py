@@ -8,13 +8,14 @@ MULTIPLE, MOST = 1.5, 1000.0
 """A value between so many times the usual one is written as a multiple, such as "3.8 ×"; others as "from → to"."""
 
 
-def changed(actual: float | None, typical: float | None, kind: str = "gauge") -> str:
+def changed(actual: float | None, typical: float | None, kind: str = "gauge", metric: str = "") -> str:
     """How much a value differs from the usual one.
 
     Args:
         actual: The value; ``None`` if it is not known.
         typical: The usual value; ``None`` if it is not known.
         kind: Kind of the metric; it decides the unit.
+        metric: Its name, which says of some that they are bytes.
 
     >>> changed(380.0, 100.0), changed(0.71, 0.27, "ratio"), changed(25.0, 100.0, "counter"), changed(5.0, 5.0)
     ('3.8 × the usual', '27 → 71 %', '100 → 25/s', 'unusual at 5')
@@ -24,8 +25,8 @@ def changed(actual: float | None, typical: float | None, kind: str = "gauge") ->
     if actual is None:
         return "unusual"
     if typical is None:
-        return f"unusual at {Scale(None, kind, abs(actual))(actual)}"
+        return f"unusual at {Scale(None, kind, abs(actual), metric)(actual)}"
     if kind != "ratio" and typical > 0 and MULTIPLE <= actual / typical <= MOST:
         return f"{number(actual / typical, digits=2)} × the usual"
-    text = Scale(actual - typical, kind, max(abs(actual), abs(typical))).step(typical, actual)
+    text = Scale(actual - typical, kind, max(abs(actual), abs(typical)), metric).step(typical, actual)
     return text if "→" in text else f"unusual at {text}"

@@ -88,7 +88,7 @@ class Facts:
         kind = str(self.novelty.get("metric_kind", "gauge"))
         width = self.band[1] - self.band[0] if self.band else None
         every = [*(self.band or ()), self.number("actual") or 0.0, self.number("typical") or 0.0]
-        return Scale(width, kind, max(map(abs, every)))
+        return Scale(width, kind, max(map(abs, every)), self.metric)
 
     @property
     def window(self) -> int:

@@ -30,7 +30,7 @@ def _value_and_usual(facts: Facts) -> str:
     actual = facts.number("actual")
     if actual is None:
         return f"{_subject(facts)} has no value."
-    scale = Scale(None, facts.scale.kind) if _frozen(facts) else facts.scale
+    scale = Scale(None, facts.scale.kind, metric=facts.metric) if _frozen(facts) else facts.scale
     value, beside = f"{_subject(facts)} is {scale(actual)}", usual(facts)
     return f"{value}; {beside}." if beside else f"{value}."
 
@@ -153,7 +153,7 @@ def _change(facts: Facts) -> list[str]:
     if before is None or level is None:
         stays = f"It has changed{facts.from_onset}, and stays so."
         return [_value_and_usual(facts), stays, "If it goes on, that becomes the new normal."]
-    scale = Scale(before - level, facts.scale.kind, max(abs(before), abs(level)))
+    scale = Scale(before - level, facts.scale.kind, max(abs(before), abs(level)), facts.metric)
     lasting = f", for {duration(facts.lasted)}" if facts.lasted else ""
     moved = (
         f"{subject} has been at about {scale(level)}{facts.from_onset}{lasting}; before, it was about {scale(before)}."
@@ -166,7 +166,7 @@ def _new_normal(facts: Facts) -> list[str]:
     subject = _subject(facts)
     if before is None or level is None:
         return [_value_and_usual(facts), "Such values count as usual from now on.", facts.since]
-    scale = Scale(before - level, facts.scale.kind, max(abs(before), abs(level)))
+    scale = Scale(before - level, facts.scale.kind, max(abs(before), abs(level)), facts.metric)
     if facts.context.get("known"):
         return [
             f"{subject} is back at a level that it has had before: about {scale(level)}{facts.from_onset}; "

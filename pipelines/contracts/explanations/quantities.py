@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 _PREFIXES = ((1e18, " E"), (1e15, " P"), (1e12, " T"), (1e9, " G"), (1e6, " M"))
 _UNITS = {"counter": "/s", "ratio": " %"}
+_BYTES = re.compile(r"(^|[._])bytes([._{]|$)")
+_STORAGE = re.compile(r"^(mem|swap|disk)\.(used|free|total|available|cached|buffers)(\{|$)|^process\.rss_")
+"""Names of metrics that are bytes, and of those that are bytes if they are large: some senders give such a name to a
+percentage. The console's page has the same in quantity.js."""
 _MOST_DIGITS = 12
 _TINY = 1e-6
 """A number smaller than this share of the difference that should be visible is written as 0."""
@@ -22,19 +27,23 @@ class Scale:
         width: Difference that should be visible to two digits, such as the width of a band; ``None`` if there is none.
         kind: Kind of the metric; it decides the unit.
         largest: Largest absolute value of the numbers; it decides their common prefix (M, G, …).
+        metric: Name of the metric: that of some says that they are bytes.
     """
 
     width: float | None = None
     kind: str = "gauge"
     largest: float = 0.0
+    metric: str = ""
 
     def __call__(self, value: float) -> str:
         """Writes one number, with at least three digits.
 
         >>> Scale(13.0)(180.3), Scale(0.04)(100.041), Scale()(1234567.0), Scale(kind="ratio")(0.931)
         ('180', '100.041', '1.235 M', '93.1 %')
+        >>> Scale(metric="mem.used")(184.2e9), Scale(kind="counter", metric="net.bytes_sent")(512.0)
+        ('184.2 GB', '512 B/s')
         """
-        return self._bare(value, 3) + _UNITS.get(self.kind, "")
+        return self._with_unit(self._bare(value, 3))
 
     def span(self, low: float, high: float) -> str:
         """Writes a band from ``low`` to ``high``.
@@ -44,7 +53,7 @@ class Scale:
         """
         low_text, high_text = self._bare(low, 2), self._bare(high, 2)
         text = low_text if low_text == high_text else f"{low_text} to {high_text}"
-        return text + _UNITS.get(self.kind, "")
+        return self._with_unit(text)
 
     def step(self, before: float, after: float) -> str:
         """Writes a change from one value to another; only the value if both are written alike.
@@ -58,7 +67,13 @@ class Scale:
         figure, _, prefix = from_text.partition(" ")
         first = figure if prefix == to_text.partition(" ")[2] else from_text
         text = to_text if from_text == to_text else f"{first} → {to_text}"
-        return text + _UNITS.get(self.kind, "")
+        return self._with_unit(text)
+
+    def _with_unit(self, text: str) -> str:
+        large, counted = text[-1:].isalpha(), ""
+        if self.kind != "ratio" and (_BYTES.search(self.metric) or (large and _STORAGE.search(self.metric))):
+            counted = "B" if large else " B"
+        return text + counted + _UNITS.get(self.kind, "")
 
     def _bare(self, value: float, digits: int) -> str:
         factor = 100.0 if self.kind == "ratio" else 1.0

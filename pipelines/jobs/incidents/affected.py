@@ -107,7 +107,7 @@ def change(episode: Episode, end: int | None) -> str:
         return "unusual as a whole"
     if episode.metric == LOGS:
         return f"unusual lines, such as {quoted(episode.template)}" if episode.template else "unusual lines"
-    return changed(episode.actual, episode.typical, _metric_kind(episode))
+    return changed(episode.actual, episode.typical, _metric_kind(episode), episode.metric)
 
 
 def silence(since: int, reported: int, end: int | None, verb: str = "has") -> str:

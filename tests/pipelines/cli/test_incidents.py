@@ -85,7 +85,7 @@ def test_what_is_over_for_now_has_a_length_and_the_first_revision_the_time_at_wh
     with KafkaWriter(endpoints.bootstrap) as writer:
         writer.write(namespace + topics.INCIDENTS, [begun.to_json(), calm.to_json()], ["k"] * 2)
     after = int(time.time() * 1000)
-    shown = run("incidents", "show", "ef56", "--as", "v1")[1]
+    shown = " ".join(run("incidents", "show", "ef56", "--as", "v1")[1].split())
     assert f"{iso(first.start)} to {iso(first.start + 150_000)}: lasted 2 min 30 s" in shown
     assert f"is resolved at {iso(first.start + 150_000 + 5 * MINUTE)} if nothing comes" in shown
     assert f"its first novel window ended at {iso(first.opened)}" in shown
