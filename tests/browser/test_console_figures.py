@@ -1,4 +1,4 @@
-"""Each figure of the pages of a machine, of a series and of the pipeline's health, computed again from the documents."""
+"""Each figure of the pages of a machine, of a series and of health, computed again from the documents."""
 
 from __future__ import annotations
 
