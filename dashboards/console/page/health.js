@@ -1,7 +1,6 @@
 // The page of the pipeline itself: what keeps it from working, and each job with its rates, its lag and its age.
 import { bytes, count, duration, el, foreign, num, time } from "./dom.js";
 import { spark } from "./heat.js";
-import { latency } from "./status.js";
 import { update } from "./update.js";
 
 const KEPT = 90, STALE_MS = 60000;
@@ -31,6 +30,9 @@ export function showHealth(place, { now, pipeline }) {
     el("p", { class: "soft" }, "The lines begin when this page was opened, and show the last three minutes at most. Completed: when the last micro-batch was done, and with it the checkpoint. The same figures for Prometheus are at /metrics."),
   );
 }
+
+// How long it takes until a window is found, and which part of it is by design.
+const latency = ({ latency_ms: whole, waits_ms: waits }) => `${duration(whole)}${waits ? ` (${duration(waits)} of it wait for late records)` : ""}`;
 
 const HEADS = ["Job", "Records read /s", "Course of the rate", "Lag", "Course of the lag", "Written /s", "Watermark", "Completed", "Batch", "Late", "Dead letters", "Keys", "State"];
 
