@@ -211,6 +211,22 @@ def _band(constants: Record, series: Record, given: Record, step: Step, mixture:
     return Foreseen(surprise(mixture, step.value), lower, within(middle(mixture), lower, upper), upper)
 
 
+class Run(NamedTuple):
+    """Evidence of exact repeats, in nats, with this value and before it; and whether it says now that it is stuck."""
+
+    nats: float
+    before: float
+    stuck: bool
+
+
+@kernel
+def _run(constants: Record, series: Record, lived: Range, frozen: float) -> Run:
+    """The evidence of exact repeats; none where the series was never anything else, which is not stuck."""
+    varied = lived.low < lived.high
+    nats, before = frozen if varied else 0.0, float(series.frozen.nats) if varied else 0.0
+    return Run(nats, before, before < constants.bar and nats >= constants.bar)
+
+
 @kernel
 def judge(constants: Record, series: Record, company: Company, given: Record, verdict: Record) -> Judgement:
     """Judges a value; changes nothing but the verdict.
@@ -255,11 +271,11 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     decision = decide(constants.regimes, config, series.regime, found, company, step, floor)
     same = valid and seen > 0 and is_same(series.regime, found.place)
     frozen = frozen_nats(constants.frozen, series.frozen, same)
-    stuck = series.frozen.nats < constants.bar and frozen >= constants.bar
+    run = _run(constants, series, lived, frozen)
     past = lived_through(series.past, given.time, series.time, present, band.lower, band.typical, band.upper, same)
-    begun = past.same_since if stuck else NEVER
-    strange = (valid and points >= config.threshold and not decision.explained) or stuck
-    judged = Judged(weight, points, frozen, series.frozen.nats, strange, valid)
+    begun = past.same_since if run.stuck else NEVER
+    strange = (valid and points >= config.threshold and not decision.explained) or run.stuck
+    judged = Judged(weight, points, run.nats, run.before, strange, valid)
     told = tell(config, constants.repeats, series.repeats, decision, judged, seen, given.time, begun)
 
     verdict.record_score, verdict.kind, verdict.since = points, told.kind, told.since
@@ -277,7 +293,7 @@ def judge(constants: Record, series: Record, company: Company, given: Record, ve
     verdict.lower, verdict.upper = shown(band.lower, wide), shown(band.upper, wide)
     verdict.typical = shown(band.typical, known)
     by = verdict.evidence
-    by[0], by[1], by[2], by[3], by[4] = by_point, by_window, by_record, by_change, frozen
+    by[0], by[1], by[2], by[3], by[4] = by_point, by_window, by_record, by_change, run.nats
     write_experts(verdict, series.family.family, mixture, shown(band.typical, known) if known else 0.0)
     write_context(verdict, series, given, step, past, found, decision, told.kind, unit)
     level = series.level.mean if seen > 0 else present

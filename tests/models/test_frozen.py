@@ -41,3 +41,14 @@ def test_a_few_repeats_after_a_long_history_without_any_are_chance(repeats: int)
     verdicts = detector.steps(detector.new_state(1), rows, time, values)[0]
     told = np.flatnonzero(verdicts.kind[8_000:] == Kind.ANOMALY.code)
     assert told.tolist() == ([] if repeats < until else [until - 1])
+
+
+@pytest.mark.parametrize("threshold", [5, 30, 50])
+def test_what_never_varied_is_not_stuck_whatever_the_threshold(threshold: float) -> None:
+    """A machine without swap has used none from its first value on: it did not `use to vary`."""
+    values = np.zeros(3_000)
+    rows, time = np.zeros(len(values), np.int64), np.arange(len(values)) * STEP
+    detector = Detector(DetectorConfig(threshold=threshold))
+    verdicts = detector.steps(detector.new_state(1), rows, time, values)[0]
+    assert not (verdicts.kind == Kind.ANOMALY.code).any()
+    assert not verdicts.state_score.any()
