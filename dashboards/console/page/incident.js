@@ -24,7 +24,7 @@ export function showIncident(place, found, known, around = null) {
   single.dataset.keep = `by series ${id} ${found.series.length}`;
   update(place, `incident ${id}`,
     el("div", { class: "top" }, el("h2", {}, foreign(incident.message)), severity),
-    el("p", { class: "where" }, ...lasting(incident, { now, quiet, last: known.last }), " · ", foreign(stateText(incident)), ` · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series${novel}`),
+    el("p", { class: "where" }, ...lasting(incident, { now, quiet, last: known.last }), ...(incident["incident.state"] === "open" ? [] : [" · ", foreign(stateText(incident))]), ` · ${plural(incident.machine_count, "machine")}, ${incident.series_count.toLocaleString("en")} series${novel}`),
     ...more, cared,
     ...seriesOf(found, around?.parents),
     section("begun", ...causes(incident.candidates)),

@@ -19,14 +19,14 @@ export function actionBar(incident, named = false) {
 }
 
 function acknowledgement(incident, { by: known }, named) {
-  const id = incident["event.id"], active = incident["incident.state"] !== "acknowledged", { revision } = incident;
+  const id = incident["event.id"], active = incident["incident.state"] !== "acknowledged";
   const field = el("input", { type: "text", maxlength: 200, autocomplete: "username", placeholder: "your name", "aria-label": "Your name" });
   field.value = known ?? localStorage.getItem(NAME) ?? "";
   field.readOnly = Boolean(known);
   const act = () => {
     if (!known) localStorage.setItem(NAME, field.value);
     say(`incident ${id}`, "/api/acknowledgement", { incident: id, active, by: field.value }, () => "Sent. Waiting for the incidents job.",
-      async () => ((await ask("/api/incident/answer", { id, after: 0 })).revision > revision ? " " : null)); // the page shows the new state by itself
+      async () => (((await ask("/api/incident/answer", { id, after: 0 })).state === "acknowledged") === active ? " " : null)); // the page shows the new state by itself
   };
   return [button(active ? "Acknowledge" : "Release", active ? "You look after it" : "You no longer look after it", act), ...(active && named ? [field] : [])];
 }
