@@ -148,7 +148,7 @@ def test_the_first_card_is_on_the_first_screen_of_a_phone_with_what_where_and_si
     card = page.locator("#incidents .card").first
     expect(card.locator("b")).to_have_text(SURGED.message)
     expect(card.locator(".band .expected").first).to_be_attached()
-    expect(card.locator(".facts")).to_contain_text(re.compile(rf"since {clock(SURGE)}, for [45] min"))
+    expect(card.locator(".facts")).to_contain_text(re.compile(rf"since .*{clock(SURGE)}, for \d+ min"))
     for part in (card.locator("b"), card.locator(".band"), card.get_by_role("button", name="Acknowledge")):
         box = part.bounding_box()
         assert box is not None
@@ -203,7 +203,7 @@ def test_an_outage_begins_with_the_silence_and_what_is_over_does_not_go_on_lasti
 def test_times_are_those_of_the_reader_and_utc_is_shown_on_hover(browser: Browser, console: WebServer) -> None:
     page = opened(browser, console, 1440, place="#incident/surge")
     told = page.locator("#detail .where time").first
-    expect(told).to_have_text(clock(SURGE))
+    expect(told).to_contain_text(clock(SURGE))
     utc = datetime.fromtimestamp(SURGE / 1000, UTC)
     expect(told).to_have_attribute("title", f"{utc:%Y-%m-%d %H:%M:%S} UTC")
     page.close()
@@ -234,9 +234,9 @@ def test_the_lanes_begin_at_the_first_datum_with_what_goes_on_first_and_a_range_
     first = min(each.window_end for each in NOVELTIES)
     axis = page.locator("#heat .axis time")
     assert abs(first - _instant(axis.first)) < 2 * MINUTE, "100 minutes of data in 6 hours begin at the left edge"
-    page.locator("#heat").get_by_role("button", name="15 min").click()
+    page.locator("#heat").get_by_role("button", name="1 h").click()
     expect(names).to_have_text(["host-001", "vm-00003", "host-007", "vm-00015"])
-    assert abs(_instant(axis.last) - _instant(axis.first) - 15 * MINUTE) < 2 * MINUTE
+    assert abs(_instant(axis.last) - _instant(axis.first) - 60 * MINUTE) < 2 * MINUTE
     page.close()
 
 
