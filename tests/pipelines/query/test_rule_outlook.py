@@ -41,7 +41,7 @@ def test_a_limit_in_the_wrong_unit_is_seen_at_once() -> None:
     given = rule(metric="disk.used*", above=95, report=True)
     first, always, never = said(given, DISK)
     assert first.startswith("now: 2 series match, of vm")
-    assert always.strip().startswith("1 always above 95: 22 G to 23 G (disk.used of vm")
+    assert always.strip().startswith("1 always above 95: 22 GB to 23 GB (disk.used of vm")
     assert never.strip().startswith("1 never above 95: at most 0.225 (22.5 %) (disk.used_ratio of vm")
     (warning,) = doubts(given, outlook(given, DISK))
     assert "every window" in warning
