@@ -45,9 +45,10 @@ function series(name, { series: list, series_count: count, sparks, span, missing
   if (!list.length) return [title, el("p", { class: "soft" }, "None."), ...quiet];
   const rows = list.map((it) => el("a", { href: seriesLink(name, it.metric) },
     el("span", { class: "n score" }, it.highest === null ? "quiet" : num(it.highest, 3)), el("span", { class: "name" }, metricName(it.metric)), spark(it.spark, sparks),
-    el("span", { class: "kind", "data-kind": it.open_since ? "anomaly" : it.kind }, standing(it)), el("span", { class: "n" }, quantity(it.actual, it), usual(it))));
+    el("span", { class: "n" }, quantity(it.actual, it)),
+    el("span", { class: "line-of-facts" }, el("span", { class: "kind", "data-kind": it.open_since ? "anomaly" : it.kind }, standing(it)), usual(it))));
   const more = count > list.length ? [el("p", { class: "soft" }, `The first ${list.length} of about ${count.toLocaleString("en")} are listed.`)] : [];
-  return [title, el("p", { class: "soft" }, `Highest score of its alarms, metric, its values from ${time(span[0])} to ${time(span[1])} UTC, how it stands, newest value and the band in which it was expected.`), el("div", { class: "onsets of-series" }, ...rows), ...more, ...quiet];
+  return [title, el("p", { class: "soft" }, `Highest score of its alarms, metric, its values from ${time(span[0])} to ${time(span[1])} UTC, newest value; how it stands, and the band in which that value was expected.`), el("div", { class: "onsets of-series" }, ...rows), ...more, ...quiet];
 }
 
 // How a series stands now: a window like any other does not end an incident.
