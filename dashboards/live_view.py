@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dashboards.live_incidents import IncidentLines, incidents_table
-from dashboards.quantities import clock_time, duration, latency, number, size
+from dashboards.quantities import clock_time, duration, latency, size, value
 from dashboards.status import JobStatus, PipelineStatus, Progress
 from engine.explain.printing import cell, visible
 from engine.spec.duration import iso
@@ -205,8 +205,8 @@ def _novelties(status: PipelineStatus, now: int) -> RenderableType:
             cell(metric),
             cell(kind.replace("_", " "), style),
             Text(f"{float(it.get('record_score', 0)):.0f}", style),
-            number(it.get("typical")),
-            number(it.get("actual")),
+            value(it, "typical"),
+            value(it, "actual"),
         )
     return table
 

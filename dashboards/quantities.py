@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from engine.spec.duration import iso
+from pipelines.contracts.explanations.quantities import Scale
 
 
 def clock_time(ms: int, now: int) -> str:
@@ -57,12 +61,19 @@ def size(value: float) -> str:
     return f"{value:.3g} TB"
 
 
-def number(value: float | None) -> str:
-    """Four significant digits, and all digits of large numbers.
+def value(novelty: Mapping[str, Any], name: str) -> str:
+    """A value of a novelty with its unit.
 
-    >>> number(0.0042), number(67.704), number(184_212.5), number(None)
-    ('0.0042', '67.7', '184,212', '–')
+    Args:
+        novelty: A document, by JSON names.
+        name: Name of the value, ``actual`` or ``typical``.
+
+    >>> value({"metric": "cpu", "metric_kind": "ratio", "actual": 0.1605}, "actual"), value({}, "actual")
+    ('16.1 %', '–')
+    >>> value({"metric": "net.bytes_sent", "metric_kind": "counter", "typical": 725_600.0}, "typical")
+    '725,600 B/s'
     """
-    if value is None:
+    found = novelty.get(name)
+    if found is None:
         return "–"
-    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e15 else f"{value:,.4g}"
+    return Scale(None, novelty.get("metric_kind") or "gauge", abs(found), str(novelty.get("metric")))(found)

@@ -31,8 +31,8 @@ def what(novelty: Document) -> str:
     unit = novelty.get("metric_kind") or "gauge"
     if kind in _QUIET:
         value = novelty.get("actual")
-        return "" if value is None else Scale(None, unit, abs(value))(value)
-    return changed(novelty.get("actual"), novelty.get("typical"), unit)
+        return "" if value is None else Scale(None, unit, abs(value), metric)(value)
+    return changed(novelty.get("actual"), novelty.get("typical"), unit, metric)
 
 
 def values(series: Document) -> str:
@@ -47,7 +47,7 @@ def values(series: Document) -> str:
     known = [abs(each) for each in (actual, typical, *band) if each is not None]
     low, high = band
     width = None if low is None or high is None else high - low
-    scale = Scale(width, series.get("metric_kind") or "gauge", max(known))
+    scale = Scale(width, series.get("metric_kind") or "gauge", max(known), series.get("metric") or "")
     if low is None or high is None:
         return scale(actual) if typical is None else f"{scale(actual)}, usual: {scale(typical)}"
     return f"{scale(actual)}, usual: {scale.span(low, high)}"
