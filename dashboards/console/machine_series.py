@@ -39,7 +39,8 @@ def listed(stored: Sequence[Document], believed: Sequence[dict[str, Any]], spark
         if state:
             row["open_since"] = _open_since(state)
         if row.setdefault("kind", "learning") == "learning":
-            row.update(windows=len(windows), needed=each["needed"])
+            seen = len(windows) or (state or {}).get("values", 0)  # a machine as a whole has no windows of its own
+            row.update(windows=min(seen, each["needed"]), needed=each["needed"])
     return sorted(rows.values(), key=_order)
 
 

@@ -19,7 +19,7 @@ class Sparks:
     """
 
     def __init__(self, start: int, end: int) -> None:
-        self._start, self._step = start, max(1, (end - start) // SPARKS)
+        self._start, self._step = start, (end - start) // SPARKS + 1  # so that the end is in the last span
 
     @property
     def aggregation(self) -> Document:
