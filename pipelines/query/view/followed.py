@@ -92,21 +92,26 @@ class Followed:
         while not self._ended.is_set():
             try:
                 settings = self._settings()
-                follower = Follower(settings, folder=settings.folder("view") / self._name)
+                self._serve(Follower(settings, folder=settings.folder("view") / self._name), settings)
             except NewnormalError as error:
                 self._why = error
-                self._ended.wait(_AGAIN)
             except KafkaException as error:
                 self._why = NewnormalError("KAFKA_UNREACHABLE", str(error), "kafka.bootstrap")
-                self._ended.wait(_AGAIN)
+            except Exception as error:  # a full disk, say: the jobs of this process go on, and so does its console
+                log.warning("the console cannot follow what the detector believes; it tries again", reason=str(error))
+                self._why = NewnormalError("VIEW_UNUSABLE", str(error), "view.embedded")
             else:
-                self._answers = Answers(follower.database, settings, follower.partitions, follower.part)
-                try:
-                    self._follow(follower, settings)
-                finally:
-                    with self._lock:
-                        self._answers = None
-                        follower.close()
+                continue
+            self._ended.wait(_AGAIN)
+
+    def _serve(self, follower: Follower, settings: Settings) -> None:
+        self._answers = Answers(follower.database, settings, follower.partitions, follower.part)
+        try:
+            self._follow(follower, settings)
+        finally:
+            with self._lock:
+                self._answers = None
+                follower.close()
 
     def _follow(self, follower: Follower, settings: Settings) -> None:
         """Reads until the end, or until another version is to be followed."""
