@@ -44,7 +44,7 @@ def explained(verdicts: pl.DataFrame, zone: str = "UTC") -> pl.DataFrame:
         news |= (verdicts["incident_state"] == "closed").fill_null(False)
     columns: dict[str, list[str | None]] = {name: [None] * verdicts.height for name in ("message", "details")}
     for place, row in zip(news.arg_true(), verdicts.filter(news).iter_rows(named=True), strict=True):
-        explanation = explain({_NAMES[name]: value for name, value in row.items()}, zone)
+        explanation = explain({_NAMES[name]: value for name, value in row.items() if name in _NAMES}, zone)
         columns["message"][place] = " ".join(explanation["sentences"])
         columns["details"][place] = " ".join(explanation["details"])
     return verdicts.with_columns(pl.Series(name, texts, dtype=pl.String) for name, texts in columns.items())

@@ -31,6 +31,9 @@ class News(Record):
     incident_state: Keyword | None = Field(None, alias="incident.state", description="`open`, or `closed` at the end")
     template: Keyword | None = Field(None, alias="log.template", description="for `logs`: the main log template")
     example: Prose | None = Field(None, alias="event.original", description="for `logs`: a line of that template")
+    level: int | None = Field(
+        None, alias="log.syslog.severity.code", description="for `logs`: syslog severity of that template's worst line"
+    )
     metric_kind: Keyword | None = Field(None, description="what kind of quantity the metric is")
     actual: Finite | None = Field(None, description="the value judged")
     typical: Finite | None = Field(None, description="the value expected")

@@ -9,6 +9,9 @@ from pipelines.contracts.records.novelty import JOINED
 LOGS = "logs"
 """The metric name of verdicts on a machine's log."""
 
+_ERROR = 3
+"""The syslog severity of errors; worse ones have lower numbers (RFC 5424)."""
+
 SILENCE = "silence"
 """What machines that have sent nothing show alike."""
 
@@ -31,6 +34,7 @@ class Episode:
         absent: True if the series has stopped.
         template: For logs: the log template of the first novelty that has one.
         example: For logs: a line of that template.
+        level: For logs: the syslog severity of that template.
         resumed: Start of the window that ended the episode, epoch milliseconds; ``None`` while it lasts.
         kind: Kind of its worst verdict, that with the highest score; ``None`` if it was kept by an earlier version.
         worst: End of the worst verdict's window, epoch milliseconds.
@@ -51,6 +55,7 @@ class Episode:
     absent: bool = False
     template: str | None = None
     example: str | None = None
+    level: int | None = None
     resumed: int | None = None
     kind: str | None = None
     worst: int | None = None
@@ -80,6 +85,11 @@ class Episode:
     def silent(self) -> bool:
         """True if the whole machine has sent nothing."""
         return self.absent and self.metric == JOINED
+
+    @property
+    def error(self) -> bool:
+        """True for lines of a log that are errors or worse."""
+        return self.metric == LOGS and self.level is not None and self.level <= _ERROR
 
     @property
     def shows(self) -> str | None:

@@ -4,7 +4,7 @@ All is weighed on the scale of evidence on which a score of 50 is 1 and one of 7
 
 - a novelty weighs its evidence, times 1 more than a third of log2(1 + d) for a value d widths of the band beyond it;
 - an incident weighs as much as its heaviest novelty, times 0.4 for a single series and a sixteenth of log2(n) more for
-  n series (0.65 for 16, 0.9 for 256);
+  n series (0.65 for 16, 0.9 for 256); errors in a log count in full, whose writer has judged them, too;
 - a machine that has sent nothing weighs 1; so one is `major`, and three, which are no coincidence, are `critical`.
 
 The larger of the last two, w, gives the score 100 w / (1 + w), as evidence gives the score of a novelty.
@@ -34,7 +34,7 @@ def severity_score(episodes: Sequence[Episode]) -> int:
     """
     series = {(e.entity, e.metric) for e in episodes if e.metric != JOINED}
     share = _ONE + _DOUBLED * log2(max(len(series), 1))
-    weight = share * max(weighed(e) for e in episodes)
+    weight = max(weighed(e) * (1.0 if e.error else share) for e in episodes)
     silent = len({e.entity for e in episodes if e.silent})
     return round(points(max(weight, float(silent))))
 

@@ -37,6 +37,7 @@ ROWS = pl.Schema(
         "incident_state": pl.String,
         "template": pl.String,
         "example": pl.String,
+        "level": pl.Int64,
         "revision": pl.Int64,
         **_WORST,
     }
@@ -56,6 +57,7 @@ PARTS = pl.Schema(
         "absent": pl.Boolean,
         "template": pl.String,
         "example": pl.String,
+        "level": pl.Int64,
         "resumed": pl.Int64,
         "kind": pl.String,
         "worst": pl.Int64,
@@ -64,6 +66,7 @@ PARTS = pl.Schema(
 )
 """The columns of episodes; `reported` is null if only the end of an episode is known, or for `NEW_LINES`."""
 
+_OF_LOG = ("template", "example", "level")
 _OF_WORST = ("kind", "worst", *_WORST)
 
 NEW_LINES = pl.col("reported").is_null() & pl.col("closed").is_null() & pl.col("template").is_not_null()
@@ -94,7 +97,7 @@ def parts(rows: pl.DataFrame) -> pl.DataFrame:
         closed=pl.col("window_end").filter(ends).max(),
         score=pl.col("record_score").filter(alarm).max(),
         absent=(pl.col("kind") == "absence").any(),
-        **{name: _first_of(pl.col(name), alarm & of_template, new_lines) for name in ("template", "example")},
+        **{name: _first_of(pl.col(name), alarm & of_template, new_lines) for name in _OF_LOG},
         resumed=pl.col("window_start").filter(ends).max(),
         **{name: pl.col(name).filter(alarm).get(strongest, null_on_oob=True) for name in _OF_WORST},
     )
@@ -109,7 +112,7 @@ def joined(some: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
         pl.col("reported").min(),
         pl.col("until", "closed", "score", "resumed").max(),
         pl.col("absent").any(),
-        pl.col("template", "example").filter(pl.col("template").is_not_null()).first(),
+        pl.col(_OF_LOG).filter(pl.col("template").is_not_null()).first(),
         strongest,
     )
     return made.select(*PARTS)

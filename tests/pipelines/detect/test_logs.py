@@ -39,6 +39,7 @@ def _window(number: int, rng: np.random.Generator, rates: dict[str, dict[str, fl
             name = metric.rsplit(".", 1)[1]
             text = {"template": f"app {name} <n>", "example": f"{name} {number}"} if "template" in metric else {}
             row = {"entity": machine, "metric": metric, "count": n, "template": None, "example": None}
+            row["severity"] = 3 if name in ("slow", "lost", "error") else 6
             rows += [row | text] if n else []
     return rows
 
@@ -47,6 +48,7 @@ def _features(windows: int, change: dict[int, dict[str, dict[str, float]]], seed
     """Features of some windows; from window ``i`` on, machines have the rates of ``change[i]``."""
     rng, rates, frames = np.random.default_rng(seed), dict.fromkeys(MACHINES, RATES), []
     types = {"entity": pl.String, "metric": pl.String, "count": pl.Int64, "template": pl.String, "example": pl.String}
+    types["severity"] = pl.Int64
     for number in range(windows):
         rates = rates | change.get(number, {})
         start = START + number * WINDOW
@@ -97,6 +99,7 @@ def test_an_unseen_template_is_an_anomaly_with_its_text_and_an_example_line_and_
     row = verdicts.filter((pl.col("entity") == "a") & (pl.col("kind") == "anomaly")).row(0, named=True)
     assert row["template"] == "app lost <n>"
     assert row["example"] == "lost 400"
+    assert row["level"] == 3, "the syslog severity of the template that is named, an error"
     assert row["evidence"]["unseen"] > 6
     assert row["influencers"][0]["key"] == "log.template.lost"
     assert "app lost <n>" in row["details"]

@@ -24,7 +24,7 @@ from pipelines.jobs.incidents.verdicts import ROWS
 SETTINGS = load()
 STEP, MINUTE = 10_000, 60_000
 T0 = 1_767_571_200_000
-_NULLABLE = ("template", "example", "since", "actual", "typical", "lower", "upper")
+_NULLABLE = ("template", "example", "level", "since", "actual", "typical", "lower", "upper")
 
 
 def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: Any) -> dict[str, Any]:
@@ -37,6 +37,7 @@ def news(entity: str, metric: str, start: int, kind: str = "anomaly", **more: An
         "incident_state": "open",
         "template": None,
         "example": None,
+        "level": None,
         "metric_kind": "gauge",
         "actual": None,
         "typical": None,

@@ -129,6 +129,20 @@ def test_some_of_the_silent_machines_send_again() -> None:
     assert only(feed).message == "a, b and c have sent nothing since 00:10:00 UTC; 1 of them sends again"
 
 
+def test_errors_that_a_log_never_had_are_an_incident_that_quotes_the_template_and_other_lines_are_none() -> None:
+    feed = Feed()
+    lost = news("db", "logs", AT, record_score=51.0, template="app connection to database lost, retry <n>", level=3)
+    feed.send(
+        [lost, news("web", "logs", AT, record_score=59.0, template="kernel eth<n>: link is up", level=6)],
+        AT,
+        topics.LOG_NEWS,
+    )
+    feed.send([], AT + MINUTE)
+    found = only(feed)
+    assert found.message == ('db: its log has unusual lines, such as "app connection to database lost, retry <n>"')
+    assert found.severity == "major"
+
+
 def test_a_huge_deviation_of_one_series_is_critical_though_its_score_is_below_70() -> None:
     """50 → 5,000 in a series of which little is known scores 69."""
     feed = Feed()

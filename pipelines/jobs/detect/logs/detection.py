@@ -330,6 +330,11 @@ def _named(state: LogState, window: LogWindow, judged: TemplateVerdicts, machine
     """
     some = np.flatnonzero(judged.gain >= _LEAST)
     metrics = state.pairs.index.keys["metric"][window.pairs[some]].to_list()
-    texts = [state.texts.get(metric, (None, None)) for metric in metrics]
-    columns = [machine[window.owner[some]], metrics, judged.gain[some], [t for t, _ in texts], [e for _, e in texts]]
+    texts = [state.texts.get(metric, (None, None, None)) for metric in metrics]
+    columns = [
+        machine[window.owner[some]],
+        metrics,
+        judged.gain[some],
+        *([text[n] for text in texts] for n in range(3)),
+    ]
     return dict(zip(NAMED, columns, strict=True))

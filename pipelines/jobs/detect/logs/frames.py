@@ -31,8 +31,9 @@ _COLUMNS |= {
 OWN = ("_changes", "_unusual", "_unrest")
 """Columns that the verdicts have while they are made, and not as `Novelty`."""
 
-NAMED = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64, "template": pl.String, "example": pl.String}
-"""What contributes to verdicts: a template or severity of a machine, its evidence in nats, and its texts."""
+NAMED = {"__m": pl.Int64, "key": pl.String, "value": pl.Float64}
+NAMED |= {"template": pl.String, "example": pl.String, "level": pl.Int64}
+"""What contributes to verdicts: a template or severity of a machine, its evidence in nats, its texts, its severity."""
 
 
 class Judged(NamedTuple):
@@ -96,7 +97,8 @@ def _influencers(named: pl.DataFrame) -> pl.DataFrame:
         named: Columns `NAMED`.
 
     Returns:
-        A row per machine and window: its number ``__m``, ``influencers`` with their shares, ``template``, ``example``.
+        A row per machine and window: its number ``__m``, ``influencers`` with their shares, ``template``, ``example``,
+        and ``level``, the syslog severity of the template.
     """
     share = pl.col("value") / pl.col("value").sum().over("__m")
     known = pl.col("template").is_not_null()
@@ -108,5 +110,6 @@ def _influencers(named: pl.DataFrame) -> pl.DataFrame:
             influencers=pl.struct("key", "value").head(INFLUENCERS),
             template=pl.col("template").filter(known).first(),
             example=pl.col("example").filter(known).first(),
+            level=pl.col("level").filter(known).first(),
         )
     )

@@ -22,7 +22,7 @@ from pipelines.jobs.detect.worst import reported
 
 _WINDOWS = {
     **dict.fromkeys(("entity", "metric", "template", "example"), pl.String),
-    **dict.fromkeys(("window_start", "window_end", "count"), pl.Int64),
+    **dict.fromkeys(("window_start", "window_end", "count", "severity"), pl.Int64),
 }
 """The columns that the models need."""
 

@@ -22,7 +22,7 @@ TEMPLATES, SEVERITIES = range(2)
 _KEPT_MS = 7 * 86_400_000
 """A machine is forgotten when it has written no line for this many milliseconds."""
 
-_TEXTS = {"metric": pl.String, "template": pl.String, "example": pl.String}
+_TEXTS = {"metric": pl.String, "template": pl.String, "example": pl.String, "severity": pl.Int64}
 
 
 def view_of(metric: str) -> int:
@@ -40,7 +40,8 @@ class LogState:
 
     Attributes:
         judged: End of the last window that was judged, epoch milliseconds; ``None`` before the first.
-        texts: For each log metric its template and the newest example.
+        texts: For each log metric its template, the newest example, and the syslog severity of its newest window;
+            ``None`` for what is not known, as state that an earlier version wrote has no severities.
         worst: For each machine with an incident, or one that may begin, the verdict on its worst window so far.
     """
 
@@ -61,7 +62,7 @@ class LogState:
         self.templates, self.pairs = StateTable(("metric",), new_templates), StateTable(("entity", "metric"), pairs)
         self.fleets = StateTable(("view",), new_fleets)
         self.judged: int | None = None
-        self.texts: dict[str, tuple[str | None, str | None]] = {}
+        self.texts: dict[str, tuple[str | None, str | None, int | None]] = {}
         self.worst = pl.DataFrame()
 
     @property
@@ -81,7 +82,8 @@ class LogState:
         """Adds rows for machines, templates and pairs that are new in a window.
 
         Args:
-            part: The counts of the window: columns ``entity``, ``metric``, ``template``, ``example``.
+            part: The counts of the window: columns ``entity``, ``metric``, ``template``, ``example``, and perhaps
+                ``severity``.
 
         Returns:
             For each count the row of its pair of machine and metric, shape (n,).
@@ -90,8 +92,8 @@ class LogState:
         pairs = self.pairs.rows(part)
         if len(self.pairs) > known:
             self._begin(np.arange(known, len(self.pairs)))
-        for metric, template, example in part.select("metric", "template", "example").iter_rows():
-            self.texts[metric] = template, example
+        for metric, *text in _texts(part).iter_rows():
+            self.texts[metric] = tuple(text)
         return pairs
 
     def _begin(self, pairs: Ints) -> None:
@@ -194,6 +196,12 @@ class LogState:
         """
         for name, table in self.named.items():
             table.fill(frames[name].to_arrow())
-        self.texts = {metric: (template, example) for metric, template, example in frames["texts"].iter_rows()}
+        self.texts = {metric: tuple(text) for metric, *text in _texts(frames["texts"]).iter_rows()}
         self.judged = frames["judged"]["end"][0]
         self.worst = frames.get("worst", self.worst)
+
+
+def _texts(frame: pl.DataFrame) -> pl.DataFrame:
+    """The columns `_TEXTS` of a frame; the severity is null where there is none."""
+    severity = "severity" if "severity" in frame.columns else pl.lit(None, pl.Int64).alias("severity")
+    return frame.select("metric", "template", "example", severity)
