@@ -154,7 +154,7 @@ def _turns(planned: tuple[InjectedIncident, ...]) -> tuple[InjectedIncident, ...
 
 def _frames(config: SimulatorConfig) -> Iterator[tuple[int, pl.DataFrame]]:
     """What the detector judges, some windows at a time: a counter's rate, of all else the value."""
-    topology = config.topology
+    topology, first_step, length = config.topology, config.start or 0, config.step
     loads, samples = Load(config, topology), Samples(config, topology)
     role = [topology.role(machine) for machine in range(topology.size)]
     names = np.array([[metric.name for metric in METRICS[r][: config.metrics]] for r in role])
@@ -162,13 +162,13 @@ def _frames(config: SimulatorConfig) -> Iterator[tuple[int, pl.DataFrame]]:
     before = np.full((topology.size, config.metrics), np.nan)
     for first in range(0, config.steps or 0, CHUNK):
         steps = np.arange(first, min(first + CHUNK, config.steps or 0))
-        known = [i for i in config.incidents if i.start < START + (int(steps[-1]) + 1) * STEP]
+        known = [i for i in config.incidents if i.start < first_step + (int(steps[-1]) + 1) * length]
         value = samples.at(steps, loads.at(steps, known), known)
         whole = np.concatenate([before[:, None], value], axis=1)
-        rate = np.diff(whole, axis=1) / (STEP / 1000)
+        rate = np.diff(whole, axis=1) / (length / 1000)
         before = value[:, -1]
         judged = np.where((metric_kinds == "counter")[:, None], np.where(rate >= 0, rate, np.nan), value)
-        time = START + steps * STEP
+        time = first_step + steps * length
         for incident in known:
             if incident.type == "outage":
                 span = slice(*np.searchsorted(time, (incident.start, incident.end)))
@@ -180,7 +180,7 @@ def _frames(config: SimulatorConfig) -> Iterator[tuple[int, pl.DataFrame]]:
                 "metric": names[machine, metric],
                 "kind": metric_kinds[machine, metric],
                 "window_start": time[step],
-                "window_end": time[step] + STEP,
+                "window_end": time[step] + length,
                 "value": judged[machine, step, metric],
             }
         )
