@@ -163,7 +163,8 @@ def _frames(config: SimulatorConfig) -> Iterator[tuple[int, pl.DataFrame]]:
     for first in range(0, config.steps or 0, CHUNK):
         steps = np.arange(first, min(first + CHUNK, config.steps or 0))
         known = [i for i in config.incidents if i.start < first_step + (int(steps[-1]) + 1) * length]
-        value = samples.at(steps, loads.at(steps, known), known)
+        since_epoch = first_step // length + steps
+        value = samples.at(since_epoch, loads.at(since_epoch, known), known)
         whole = np.concatenate([before[:, None], value], axis=1)
         rate = np.diff(whole, axis=1) / (length / 1000)
         before = value[:, -1]
