@@ -60,7 +60,7 @@ def test_it_says_what_the_rule_does_now_to_the_series_that_send(site: Settings, 
     assert [rule.above for rule in control_topics.rules(site)] == [0.95]
     code, out, err = run("rule", "add", "wrong", "--metric", "disk.used*", "--above", "95", "--report")
     assert code == 0 and "2 series match" in out
-    assert "1 always above 95: 22.2" in out and "1 never above 95" in out
+    assert "1 always above 95: 22.25 GB" in out and "1 never above 95" in out
     assert err.startswith("warning: it reports every window of the one series")
 
 
@@ -74,7 +74,7 @@ def test_a_percentage_of_bytes_is_refused_before_anything_is_written(site: Setti
 def test_a_counter_is_compared_by_its_increase(site: Settings, run: Run) -> None:
     """Its first window has none, and is not judged."""
     _, out, _ = run("rule", "add", "busy", "--metric", "net.*", "--above", "20M", "--report")
-    assert "1 never above 20 M: at most 1 M/s" in out
+    assert "1 never above 20 M: at most 1 MB/s" in out
 
 
 def test_a_metric_that_nothing_sends_is_taken_with_the_names_of_similar_ones(site: Settings, run: Run) -> None:
