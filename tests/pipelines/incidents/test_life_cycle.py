@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.state.segments import ShardState, unpack
 from pipelines.contracts.records import Incident
 from pipelines.contracts.version_names import VersionNames
-from pipelines.jobs.incidents.verdicts import PARTS, ROWS, joined, newest, parts
+from pipelines.jobs.incidents.verdicts import PARTS, ROWS, episodes, joined, newest, parts
 from tests.pipelines.incidents.cases import MINUTE, SETTINGS, STEP, T0, Feed, episode, news, outage, parsed
 
 
@@ -139,11 +140,16 @@ def test_the_state_forgets_incidents_that_are_over() -> None:
     assert set(kept().values()) == {0}
 
 
-def test_state_of_before_verdicts_had_a_line_of_the_log_opens() -> None:
-    first, second = (pl.DataFrame([news("a", "cpu", start)], {**ROWS}) for start in (0, STEP))
-    rows = newest(first.drop("example"), second)
+@pytest.mark.parametrize(
+    "later", [("example",), ("level", "metric_kind", "actual", "typical", "lower", "upper", "resumed", "kind", "worst")]
+)
+def test_state_of_before_verdicts_had_a_line_of_the_log_or_values_opens(later: tuple[str, ...]) -> None:
+    first, second = (pl.DataFrame([news("a", "cpu", start, actual=2.0)], {**ROWS}) for start in (0, STEP))
+    rows = newest(first.drop([name for name in later if name in ROWS and name != "kind"]), second)
     assert rows["window_start"].to_list() == [T0, T0 + STEP]
-    assert joined(parts(first).drop("example"), parts(second)).columns == list(PARTS)
+    both = joined(parts(first).drop(later), parts(second))
+    assert both.columns == list(PARTS)
+    assert [(each.metric, each.actual) for each in episodes(both)][-1] == ("cpu", 2.0)
 
 
 series = st.tuples(
